@@ -1,0 +1,3 @@
+"""Kubernetes Dynamic Resource Allocation in Python."""
+
+__version__ = "0.1.0"

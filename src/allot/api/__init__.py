@@ -1,0 +1,1 @@
+"""The nouns: API types, identities, quantities, versions of the API and conversion between them."""

@@ -1,0 +1,222 @@
+"""Feature gates: which parts of DRA are switched on.
+
+`GATES` lists every gate with its stage, Kubernetes v1.38's default and ours: the gates of the five
+KEPs that allot implements, and of the features those build on, are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Stage(StrEnum):
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    GA = "GA"
+
+
+class Gate(NamedTuple):
+    """One feature gate. `default` is ours, `kubernetes_default` is what v1.38 does."""
+
+    name: str
+    stage: Stage
+    default: bool
+    kubernetes_default: bool
+    locked: bool = False
+    depends_on: tuple[str, ...] = ()
+
+
+DYNAMIC_RESOURCE_ALLOCATION: Final = "DynamicResourceAllocation"
+ADMIN_ACCESS: Final = "DRAAdminAccess"
+PRIORITIZED_LIST: Final = "DRAPrioritizedList"
+DEVICE_STATUS: Final = "DRAResourceClaimDeviceStatus"
+EXTENDED_RESOURCE: Final = "DRAExtendedResource"
+DEVICE_TAINTS: Final = "DRADeviceTaints"
+DEVICE_TAINT_RULES: Final = "DRADeviceTaintRules"
+CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
+FRACTIONAL_CAPACITY_RANGE: Final = "DRAFractionalCapacityRange"
+BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
+PARTITIONABLE_DEVICES: Final = "DRAPartitionableDevices"
+PARTITIONABLE_DEVICES_TYPE: Final = "DRAPartitionableDevicesType"
+COMPATIBILITY_GROUPS: Final = "DRADeviceCompatibilityGroups"
+GRANULAR_STATUS_AUTHORIZATION: Final = "DRAResourceClaimGranularStatusAuthorization"
+SCHEDULER_FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
+DERIVED_ATTRIBUTES: Final = "DRADerivedAttributes"
+LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
+NODE_ALLOCATABLE_RESOURCES: Final = "DRANodeAllocatableResources"
+OPTIONAL_NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
+RESOURCE_POOL_STATUS: Final = "DRAResourcePoolStatus"
+WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
+RESOURCE_HEALTH_STATUS: Final = "ResourceHealthStatus"
+RESOURCE_HEALTH_STATUS_MESSAGE: Final = "ResourceHealthStatusMessage"
+NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
+GENERIC_WORKLOAD: Final = "GenericWorkload"
+
+_DRA = (DYNAMIC_RESOURCE_ALLOCATION,)
+
+GATES: Final[Mapping[str, Gate]] = {
+    gate.name: gate
+    for gate in (
+        Gate(DYNAMIC_RESOURCE_ALLOCATION, Stage.GA, True, True, locked=True),
+        Gate(ADMIN_ACCESS, Stage.GA, True, True, locked=True, depends_on=_DRA),
+        Gate(PRIORITIZED_LIST, Stage.GA, True, True, locked=True, depends_on=_DRA),
+        Gate(DEVICE_STATUS, Stage.GA, True, True, locked=True),
+        Gate(EXTENDED_RESOURCE, Stage.GA, True, True, locked=True, depends_on=_DRA),
+        Gate(DEVICE_TAINTS, Stage.GA, True, True, depends_on=_DRA),
+        Gate(DEVICE_TAINT_RULES, Stage.GA, True, True, depends_on=(DEVICE_TAINTS,)),
+        Gate(CONSUMABLE_CAPACITY, Stage.BETA, True, True, depends_on=_DRA),
+        Gate(
+            FRACTIONAL_CAPACITY_RANGE, Stage.BETA, False, False, depends_on=(CONSUMABLE_CAPACITY,)
+        ),
+        Gate(BINDING_CONDITIONS, Stage.BETA, True, True, depends_on=(*_DRA, DEVICE_STATUS)),
+        Gate(PARTITIONABLE_DEVICES, Stage.BETA, True, True, depends_on=_DRA),
+        Gate(
+            GRANULAR_STATUS_AUTHORIZATION,
+            Stage.BETA,
+            True,
+            True,
+            depends_on=(*_DRA, DEVICE_STATUS),
+        ),
+        Gate(SCHEDULER_FILTER_TIMEOUT, Stage.BETA, True, True, depends_on=_DRA),
+        Gate(DERIVED_ATTRIBUTES, Stage.ALPHA, True, False, depends_on=_DRA),
+        Gate(
+            COMPATIBILITY_GROUPS,
+            Stage.ALPHA,
+            False,
+            False,
+            depends_on=(*_DRA, PARTITIONABLE_DEVICES),
+        ),
+        Gate(LIST_TYPE_ATTRIBUTES, Stage.ALPHA, True, False, depends_on=_DRA),
+        Gate(NODE_ALLOCATABLE_RESOURCES, Stage.ALPHA, False, False, depends_on=_DRA),
+        Gate(
+            OPTIONAL_NODE_OPERATIONS,
+            Stage.ALPHA,
+            False,
+            False,
+            depends_on=(*_DRA, NODE_DECLARED_FEATURES),
+        ),
+        Gate(
+            PARTITIONABLE_DEVICES_TYPE,
+            Stage.ALPHA,
+            False,
+            False,
+            depends_on=(*_DRA, PARTITIONABLE_DEVICES, RESOURCE_POOL_STATUS),
+        ),
+        Gate(RESOURCE_POOL_STATUS, Stage.ALPHA, True, False, depends_on=_DRA),
+        Gate(
+            WORKLOAD_RESOURCE_CLAIMS,
+            Stage.BETA,
+            False,
+            False,
+            depends_on=(*_DRA, GENERIC_WORKLOAD),
+        ),
+        Gate(RESOURCE_HEALTH_STATUS, Stage.BETA, True, True, depends_on=_DRA),
+        Gate(
+            RESOURCE_HEALTH_STATUS_MESSAGE,
+            Stage.BETA,
+            True,
+            True,
+            depends_on=(RESOURCE_HEALTH_STATUS,),
+        ),
+        # Not DRA, but some of the gates above need them.
+        Gate(NODE_DECLARED_FEATURES, Stage.BETA, True, True),
+        Gate(GENERIC_WORKLOAD, Stage.ALPHA, False, False),
+    )
+}
+
+ALL_BY_STAGE: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
+
+
+class FeatureGateError(ValueError):
+    """The wanted gates are not known, not allowed or do not go together."""
+
+
+class FeatureGates:
+    """The gates that are on: `if CONSUMABLE_CAPACITY in gates`."""
+
+    __slots__ = ("_enabled",)
+
+    def __init__(self, enabled: Iterable[str]) -> None:
+        """Exactly these gates. No rule is checked: `with_overrides` is for what users ask for."""
+        self._enabled = frozenset(enabled)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._enabled
+
+    def __eq__(self, other: object) -> bool:
+        return self._enabled == other._enabled if isinstance(other, FeatureGates) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._enabled)
+
+    def __repr__(self) -> str:
+        return f"FeatureGates({sorted(self._enabled)})"
+
+
+def parse_feature_gates(text: str) -> dict[str, bool]:
+    """What `--feature-gates A=true,B=false` asks for."""
+    wanted: dict[str, bool] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals:
+            raise FeatureGateError(f"feature gate {name!r} needs a value: {name}=true or {name}=false")
+        match value.lower():
+            case "true" | "t" | "1":
+                wanted[name] = True
+            case "false" | "f" | "0":
+                wanted[name] = False
+            case _:
+                raise FeatureGateError(f"feature gate {name}={value!r}: not true or false")
+    return wanted
+
+
+def with_overrides(overrides: Mapping[str, bool]) -> FeatureGates:
+    """Our defaults with `overrides` applied; `FeatureGateError` if that cannot be."""
+    unknown = [name for name in overrides if name not in GATES and name not in ALL_BY_STAGE]
+    if unknown:
+        known = ", ".join(sorted([*GATES, *ALL_BY_STAGE]))
+        raise FeatureGateError(
+            f"unknown feature gate {', '.join(map(repr, sorted(unknown)))}; known gates: {known}"
+        )
+    state = {name: gate.default for name, gate in GATES.items()}
+    for name, stage in ALL_BY_STAGE.items():
+        if name in overrides:
+            state |= {
+                gate.name: overrides[name]
+                for gate in GATES.values()
+                if gate.stage is stage and not gate.locked
+            }
+    for name, value in overrides.items():
+        gate = GATES.get(name)
+        if gate is None:
+            continue
+        if gate.locked and value != gate.default:
+            raise FeatureGateError(
+                f"cannot set feature gate {name} to {str(value).lower()}: "
+                f"it is locked to {str(gate.default).lower()}"
+            )
+        state[name] = value
+    _refuse_broken_dependencies(state)
+    return FeatureGates(name for name, on in state.items() if on)
+
+
+def _refuse_broken_dependencies(state: Mapping[str, bool]) -> None:
+    broken = [
+        f"{gate.name} needs {dependency}, which is off"
+        for gate in GATES.values()
+        if state[gate.name]
+        for dependency in gate.depends_on
+        if not state[dependency]
+    ]
+    if broken:
+        raise FeatureGateError("; ".join(broken))
+
+
+DEFAULTS: Final = with_overrides({})
+"""What is on when nobody asks for anything else."""
+
+KUBERNETES_DEFAULTS: Final = FeatureGates(
+    gate.name for gate in GATES.values() if gate.kubernetes_default
+)

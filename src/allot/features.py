@@ -146,7 +146,9 @@ class FeatureGates:
         return name in self._enabled
 
     def __eq__(self, other: object) -> bool:
-        return self._enabled == other._enabled if isinstance(other, FeatureGates) else NotImplemented
+        return (
+            self._enabled == other._enabled if isinstance(other, FeatureGates) else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self._enabled)
@@ -161,7 +163,9 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals:
-            raise FeatureGateError(f"feature gate {name!r} needs a value: {name}=true or {name}=false")
+            raise FeatureGateError(
+                f"feature gate {name!r} needs a value: {name}=true or {name}=false"
+            )
         match value.lower():
             case "true" | "t" | "1":
                 wanted[name] = True

@@ -47,7 +47,7 @@ _split: Final = re.compile(
     r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)"
 ).fullmatch
 
-_POWERS_OF_TEN: Final = tuple(10**n for n in range(40))
+_POWERS_OF_TEN: Final[tuple[int, ...]] = tuple(10**n for n in range(40))
 
 
 class QuantityError(ValueError):
@@ -55,7 +55,10 @@ class QuantityError(ValueError):
 
 
 def _power_of_ten(exponent: int) -> int:
-    return _POWERS_OF_TEN[exponent] if exponent < len(_POWERS_OF_TEN) else 10**exponent
+    if exponent < len(_POWERS_OF_TEN):
+        return _POWERS_OF_TEN[exponent]
+    power: int = 10**exponent  # mypy fears that the exponent is negative
+    return power
 
 
 @total_ordering
@@ -71,10 +74,10 @@ class Quantity:
     _wide: bool  # held with arbitrary precision instead of int64
 
     def __init__(
-        self, nanos: int, format: Format, text: str, scale: int, wide: bool
+        self, nanos: int, format_: Format, text: str, scale: int, wide: bool
     ) -> None:  # `Quantity.parse` and `Quantity.of` are the ways in
         self.nanos = nanos
-        self.format = format
+        self.format = format_
         self._text = text
         self._scale = scale
         self._wide = wide
@@ -93,10 +96,10 @@ class Quantity:
         return quantity
 
     @staticmethod
-    def of(amount: int, format: Format = "DecimalSI") -> Quantity:
+    def of(amount: int, format_: Format = "DecimalSI") -> Quantity:
         """A whole amount, such as a number of devices or bytes."""
         wide = not MIN_INT64 <= amount <= MAX_INT64
-        return Quantity(amount * 10**9, format, "", 0, wide)
+        return Quantity(amount * 10**9, format_, "", 0, wide)
 
     @staticmethod
     def from_json(value: object) -> Quantity:
@@ -170,20 +173,20 @@ class Quantity:
     def scaled_value(self, scale: int) -> int:
         """The amount in units of 10**scale, with the int64 rounding and overflow of Kubernetes."""
         if not self._wide:
-            return _divide_away_from_zero(self.nanos, 10 ** (scale - NANO))
+            return _divide_away_from_zero(self.nanos, _power_of_ten(scale - NANO))
         places = max(0, -self._scale)
-        unscaled = self.nanos // 10 ** (9 - places)
+        unscaled = self.nanos // _power_of_ten(9 - places)
         excess = places + scale
         if excess == 0:
             return _wrap_int64(unscaled)
         if excess < 0:
-            return _wrap_int64(_wrap_int64(unscaled) * 10**-excess)
+            return _wrap_int64(_wrap_int64(unscaled) * _power_of_ten(-excess))
         if unscaled < MAX_INT64 and excess < 19:
             # Very negative amounts wrap around here. It is a slip, but answers depend on it.
             unscaled = _wrap_int64(unscaled)
-            quotient, rest = divmod(abs(unscaled), 10**excess)
+            quotient, rest = divmod(abs(unscaled), _power_of_ten(excess))
             return (quotient if unscaled >= 0 else -quotient) + (rest != 0)
-        quotient, rest = divmod(unscaled, 10**excess)
+        quotient, rest = divmod(unscaled, _power_of_ten(excess))
         return _wrap_int64(quotient) + (rest != 0)
 
     # --- arithmetic ---
@@ -217,7 +220,7 @@ class Quantity:
         """Rounded away from zero to a multiple of 10**scale. Itself if it already is at that scale."""
         if not self._wide and self._scale >= scale:
             return self
-        unit = 10 ** (scale - NANO)
+        unit = _power_of_ten(scale - NANO)
         nanos = _divide_away_from_zero(self.nanos, unit) * unit
         return Quantity(nanos, self.format, "", scale, self._wide)
 
@@ -243,7 +246,7 @@ ZERO: Final = Quantity(0, "", "0", 0, False)
 
 
 def _fits(nanos: int, scale: int) -> bool:
-    return MIN_INT64 <= nanos // 10 ** (scale - NANO) <= MAX_INT64
+    return MIN_INT64 <= nanos // _power_of_ten(scale - NANO) <= MAX_INT64
 
 
 def _wrap_int64(value: int) -> int:

@@ -1,0 +1,196 @@
+"""ResourceClaim and ResourceClaimTemplate in resource.k8s.io/v1, the hub version."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import field
+
+from allot.api.base import ABSENT, ApiObject, GoName, Int64, Opaque, Time, always
+from allot.api.meta import Condition, NodeSelector, ObjectMeta, Uid
+from allot.api.quantity import Quantity
+from allot.api.resource import (
+    DeviceSelector,
+    DeviceToleration,
+    FullyQualifiedName,
+    OpaqueDeviceConfiguration,
+    QualifiedName,
+)
+
+AllocationMode = Annotated[str, GoName("{v}.DeviceAllocationMode")]
+ConfigSource = Annotated[str, GoName("{v}.AllocationConfigSource")]
+SkippedOperation = Annotated[str, GoName("{v}.NodeOperation")]
+
+
+class CapacityRequirements(ApiObject, frozen=True):
+    """How much of each capacity every allocated device must provide (KEP-5075)."""
+
+    requests: dict[QualifiedName, Quantity] = field(default_factory=dict)
+
+
+class DeviceDerivedAttribute(ApiObject, frozen=True):
+    """An attribute computed from each candidate device, for constraints to refer to (KEP-6080)."""
+
+    name: str = always(str)
+    expression: str = always(str)
+
+
+class ExactDeviceRequest(ApiObject, frozen=True):
+    """A request for devices of one class."""
+
+    device_class_name: str = always(str)
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: AllocationMode = ""
+    count: Int64 = 0
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
+
+
+class DeviceSubRequest(ApiObject, frozen=True):
+    """One of several alternatives for the same request (KEP-4816)."""
+
+    name: str = always(str)
+    device_class_name: str = always(str)
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: AllocationMode = ""
+    count: Int64 = 0
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
+
+
+class DeviceRequest(ApiObject, frozen=True):
+    """What a claim asks for under one name: exactly this, or the first available of these."""
+
+    name: str = always(str)
+    exactly: ExactDeviceRequest | None = None
+    first_available: tuple[DeviceSubRequest, ...] = ()
+
+
+class DeviceConstraint(ApiObject, frozen=True):
+    """What the devices of several requests must have in common, or must not."""
+
+    requests: tuple[str, ...] = ()
+    match_attribute: FullyQualifiedName | None = None
+    distinct_attribute: FullyQualifiedName | None = None
+
+
+class DeviceClaimConfiguration(ApiObject, frozen=True):
+    """Driver parameters for the named requests, or for all of them."""
+
+    requests: tuple[str, ...] = ()
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClaim(ApiObject, frozen=True):
+    """All that one claim asks for."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[DeviceClaimConfiguration, ...] = ()
+
+
+class ResourceClaimSpec(ApiObject, frozen=True):
+    """What is asked for. Immutable."""
+
+    devices: DeviceClaim = always(DeviceClaim)
+
+
+class DeviceRequestAllocationResult(ApiObject, frozen=True):
+    """One device, or one share of it, that a request got."""
+
+    request: str = always(str)
+    driver: str = always(str)
+    pool: str = always(str)
+    device: str = always(str)
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    share_id: Annotated[str, GoName("types.UID")] | None = field(default=None, name="shareID")
+    consumed_capacity: dict[QualifiedName, Quantity] = field(default_factory=dict)
+    skip_node_operations: tuple[SkippedOperation, ...] = ()
+
+
+class DeviceAllocationConfiguration(ApiObject, frozen=True):
+    """Driver parameters as they stood in the class or the claim when it was allocated."""
+
+    source: ConfigSource = always(str)
+    requests: tuple[str, ...] = ()
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceAllocationResult(ApiObject, frozen=True):
+    """All devices a claim got, and the configuration that goes with them."""
+
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
+
+
+class AllocationResult(ApiObject, frozen=True):
+    """The outcome of an allocation and the nodes it can be used on."""
+
+    devices: DeviceAllocationResult = always(DeviceAllocationResult)
+    node_selector: NodeSelector | None = None
+    allocation_timestamp: Time | None = None
+
+
+class ResourceClaimConsumerReference(ApiObject, frozen=True):
+    """Who may use the claim: usually a pod."""
+
+    api_group: str = ""
+    resource: str = always(str)
+    name: str = always(str)
+    uid: Uid = always(str)
+
+
+class NetworkDeviceData(ApiObject, frozen=True):
+    """Where a network device ended up in the pod."""
+
+    interface_name: str = ""
+    ips: tuple[str, ...] = ()
+    hardware_address: str = ""
+
+
+class AllocatedDeviceStatus(ApiObject, frozen=True):
+    """What a driver reports about one allocated device."""
+
+    driver: str = always(str)
+    pool: str = always(str)
+    device: str = always(str)
+    share_id: str | None = field(default=None, name="shareID")
+    conditions: tuple[Condition, ...] = ()
+    data: Opaque = ABSENT
+    network_data: NetworkDeviceData | None = None
+
+
+class ResourceClaimStatus(ApiObject, frozen=True):
+    """Who has the claim and what it got."""
+
+    allocation: AllocationResult | None = None
+    reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
+
+
+class ResourceClaim(ApiObject, frozen=True):
+    """A request for devices, to be used by one or more pods."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+    spec: ResourceClaimSpec = always(ResourceClaimSpec)
+    status: ResourceClaimStatus = always(ResourceClaimStatus)
+
+
+class ResourceClaimTemplateSpec(ApiObject, frozen=True):
+    """The claim to create for each pod that refers to the template."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+    spec: ResourceClaimSpec = always(ResourceClaimSpec)
+
+
+class ResourceClaimTemplate(ApiObject, frozen=True):
+    """From which claims are made, one per pod."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+    spec: ResourceClaimTemplateSpec = always(ResourceClaimTemplateSpec)

@@ -1,0 +1,291 @@
+"""JSON to API types: fast where nothing is unusual, exact in what it says where something is.
+
+msgspec decodes a well-formed object in one go. If it refuses, the same bytes are read again, step by
+step: `null` then counts as absent, as Go clients mean it, and what is really wrong is reported the
+way Kubernetes does. Unknown and duplicate fields are never an error here; `strict_issues` lists them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Raw, Struct
+
+from allot.api.base import GoName, wire_names
+from allot.api.quantity import Quantity, QuantityError
+
+T = TypeVar("T", bound=Struct)
+
+MAX_DEPTH = 200
+"""Deeper nesting is refused; no API type needs a tenth of it, and Go stops at 10,000."""
+
+
+class DecodeError(ValueError):
+    """The document is not an object of this type. The message is what API clients see."""
+
+
+class StrictIssue(NamedTuple):
+    """A field that would be ignored. Prints as Kubernetes words it."""
+
+    problem: str
+    path: str
+
+    def __str__(self) -> str:
+        return f'{self.problem} field "{self.path}"'
+
+
+def decode(body: bytes, cls: type[T], version: str) -> T:
+    """The object in `body`; `DecodeError` says why there is none. Ignores unknown fields.
+
+    `version` is the API version of the request, which error texts mention.
+    """
+    try:
+        decoded: T = _decoder(cls).decode(body)
+    except msgspec.ValidationError:
+        return _Reader(version).read_object(body, cls)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(_syntax_error(error)) from None
+    return decoded
+
+
+@cache
+def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(cls, dec_hook=from_builtin, float_hook=Decimal)
+
+
+def from_builtin(cls: type, value: object) -> object:
+    """Tells msgspec how our own types look in JSON."""
+    if cls is Quantity:
+        return Quantity.from_json(value)
+    raise NotImplementedError(cls)
+
+
+def to_builtin(value: object) -> object:
+    """Tells msgspec how to write our own types."""
+    if isinstance(value, Quantity):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+def _syntax_error(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "json: document is nested too deeply"
+    return f"json: {str(error)[:1].lower()}{str(error)[1:]}"
+
+
+# --- step by step, for objects that are unusual or wrong ---
+
+
+class Shape(NamedTuple):
+    """What a value must look like: its kind, how Go calls it, and what it contains."""
+
+    kind: str  # struct, list, map, string, int, bool, quantity, time, opaque, any
+    go_name: str
+    cls: type[Struct] | None = None
+    item: Shape | None = None
+    optional: bool = False
+
+
+@cache
+def _fields(cls: type[Struct]) -> dict[str, tuple[str, Shape]]:
+    """Field name and shape by name on the wire."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {wire: (name, _shape(hints[name])) for wire, name in wire_names(cls).items()}
+
+
+def _shape(hint: Any, go_name: str = "") -> Shape:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        names = [extra.name for extra in hint.__metadata__ if isinstance(extra, GoName)]
+        return _shape(arguments[0], names[0] if names else go_name)
+    if origin in (Union, UnionType):
+        inner = next(argument for argument in arguments if argument is not type(None))
+        return _shape(inner, go_name)._replace(optional=True)
+    if origin is tuple:
+        item = _shape(arguments[0])
+        return Shape("list", f"[]{item.go_name}", item=item)
+    if origin is dict:
+        key, item = _shape(arguments[0]), _shape(arguments[1])
+        return Shape("map", f"map[{key.go_name}]{item.go_name}", item=item)
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        package = "{v}" if hint.__module__ not in _META_MODULES else "v1"
+        return Shape("struct", f"{package}.{hint.__name__}", cls=hint)
+    kind, default_name = _SCALARS.get(hint, ("any", "interface {}"))
+    return Shape(kind, go_name or default_name)
+
+
+_META_MODULES = frozenset({"allot.api.meta"})
+_SCALARS: dict[Any, tuple[str, str]] = {
+    str: ("string", "string"),
+    int: ("int", "int64"),
+    bool: ("bool", "bool"),
+    datetime: ("time", "v1.Time"),
+    Quantity: ("quantity", "resource.Quantity"),
+    Raw: ("opaque", "runtime.RawExtension"),
+}
+_INT_RANGES = {"int32": 2**31, "int64": 2**63}
+_raw_object = msgspec.json.Decoder(dict[str, Raw])
+_raw_list = msgspec.json.Decoder(list[Raw])
+_time = msgspec.json.Decoder(Annotated[datetime, msgspec.Meta(tz=True)])
+_any = msgspec.json.Decoder(float_hook=Decimal)
+
+
+class _Reader:
+    """Reads one document by shape, and raises on the first thing that does not fit."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def read_object(self, body: bytes, cls: type[T]) -> T:
+        shape = Shape("struct", f"{{v}}.{cls.__name__}", cls=cls)
+        if body.strip() == b"null":
+            return cls()
+        decoded: T = self._read(Raw(body), shape, "", "")
+        return decoded
+
+    def _read(self, raw: Raw, shape: Shape, owner: str, path: str) -> Any:
+        text = bytes(raw).strip()
+        match shape.kind:
+            case "struct":
+                return self._read_struct(text, shape, owner, path)
+            case "list" if text.startswith(b"["):
+                assert shape.item
+                return tuple(
+                    self._read_item(item, shape.item, owner, path)
+                    for item in _raw_list.decode(text)
+                )
+            case "map" if text.startswith(b"{"):
+                assert shape.item
+                return {
+                    key: self._read_item(item, shape.item, owner, path)
+                    for key, item in _raw_object.decode(text).items()
+                }
+            case "list" | "map":
+                raise self._mismatch(text, shape, owner, path)
+            case "opaque":
+                return raw.copy()
+            case "any":
+                return _any.decode(text)
+            case _:
+                return self._read_scalar(text, shape, owner, path)
+
+    def _read_item(self, raw: Raw, shape: Shape, owner: str, path: str) -> Any:
+        if bytes(raw).strip() == b"null" and shape.kind not in ("opaque", "any"):
+            return _zero(shape)
+        return self._read(raw, shape, owner, path)
+
+    def _read_struct(self, text: bytes, shape: Shape, owner: str, path: str) -> Any:
+        if not text.startswith(b"{"):
+            raise self._mismatch(text, shape, owner, path)
+        assert shape.cls
+        values: dict[str, Any] = {}
+        known = _fields(shape.cls)
+        for wire, raw in _raw_object.decode(text).items():
+            if wire not in known:
+                continue
+            name, field_shape = known[wire]
+            if bytes(raw).strip() == b"null" and field_shape.kind != "opaque":
+                continue  # as if it had not been sent
+            inner_path = f"{path}.{wire}" if path else wire
+            values[name] = self._read(raw, field_shape, shape.cls.__name__, inner_path)
+        return shape.cls(**values)
+
+    def _read_scalar(self, text: bytes, shape: Shape, owner: str, path: str) -> Any:
+        value = _any.decode(text)
+        match shape.kind:
+            case "string" if isinstance(value, str):
+                return value
+            case "bool" if isinstance(value, bool):
+                return value
+            case "int" if isinstance(value, int | Decimal) and not isinstance(value, bool):
+                limit = _INT_RANGES[shape.go_name]
+                if isinstance(value, int) and -limit <= value < limit:
+                    return value
+                raise self._mismatch(text, shape, owner, path, literal=True)
+            case "time" if isinstance(value, str):
+                return self._read_time(text, value)
+            case "quantity":
+                try:
+                    return Quantity.from_json(value)
+                except QuantityError as error:
+                    raise DecodeError(str(error)) from None
+        raise self._mismatch(text, shape, owner, path)
+
+    def _read_time(self, text: bytes, value: str) -> datetime:
+        try:
+            time: datetime = _time.decode(text)
+        except msgspec.ValidationError:
+            shown = json.dumps(value, ensure_ascii=False)
+            raise DecodeError(
+                f'parsing time {shown} as "2006-01-02T15:04:05Z07:00": not an RFC 3339 time'
+            ) from None
+        return time
+
+    def _mismatch(
+        self, text: bytes, shape: Shape, owner: str, path: str, *, literal: bool = False
+    ) -> DecodeError:
+        found = _json_kind(text) + (f" {text.decode()[:64]}" if literal else "")
+        go_name = shape.go_name.replace("{v}", self._version)
+        where = f"Go struct field {owner}.{path} of type" if path else "Go value of type"
+        return DecodeError(f"json: cannot unmarshal {found} into {where} {go_name}")
+
+
+def _zero(shape: Shape) -> Any:
+    """What a null item of a list or map stands for."""
+    zeros: dict[str, Callable[[], Any]] = {
+        "list": tuple, "map": dict, "string": str, "int": int, "bool": bool,
+        "quantity": lambda: Quantity.from_json(None), "time": lambda: None,
+    }  # fmt: skip
+    return shape.cls() if shape.cls else zeros[shape.kind]()
+
+
+def _json_kind(text: bytes) -> str:
+    kinds = {
+        b"{": "object", b"[": "array", b'"': "string", b"t": "bool", b"f": "bool", b"n": "null",
+    }  # fmt: skip
+    return kinds.get(text[:1], "number")
+
+
+# --- fields that would be ignored ---
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object with all its fields, also those that stand there twice."""
+
+
+def strict_issues(body: bytes, cls: type[Struct], top_level: bool = True) -> list[StrictIssue]:
+    """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
+    document = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+    shape = Shape("struct", "", cls=cls)
+    known = {"kind", "apiVersion"} if top_level else set()
+    return list(_issues(document, shape, "", known))
+
+
+def _issues(value: Any, shape: Shape, path: str, known: set[str]) -> Iterator[StrictIssue]:
+    if shape.kind == "list" and type(value) is list:
+        assert shape.item
+        for index, item in enumerate(value):
+            yield from _issues(item, shape.item, f"{path}[{index}]", set())
+        return
+    if not isinstance(value, _Pairs) or shape.kind not in ("struct", "map"):
+        return
+    fields = _fields(shape.cls) if shape.cls else {}
+    seen: set[str] = set()
+    for key, item in value:
+        inner = f"{path}.{key}" if path else key
+        if key in seen:
+            yield StrictIssue("duplicate", inner)
+        seen.add(key)
+        if shape.item is not None:
+            yield from _issues(item, shape.item, inner, set())
+        elif key in fields:
+            yield from _issues(item, fields[key][1], inner, set())
+        elif key not in known:
+            yield StrictIssue("unknown", inner)

@@ -1,0 +1,221 @@
+"""Values that are filled in when a request leaves them out, before anything else looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from allot.api import v1beta1
+from allot.api.base import ABSENT, Opaque, is_set, replace, whole_seconds
+from allot.api.claims import (
+    AllocatedDeviceStatus,
+    AllocationResult,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourceClaimTemplate,
+)
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.meta import Condition, ObjectMeta
+from allot.api.pool_status import DEFAULT_LIMIT, ResourcePoolStatusRequest
+from allot.api.resource import EQUAL, EXACT_COUNT, DeviceTaint, DeviceToleration
+from allot.api.slices import Device, ResourceSlice
+
+T = TypeVar("T")
+Request = TypeVar("Request", ExactDeviceRequest, DeviceSubRequest, v1beta1.DeviceRequest)
+
+
+def _changed(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
+    """`items` with every one changed; the very same tuple if none is different."""
+    changed = tuple(change(item) for item in items)
+    same = all(old is new for old, new in zip(items, changed, strict=True))
+    return items if same else changed
+
+
+def default_metadata(metadata: ObjectMeta) -> ObjectMeta:
+    """API times have whole seconds only."""
+    created = whole_seconds(metadata.creation_timestamp)
+    deleted = whole_seconds(metadata.deletion_timestamp)
+    if created is metadata.creation_timestamp and deleted is metadata.deletion_timestamp:
+        return metadata
+    return replace(metadata, creation_timestamp=created, deletion_timestamp=deleted)
+
+
+def _default_toleration(toleration: DeviceToleration) -> DeviceToleration:
+    return toleration if toleration.operator else replace(toleration, operator=EQUAL)
+
+
+def _default_mode_and_count(request: Request) -> Request:
+    if not request.allocation_mode:
+        request = replace(request, allocation_mode=EXACT_COUNT)
+    if request.allocation_mode == EXACT_COUNT and not request.count:
+        request = replace(request, count=1)
+    return request
+
+
+def _default_tolerations(request: Request) -> Request:
+    tolerations = _changed(request.tolerations or (), _default_toleration)
+    if not tolerations or tolerations is request.tolerations:
+        return request
+    return replace(request, tolerations=tolerations)
+
+
+def _default_exact(request: Request) -> Request:
+    return _default_tolerations(_default_mode_and_count(request))
+
+
+def _default_request(request: DeviceRequest) -> DeviceRequest:
+    exactly = _default_exact(request.exactly) if request.exactly else None
+    alternatives = _changed(request.first_available, _default_exact)
+    if exactly is request.exactly and alternatives is request.first_available:
+        return request
+    return replace(request, exactly=exactly, first_available=alternatives)
+
+
+def _default_flat_request(request: v1beta1.DeviceRequest) -> v1beta1.DeviceRequest:
+    if request.device_class_name:
+        request = _default_mode_and_count(request)
+    request = _default_tolerations(request)
+    return replace(request, first_available=_changed(request.first_available, _default_exact))
+
+
+def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    requests = _changed(spec.devices.requests, _default_request)
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+def _default_flat_claim_spec(spec: v1beta1.ResourceClaimSpec) -> v1beta1.ResourceClaimSpec:
+    requests = _changed(spec.devices.requests, _default_flat_request)
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+def _default_condition(condition: Condition) -> Condition:
+    time = whole_seconds(condition.last_transition_time)
+    if time is condition.last_transition_time:
+        return condition
+    return replace(condition, last_transition_time=time)
+
+
+def _absent_if_null(opaque: Opaque) -> Opaque:
+    return opaque if is_set(opaque) or opaque == ABSENT else ABSENT
+
+
+def _default_device_status(status: AllocatedDeviceStatus) -> AllocatedDeviceStatus:
+    return replace(
+        status,
+        conditions=_changed(status.conditions, _default_condition),
+        data=_absent_if_null(status.data),
+    )
+
+
+def _default_allocation(allocation: AllocationResult) -> AllocationResult:
+    results = tuple(
+        replace(result, tolerations=_changed(result.tolerations, _default_toleration))
+        for result in allocation.devices.results
+    )
+    return replace(
+        allocation,
+        devices=replace(allocation.devices, results=results),
+        allocation_timestamp=whole_seconds(allocation.allocation_timestamp),
+    )
+
+
+def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
+    return replace(
+        status,
+        allocation=_default_allocation(status.allocation) if status.allocation else None,
+        devices=_changed(status.devices, _default_device_status),
+    )
+
+
+def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
+    return ResourceClaim(
+        default_metadata(claim.metadata),
+        _default_claim_spec(claim.spec),
+        _default_claim_status(claim.status),
+    )
+
+
+def default_flat_claim(claim: v1beta1.ResourceClaim, _: datetime) -> v1beta1.ResourceClaim:
+    return v1beta1.ResourceClaim(
+        default_metadata(claim.metadata),
+        _default_flat_claim_spec(claim.spec),
+        _default_claim_status(claim.status),
+    )
+
+
+def default_template(template: ResourceClaimTemplate, _: datetime) -> ResourceClaimTemplate:
+    spec = replace(template.spec, spec=_default_claim_spec(template.spec.spec))
+    return ResourceClaimTemplate(default_metadata(template.metadata), spec)
+
+
+def default_flat_template(
+    template: v1beta1.ResourceClaimTemplate, _: datetime
+) -> v1beta1.ResourceClaimTemplate:
+    spec = replace(template.spec, spec=_default_flat_claim_spec(template.spec.spec))
+    return v1beta1.ResourceClaimTemplate(default_metadata(template.metadata), spec)
+
+
+def _default_taint(taint: DeviceTaint, now: datetime) -> DeviceTaint:
+    if taint.time_added is None:
+        return replace(taint, time_added=now)
+    time = whole_seconds(taint.time_added)
+    return taint if time is taint.time_added else replace(taint, time_added=time)
+
+
+def default_slice(slice_: ResourceSlice, now: datetime) -> ResourceSlice:
+    def default_device(device: Device) -> Device:
+        if not device.taints:
+            return device
+        return replace(
+            device, taints=_changed(device.taints, lambda taint: _default_taint(taint, now))
+        )
+
+    spec = slice_.spec
+    if spec.devices:
+        spec = replace(spec, devices=_changed(spec.devices, default_device))
+    return ResourceSlice(default_metadata(slice_.metadata), spec)
+
+
+def default_flat_slice(slice_: v1beta1.ResourceSlice, now: datetime) -> v1beta1.ResourceSlice:
+    def default_device(device: v1beta1.Device) -> v1beta1.Device:
+        basic = device.basic
+        if basic is None or not basic.taints:
+            return device
+        taints = _changed(basic.taints, lambda taint: _default_taint(taint, now))
+        return replace(device, basic=replace(basic, taints=taints))
+
+    spec = slice_.spec
+    if spec.devices:
+        spec = replace(spec, devices=_changed(spec.devices, default_device))
+    return v1beta1.ResourceSlice(default_metadata(slice_.metadata), spec)
+
+
+def default_taint_rule(rule: DeviceTaintRule, now: datetime) -> DeviceTaintRule:
+    return DeviceTaintRule(
+        default_metadata(rule.metadata),
+        replace(rule.spec, taint=_default_taint(rule.spec.taint, now)),
+        replace(rule.status, conditions=_changed(rule.status.conditions, _default_condition)),
+    )
+
+
+def default_class(device_class: DeviceClass, _: datetime) -> DeviceClass:
+    return DeviceClass(default_metadata(device_class.metadata), device_class.spec)
+
+
+def default_pool_status_request(request: ResourcePoolStatusRequest) -> ResourcePoolStatusRequest:
+    """On the hub, because both versions have the same defaults."""
+    spec, status = request.spec, request.status
+    if spec.limit is None:
+        spec = replace(spec, limit=DEFAULT_LIMIT)
+    if status is not None:
+        status = replace(
+            status,
+            conditions=_changed(status.conditions, _default_condition),
+            observation_time=whole_seconds(status.observation_time),
+        )
+    return ResourcePoolStatusRequest(default_metadata(request.metadata), spec, status)

@@ -1,0 +1,86 @@
+"""ResourcePoolStatusRequest (KEP-5677): one stored object, served in two versions.
+
+The types here are the hub: they hold what both versions can say. Fields marked as the KEP's are served
+in `v1alpha1` only; the rest is as Kubernetes v1.38 serves it in `v1alpha3`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.api.base import ApiObject, Int32, Int64, Time, always
+from allot.api.meta import Condition, ObjectMeta
+from allot.api.quantity import Quantity
+
+DEFAULT_LIMIT: Final = 100
+
+
+class PartitionTypeStatus(ApiObject, frozen=True):
+    """How many partitions of one type there are, and how many more could be allocated."""
+
+    attribute: str = always(str)
+    type: str = always(str)
+    total: Int32 | None = None
+    allocatable: Int32 | None = None
+
+
+class ShareableCapacityStatus(ApiObject, frozen=True):
+    """One capacity summed over the shareable devices of a pool."""
+
+    name: str = always(str)
+    total: Quantity | None = None
+    consumed: Quantity | None = None
+    available: Quantity | None = None
+
+
+class ShareableSummaryStatus(ApiObject, frozen=True):
+    """How much is left of the devices that several claims can share."""
+
+    fully_available_devices: Int32 | None = None
+    partially_available_devices: Int32 | None = None
+    capacity: tuple[ShareableCapacityStatus, ...] = ()
+
+
+class PoolStatus(ApiObject, frozen=True):
+    """The devices of one pool, counted."""
+
+    driver: str = always(str)
+    pool_name: str = always(str)
+    node_name: str | None = None
+    generation: Int64 = always(int)
+    resource_slice_count: Int32 | None = None
+    total_devices: Int32 | None = None
+    allocated_devices: Int32 | None = None
+    available_devices: Int32 | None = None
+    unavailable_devices: Int32 | None = None
+    validation_error: str | None = None
+    partition_summary: tuple[PartitionTypeStatus, ...] = ()
+    shareable_summary: ShareableSummaryStatus | None = None
+
+
+class ResourcePoolStatusRequestSpec(ApiObject, frozen=True):
+    """Which pools to count. Immutable."""
+
+    driver: str = always(str)
+    pool_name: str | None = None
+    limit: Int32 | None = None
+    default_partition_type_attribute: str | None = None
+    ttl_seconds_after_complete: Int32 | None = None  # the KEP's
+
+
+class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
+    """The answer. Written once."""
+
+    pool_count: Int32 | None = None
+    pools: tuple[PoolStatus, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    observation_time: Time | None = None  # the KEP's
+    validation_errors: tuple[str, ...] = ()  # the KEP's
+
+
+class ResourcePoolStatusRequest(ApiObject, frozen=True):
+    """A question about the pools of a driver, and, once a controller has seen it, the answer."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+    spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
+    status: ResourcePoolStatusRequestStatus | None = None

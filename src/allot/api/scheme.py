@@ -1,0 +1,266 @@
+"""The kinds of resource.k8s.io, the versions each is served in, and the way between JSON and hub.
+
+The hub is resource.k8s.io/v1 (for ResourcePoolStatusRequest, which has no v1, the union of its two
+versions). Everything behind the API border works with hub objects only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from allot.api import defaults, v1alpha1, v1alpha3, v1beta1
+from allot.api.base import ApiObject, replace
+from allot.api.claims import ResourceClaim, ResourceClaimTemplate
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.decoding import decode, to_builtin
+from allot.api.identities import GroupVersionKind
+from allot.api.meta import ObjectMeta
+from allot.api.pool_status import ResourcePoolStatusRequest
+from allot.api.resource import GROUP
+from allot.api.slices import ResourceSlice
+
+
+class UnknownKindError(LookupError):
+    """There is no such kind in this version."""
+
+    def __init__(self, gvk: GroupVersionKind) -> None:
+        super().__init__(
+            f'no kind "{gvk.kind}" is registered for version "{gvk.group_version}" in scheme '
+            f'"pkg/api/legacyscheme/scheme.go:30"'
+        )
+        self.gvk = gvk
+
+
+class Version(NamedTuple):
+    """How one version of a kind is read and written."""
+
+    cls: type[Struct]
+    default: Callable[[Any, datetime], Any]
+    to_hub: Callable[[Any], Any]
+    from_hub: Callable[[Any], Any]
+
+
+class Kind(NamedTuple):
+    """A kind with all its versions, most preferred first."""
+
+    name: str
+    plural: str
+    namespaced: bool
+    hub: type[ApiObject]
+    storage_version: str
+    versions: dict[str, Version]
+    has_status: bool = False
+    short_names: tuple[str, ...] = ()
+
+    @property
+    def singular(self) -> str:
+        return self.name.lower()
+
+
+def _same(hub_object: Any) -> Any:
+    return hub_object
+
+
+def _leave(versioned: Any, _: datetime) -> Any:
+    return versioned
+
+
+def _v1alpha1_request(request: v1alpha1.ResourcePoolStatusRequest) -> ResourcePoolStatusRequest:
+    return defaults.default_pool_status_request(v1alpha1.request_to_hub(request))
+
+
+def _v1alpha3_request(request: v1alpha3.ResourcePoolStatusRequest) -> ResourcePoolStatusRequest:
+    return defaults.default_pool_status_request(v1alpha3.request_to_hub(request))
+
+
+def _without_empty_lists(slice_: ResourceSlice) -> ResourceSlice:
+    """An empty list of devices or counters matters to validation, but is not shown."""
+    spec = slice_.spec
+    if spec.devices != () and spec.shared_counters != ():
+        return slice_
+    return replace(
+        slice_,
+        spec=replace(
+            spec, devices=spec.devices or None, shared_counters=spec.shared_counters or None
+        ),
+    )
+
+
+def _flat_slice(slice_: ResourceSlice) -> v1beta1.ResourceSlice:
+    return v1beta1.slice_from_hub(_without_empty_lists(slice_))
+
+
+_CLAIM = Version(ResourceClaim, defaults.default_claim, _same, _same)
+_TEMPLATE = Version(ResourceClaimTemplate, defaults.default_template, _same, _same)
+_SLICE = Version(ResourceSlice, defaults.default_slice, _same, _without_empty_lists)
+_CLASS = Version(DeviceClass, defaults.default_class, _same, _same)
+_TAINT_RULE = Version(DeviceTaintRule, defaults.default_taint_rule, _same, _same)
+
+KINDS: Final[dict[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "ResourceClaim",
+            "resourceclaims",
+            True,
+            ResourceClaim,
+            "v1",
+            {
+                "v1": _CLAIM,
+                "v1beta2": _CLAIM,
+                "v1beta1": Version(
+                    v1beta1.ResourceClaim,
+                    defaults.default_flat_claim,
+                    v1beta1.claim_to_hub,
+                    v1beta1.claim_from_hub,
+                ),
+            },
+            has_status=True,
+        ),
+        Kind(
+            "ResourceClaimTemplate",
+            "resourceclaimtemplates",
+            True,
+            ResourceClaimTemplate,
+            "v1",
+            {
+                "v1": _TEMPLATE,
+                "v1beta2": _TEMPLATE,
+                "v1beta1": Version(
+                    v1beta1.ResourceClaimTemplate,
+                    defaults.default_flat_template,
+                    v1beta1.template_to_hub,
+                    v1beta1.template_from_hub,
+                ),
+            },
+        ),
+        Kind(
+            "ResourceSlice",
+            "resourceslices",
+            False,
+            ResourceSlice,
+            "v1",
+            {
+                "v1": _SLICE,
+                "v1beta2": _SLICE,
+                "v1beta1": Version(
+                    v1beta1.ResourceSlice,
+                    defaults.default_flat_slice,
+                    v1beta1.slice_to_hub,
+                    _flat_slice,
+                ),
+            },
+        ),
+        Kind(
+            "DeviceClass",
+            "deviceclasses",
+            False,
+            DeviceClass,
+            "v1",
+            {"v1": _CLASS, "v1beta2": _CLASS, "v1beta1": _CLASS},
+        ),
+        Kind(
+            "DeviceTaintRule",
+            "devicetaintrules",
+            False,
+            DeviceTaintRule,
+            "v1beta2",
+            {"v1": _TAINT_RULE, "v1beta2": _TAINT_RULE, "v1alpha3": _TAINT_RULE},
+            has_status=True,
+        ),
+        Kind(
+            "ResourcePoolStatusRequest",
+            "resourcepoolstatusrequests",
+            False,
+            ResourcePoolStatusRequest,
+            "v1alpha3",
+            {
+                "v1alpha3": Version(
+                    v1alpha3.ResourcePoolStatusRequest,
+                    _leave,
+                    _v1alpha3_request,
+                    v1alpha3.request_from_hub,
+                ),
+                "v1alpha1": Version(
+                    v1alpha1.ResourcePoolStatusRequest,
+                    _leave,
+                    _v1alpha1_request,
+                    v1alpha1.request_from_hub,
+                ),
+            },
+            has_status=True,
+            short_names=("rpsr",),
+        ),
+    )
+}
+
+
+def lookup(gvk: GroupVersionKind) -> tuple[Kind, Version]:
+    """The kind and how this version of it is read; `UnknownKindError` if there is none."""
+    kind = KINDS.get(gvk.kind) if gvk.group == GROUP else None
+    version = kind.versions.get(gvk.version) if kind else None
+    if kind is None or version is None:
+        raise UnknownKindError(gvk)
+    return kind, version
+
+
+def decode_object(body: bytes, gvk: GroupVersionKind, now: datetime) -> Any:
+    """The hub object in a request body, with the defaults of its version. May raise `DecodeError`."""
+    _, version = lookup(gvk)
+    versioned = decode(body, version.cls, gvk.version)
+    return version.to_hub(version.default(versioned, now))
+
+
+def to_version(hub_object: Any, gvk: GroupVersionKind) -> Any:
+    """The object as clients of this version see it."""
+    return lookup(gvk)[1].from_hub(hub_object)
+
+
+_encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
+
+
+def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = True) -> bytes:
+    """JSON for clients of this version."""
+    versioned = to_version(hub_object, gvk)
+    if _has_null_lists(versioned):
+        body = _encoder.encode(_with_null_lists(versioned))
+    else:
+        body = _encoder.encode(versioned)
+    if not type_meta:
+        return body
+    head = f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}"'.encode()
+    return head + (b"," if body != b"{}" else b"") + body[1:]
+
+
+def metadata_of(hub_object: Any) -> ObjectMeta:
+    metadata: ObjectMeta = hub_object.metadata
+    return metadata
+
+
+# Go writes some empty lists as null instead of leaving them out. They are rare, so that only
+# objects which have one take the slower way.
+
+
+def _has_null_lists(versioned: Any) -> bool:
+    match versioned:
+        case ResourceClaim() | v1beta1.ResourceClaim():
+            return not versioned.spec.devices.requests or not all(
+                device.conditions for device in versioned.status.devices
+            )
+        case ResourceClaimTemplate() | v1beta1.ResourceClaimTemplate():
+            return not versioned.spec.spec.devices.requests
+    return False
+
+
+def _with_null_lists(versioned: Any) -> Any:
+    plain = msgspec.to_builtins(versioned, enc_hook=to_builtin, builtin_types=(bytes, msgspec.Raw))
+    spec = plain["spec"]["spec"] if "spec" in plain["spec"] else plain["spec"]
+    spec["devices"].setdefault("requests", None)
+    for device in plain.get("status", {}).get("devices", ()):
+        device.setdefault("conditions", None)
+    return plain

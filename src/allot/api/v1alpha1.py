@@ -1,0 +1,160 @@
+"""ResourcePoolStatusRequest as KEP-5677 writes it, and conversion to and from the hub.
+
+`truncated` and `totalMatchingPools` say in other words what the hub's pool count says; what a pool's
+own validation error says, this version says in a list for all pools.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.api.base import ApiObject, Int32, Int64, Time, always, replace
+from allot.api.meta import Condition, ObjectMeta
+from allot.api.pool_status import PoolStatus as HubPoolStatus
+from allot.api.pool_status import ResourcePoolStatusRequest as HubRequest
+from allot.api.pool_status import ResourcePoolStatusRequestSpec as HubSpec
+from allot.api.pool_status import ResourcePoolStatusRequestStatus as HubStatus
+
+MAX_VALIDATION_ERRORS: Final = 10
+MAX_VALIDATION_ERROR_LENGTH: Final = 256
+
+
+class PoolStatus(ApiObject, frozen=True):
+    """The devices of one pool, counted."""
+
+    driver: str = always(str)
+    pool_name: str = always(str)
+    node_name: str | None = None
+    total_devices: Int32 | None = None
+    allocated_devices: Int32 | None = None
+    available_devices: Int32 | None = None
+    unavailable_devices: Int32 | None = None
+    slice_count: Int32 | None = None
+    generation: Int64 = always(int)
+
+
+class ResourcePoolStatusRequestSpec(ApiObject, frozen=True):
+    """Which pools to count. Immutable."""
+
+    driver: str = always(str)
+    pool_name: str | None = None
+    limit: Int32 | None = None
+    ttl_seconds_after_complete: Int32 | None = None
+
+
+class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
+    """The answer. Written once."""
+
+    observation_time: Time | None = None
+    pools: tuple[PoolStatus, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    validation_errors: tuple[str, ...] = ()
+    truncated: bool = False
+    total_matching_pools: Int32 | None = None
+
+
+class ResourcePoolStatusRequest(ApiObject, frozen=True):
+    """A question about the pools of a driver, and, once a controller has seen it, the answer."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+    spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
+    status: ResourcePoolStatusRequestStatus | None = None
+
+
+def request_to_hub(request: ResourcePoolStatusRequest) -> HubRequest:
+    spec, status = request.spec, request.status
+    return HubRequest(
+        request.metadata,
+        HubSpec(
+            driver=spec.driver,
+            pool_name=spec.pool_name,
+            limit=spec.limit,
+            ttl_seconds_after_complete=spec.ttl_seconds_after_complete,
+        ),
+        None if status is None else _status_to_hub(status),
+    )
+
+
+def _status_to_hub(status: ResourcePoolStatusRequestStatus) -> HubStatus:
+    return HubStatus(
+        pool_count=status.total_matching_pools,
+        pools=tuple(
+            HubPoolStatus(
+                driver=pool.driver,
+                pool_name=pool.pool_name,
+                node_name=pool.node_name,
+                generation=pool.generation,
+                resource_slice_count=pool.slice_count,
+                total_devices=pool.total_devices,
+                allocated_devices=pool.allocated_devices,
+                available_devices=pool.available_devices,
+                unavailable_devices=pool.unavailable_devices,
+            )
+            for pool in status.pools
+        ),
+        conditions=status.conditions,
+        observation_time=status.observation_time,
+        validation_errors=status.validation_errors,
+    )
+
+
+def request_from_hub(request: HubRequest) -> ResourcePoolStatusRequest:
+    spec, status = request.spec, request.status
+    return ResourcePoolStatusRequest(
+        request.metadata,
+        ResourcePoolStatusRequestSpec(
+            driver=spec.driver,
+            pool_name=spec.pool_name,
+            limit=spec.limit,
+            ttl_seconds_after_complete=spec.ttl_seconds_after_complete,
+        ),
+        None if status is None else _status_from_hub(status),
+    )
+
+
+def _status_from_hub(status: HubStatus) -> ResourcePoolStatusRequestStatus:
+    return ResourcePoolStatusRequestStatus(
+        observation_time=status.observation_time,
+        pools=tuple(
+            PoolStatus(
+                driver=pool.driver,
+                pool_name=pool.pool_name,
+                node_name=pool.node_name,
+                total_devices=pool.total_devices,
+                allocated_devices=pool.allocated_devices,
+                available_devices=pool.available_devices,
+                unavailable_devices=pool.unavailable_devices,
+                slice_count=pool.resource_slice_count,
+                generation=pool.generation,
+            )
+            for pool in status.pools
+        ),
+        conditions=status.conditions,
+        validation_errors=status.validation_errors or _errors_of_pools(status.pools),
+        truncated=(status.pool_count or 0) > len(status.pools),
+        total_matching_pools=status.pool_count,
+    )
+
+
+def _errors_of_pools(pools: tuple[HubPoolStatus, ...]) -> tuple[str, ...]:
+    errors = (
+        f"pool {pool.pool_name}: {pool.validation_error}" for pool in pools if pool.validation_error
+    )
+    return tuple(
+        error[:MAX_VALIDATION_ERROR_LENGTH]
+        for error, _ in zip(errors, range(MAX_VALIDATION_ERRORS), strict=False)
+    )
+
+
+def restore_unseen(sent: HubRequest, stored: HubRequest) -> HubRequest:
+    """What a client sent, with the stored fields that this version does not show.
+
+    A client that reads an object and writes it back must not erase what it could not see.
+    """
+    spec = replace(
+        sent.spec,
+        default_partition_type_attribute=stored.spec.default_partition_type_attribute,
+    )
+    seen = _status_from_hub(stored.status) if stored.status else None
+    unchanged = seen is not None and sent.status == _status_to_hub(seen)
+    return replace(sent, spec=spec, status=stored.status if unchanged else sent.status)

@@ -1,0 +1,63 @@
+"""The circumstances of a write, beyond the object itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from allot.api.meta import ObjectMeta
+from allot.api.resource import ADMIN_ACCESS_LABEL
+from allot.features import FeatureGates
+from allot.validation.context import Context
+from allot.validation.expressions import ExpressionChecker
+
+
+class Permission(NamedTuple):
+    """Something a caller may be allowed to do. An empty namespace means the whole cluster."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+
+
+class Caller(NamedTuple):
+    """Who asks, and what they may do."""
+
+    name: str
+    extra: Mapping[str, tuple[str, ...]]
+    may: Callable[[Permission], bool]
+
+
+class WriteRequest(NamedTuple):
+    """One create, update or status update."""
+
+    gates: FeatureGates
+    version: str
+    expressions: ExpressionChecker
+    now: datetime
+    new_name_suffix: Callable[[], str]
+    caller: Caller
+    verb: str = "update"
+    namespace: str = "default"
+    namespace_labels: Mapping[str, str] = {}
+
+    @property
+    def context(self) -> Context:
+        return Context(self.gates, self.version, self.expressions)
+
+    @property
+    def grants_admin_access(self) -> bool:
+        """Whether claims in the namespace may ask for admin access."""
+        return self.namespace_labels.get(ADMIN_ACCESS_LABEL) == "true"
+
+
+MAX_GENERATED_PREFIX = 58
+
+
+def generated_name(metadata: ObjectMeta, new_suffix: Callable[[], str]) -> str:
+    """The object's name, made up from `generateName` if it has none of its own."""
+    if metadata.name or not metadata.generate_name:
+        return metadata.name
+    return metadata.generate_name[:MAX_GENERATED_PREFIX] + new_suffix()

@@ -1,0 +1,65 @@
+"""What a strategy can do. Each kind overrides what is special about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from allot.api.base import ApiObject, replace
+from allot.api.meta import ObjectMeta
+from allot.apiserver.strategies.request import WriteRequest
+from allot.validation.fields import FieldError
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class Strategy(Generic[T]):
+    """The steps of a write that differ between kinds. All of them are pure."""
+
+    def prepare_create(self, new: T, request: WriteRequest) -> T:
+        """`new` with what clients may not set removed, and what the server sets filled in."""
+        raise NotImplementedError
+
+    def validate_create(self, new: T, request: WriteRequest) -> Iterator[FieldError]:
+        raise NotImplementedError
+
+    def prepare_update(self, new: T, old: T, request: WriteRequest) -> T:
+        """`new` with what this endpoint does not change taken from `old`."""
+        raise NotImplementedError
+
+    def validate_update(self, new: T, old: T, request: WriteRequest) -> Iterator[FieldError]:
+        raise NotImplementedError
+
+    def prepare_status_update(self, new: T, old: T, request: WriteRequest) -> T:
+        raise NotImplementedError
+
+    def validate_status_update(self, new: T, old: T, request: WriteRequest) -> Iterator[FieldError]:
+        raise NotImplementedError
+
+    def accepts_unconditional_update(self, version: str) -> bool:
+        """Whether an update may come without a resourceVersion."""
+        return True
+
+    def warnings(self, new: T) -> list[str]:
+        """What the client should hear about, although it is allowed."""
+        return []
+
+
+def metadata_for_status_update(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
+    """A status update leaves everything but the version of the metadata as it was."""
+    return replace(
+        new,
+        generation=old.generation,
+        deletion_timestamp=old.deletion_timestamp,
+        deletion_grace_period_seconds=old.deletion_grace_period_seconds,
+        labels=old.labels,
+        annotations=old.annotations,
+        finalizers=old.finalizers,
+        owner_references=old.owner_references,
+        managed_fields=old.managed_fields,
+        self_link=old.self_link,
+    )
+
+
+def with_generation(obj: Any, generation: int) -> Any:
+    return replace(obj, metadata=replace(obj.metadata, generation=generation))

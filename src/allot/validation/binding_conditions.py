@@ -1,0 +1,41 @@
+"""Binding conditions of devices and of what was allocated from them (KEP-5007)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from allot.validation.fields import FieldError, FieldPath, duplicate, invalid
+from allot.validation.lists import validate_items
+from allot.validation.names import validate_label_key
+
+MAX_BINDING_CONDITIONS: Final = 4
+_CONDITIONS: Final = "bindingConditions"
+_FAILURES: Final = "bindingFailureConditions"
+
+
+def validate_binding_conditions(
+    conditions: tuple[str, ...], failures: tuple[str, ...], path: FieldPath
+) -> Iterator[FieldError]:
+    """Both lists or none, each condition in only one of them."""
+    for names, list_path in ((conditions, path / _CONDITIONS), (failures, path / _FAILURES)):
+        yield from validate_items(names, list_path, MAX_BINDING_CONDITIONS, validate_label_key)
+        if len(names) <= MAX_BINDING_CONDITIONS:
+            seen: set[str] = set()
+            for index, name in enumerate(names):
+                if name in seen:
+                    yield duplicate(list_path @ index, name)
+                seen.add(name)
+    for index, name in enumerate(failures):
+        if name in conditions:
+            yield invalid(
+                path / _FAILURES @ index,
+                name,
+                f"{_FAILURES} must not overlap with {_CONDITIONS}",
+            )
+    if conditions and not failures:
+        yield invalid(path / _FAILURES, failures, f"{_FAILURES} are required to use {_CONDITIONS}")
+    if failures and not conditions:
+        yield invalid(
+            path / _CONDITIONS, conditions, f"{_CONDITIONS} are required to use {_FAILURES}"
+        )

@@ -1,0 +1,17 @@
+"""What validation needs to know besides the object: gates, version, and who judges expressions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from allot import features
+from allot.features import FeatureGates
+from allot.validation.expressions import AcceptEverything, ExpressionChecker
+
+
+class Context(NamedTuple):
+    """The circumstances of one request."""
+
+    gates: FeatureGates = features.DEFAULTS
+    version: str = "v1"
+    expressions: ExpressionChecker = AcceptEverything()

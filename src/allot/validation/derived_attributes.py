@@ -1,0 +1,127 @@
+"""Derived attributes (KEP-6080): names, expressions, and that something refers to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from allot import features
+from allot.api.claims import DeviceClaim, DeviceDerivedAttribute
+from allot.validation.context import Context
+from allot.validation.expressions import (
+    COST_LIMIT,
+    MAX_EXPRESSION_LENGTH,
+    validate_verdict,
+)
+from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required, too_long
+from allot.validation.formats import C_IDENTIFIER_RULE, byte_length
+from allot.validation.lists import duplicates, validate_items
+from allot.validation.names import IDENTIFIER_LENGTH, validate_fully_qualified_name
+
+MAX_DERIVED_ATTRIBUTES: Final = 8
+NOT_REFERENCED: Final = (
+    "must be referenced by at least one matchAttribute or distinctAttribute constraint "
+    "targeting this request"
+)
+TOTAL_TOO_COMPLEX: Final = (
+    "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
+)
+
+# The KEP's own examples are bare and have dashes (`shared-numa-node`).
+_is_bare_name: Final = re.compile("[A-Za-z_][-A-Za-z0-9_]*").fullmatch
+
+
+def referenced_attributes(
+    claim: DeviceClaim, request: str, alternative: str = ""
+) -> frozenset[str]:
+    """The attributes that constraints on this request, or alternative, are about."""
+    mine = {request, f"{request}/{alternative}"} if alternative else {request}
+    return frozenset(
+        name
+        for constraint in claim.constraints
+        if not constraint.requests or not mine.isdisjoint(constraint.requests)
+        for name in (constraint.match_attribute, constraint.distinct_attribute)
+        if name is not None
+    )
+
+
+def _all_derived(claim: DeviceClaim) -> Iterator[DeviceDerivedAttribute]:
+    for request in claim.requests:
+        if request.exactly is not None:
+            yield from request.exactly.derived_attributes
+        for alternative in request.first_available:
+            yield from alternative.derived_attributes
+
+
+def bare_derived_names(claim: DeviceClaim, context: Context) -> frozenset[str]:
+    """The names without a domain that constraints of the claim may use."""
+    if features.DERIVED_ATTRIBUTES not in context.gates:
+        return frozenset()
+    return frozenset(derived.name for derived in _all_derived(claim) if "/" not in derived.name)
+
+
+def validate_derived_attributes(
+    attributes: tuple[DeviceDerivedAttribute, ...],
+    path: FieldPath,
+    referenced: frozenset[str],
+    context: Context,
+) -> Iterator[FieldError]:
+    """The derived attributes of one request or alternative."""
+    if not attributes:
+        return
+    if features.DERIVED_ATTRIBUTES not in context.gates:
+        # KEP-6080: not dropped in silence, the claim would then be allocated wrongly.
+        yield forbidden(
+            path, f"may not be used while feature gate {features.DERIVED_ATTRIBUTES} is off"
+        )
+        return
+
+    def check(derived: DeviceDerivedAttribute, derived_path: FieldPath) -> Iterator[FieldError]:
+        yield from _validate_name(derived.name, derived_path / "name")
+        if derived.name and derived.name not in referenced:
+            yield invalid(derived_path / "name", derived.name, NOT_REFERENCED)
+        yield from _validate_expression(derived.expression, derived_path / "expression", context)
+
+    yield from validate_items(attributes, path, MAX_DERIVED_ATTRIBUTES, check)
+    if len(attributes) <= MAX_DERIVED_ATTRIBUTES:
+        yield from duplicates(attributes, path, lambda derived: derived.name, declared=False)
+
+
+def _validate_name(name: str, path: FieldPath) -> Iterator[FieldError]:
+    if not name:
+        yield required(path, declared=True)
+    elif "/" in name:
+        yield from validate_fully_qualified_name(name, path)
+    else:
+        if byte_length(name) > IDENTIFIER_LENGTH:
+            yield too_long(path, IDENTIFIER_LENGTH, declared=True)
+        if not _is_bare_name(name):
+            yield invalid(path, name, C_IDENTIFIER_RULE, declared=True)
+
+
+def _validate_expression(
+    expression: str, path: FieldPath, context: Context
+) -> Iterator[FieldError]:
+    if not expression:
+        yield required(path, declared=True)
+    elif byte_length(expression) > MAX_EXPRESSION_LENGTH:
+        yield too_long(path, MAX_EXPRESSION_LENGTH)
+    else:
+        verdict = context.expressions.check_derived_attribute(expression, context.gates)
+        yield from validate_verdict(expression, verdict, path)
+
+
+def validate_claim_cost(
+    claim: DeviceClaim, path: FieldPath, context: Context
+) -> Iterator[FieldError]:
+    """All derived attributes of a claim together have the budget of one expression."""
+    if features.DERIVED_ATTRIBUTES not in context.gates:
+        return
+    total = sum(
+        context.expressions.check_derived_attribute(derived.expression, context.gates).cost
+        for derived in _all_derived(claim)
+        if derived.expression and byte_length(derived.expression) <= MAX_EXPRESSION_LENGTH
+    )
+    if total > COST_LIMIT:
+        yield forbidden(path, TOTAL_TOO_COMPLEX)

@@ -1,0 +1,66 @@
+"""The border to CEL: what validation asks about an expression, and who answers.
+
+Validation itself only measures an expression; whether it compiles, what it returns and what it costs
+is for an `ExpressionChecker` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Protocol
+
+from allot.api.resource import DeviceSelector
+from allot.features import FeatureGates
+from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required, too_long
+from allot.validation.formats import byte_length
+
+MAX_EXPRESSION_LENGTH: Final = 10 * 1024
+COST_LIMIT: Final = 1_000_000
+TOO_COMPLEX: Final = "too complex, exceeds cost limit"
+
+
+class Verdict(NamedTuple):
+    """What is wrong with an expression, if anything, and what it may cost to evaluate."""
+
+    problem: str = ""
+    cost: int = 0
+
+
+class ExpressionChecker(Protocol):
+    """Judges CEL expressions in new objects."""
+
+    def check_selector(self, expression: str, gates: FeatureGates) -> Verdict: ...
+
+    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> Verdict: ...
+
+
+class AcceptEverything:
+    """Finds nothing wrong: for expressions that are stored already, and where CEL is not at hand."""
+
+    def check_selector(self, expression: str, gates: FeatureGates) -> Verdict:
+        return Verdict()
+
+    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> Verdict:
+        return Verdict()
+
+
+def validate_selector(
+    selector: DeviceSelector, path: FieldPath, checker: ExpressionChecker, gates: FeatureGates
+) -> Iterator[FieldError]:
+    """One device selector; CEL is the only kind there is."""
+    if selector.cel is None:
+        yield required(path / "cel")
+        return
+    expression, expression_path = selector.cel.expression, path / "cel" / "expression"
+    if byte_length(expression) > MAX_EXPRESSION_LENGTH:
+        yield too_long(expression_path, MAX_EXPRESSION_LENGTH)
+        return
+    verdict = checker.check_selector(expression, gates)
+    yield from validate_verdict(expression, verdict, expression_path)
+
+
+def validate_verdict(expression: str, verdict: Verdict, path: FieldPath) -> Iterator[FieldError]:
+    if verdict.problem:
+        yield invalid(path, expression, verdict.problem)
+    elif verdict.cost > COST_LIMIT:
+        yield forbidden(path, TOO_COMPLEX)

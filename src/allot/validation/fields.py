@@ -1,0 +1,139 @@
+"""Field paths and field errors: what is wrong where, as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.decoding import to_builtin
+
+
+class FieldPath:
+    """Where in an object: `FieldPath("spec") / "devices" @ 0` is `spec.devices[0]`."""
+
+    __slots__ = ("_parent", "_part")
+
+    def __init__(self, part: str, parent: FieldPath | None = None) -> None:
+        self._part = part
+        self._parent = parent
+
+    def __truediv__(self, name: str) -> FieldPath:
+        return FieldPath("." + name, self)
+
+    def __matmul__(self, key: int | str) -> FieldPath:
+        """An item of a list, or a value of a map."""
+        return FieldPath(f"[{key}]", self)
+
+    def __str__(self) -> str:
+        parts = []
+        path: FieldPath | None = self
+        while path is not None:
+            parts.append(path._part)
+            path = path._parent
+        return "".join(reversed(parts))
+
+    def __repr__(self) -> str:
+        return f"FieldPath({str(self)!r})"
+
+
+class ErrorType(Enum):
+    """The type as vectors name it, the reason of a status cause, and the words people read."""
+
+    REQUIRED = ("Required", "FieldValueRequired", "Required value")
+    INVALID = ("Invalid", "FieldValueInvalid", "Invalid value")
+    DUPLICATE = ("Duplicate", "FieldValueDuplicate", "Duplicate value")
+    NOT_SUPPORTED = ("NotSupported", "FieldValueNotSupported", "Unsupported value")
+    FORBIDDEN = ("Forbidden", "FieldValueForbidden", "Forbidden")
+    TOO_LONG = ("TooLong", "FieldValueTooLong", "Too long")
+    TOO_MANY = ("TooMany", "FieldValueTooMany", "Too many")
+    NOT_FOUND = ("NotFound", "FieldValueNotFound", "Not found")
+
+    @property
+    def type_name(self) -> str:
+        return self.value[0]
+
+    @property
+    def reason(self) -> str:
+        return self.value[1]
+
+    @property
+    def words(self) -> str:
+        return self.value[2]
+
+
+_WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
+
+
+class FieldError(NamedTuple):
+    """One thing that is wrong. `declared`: found by a rule declared on the request's version."""
+
+    type: ErrorType
+    path: FieldPath
+    value: Any
+    detail: str
+    declared: bool = False
+
+    @property
+    def message(self) -> str:
+        """`Invalid value: "x": must be ...`, as clients show it behind the field."""
+        parts = [self.type.words]
+        if self.type not in _WITHOUT_VALUE:
+            parts.append(show_value(self.value))
+        if self.detail:
+            parts.append(self.detail)
+        return ": ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+def show_value(value: Any) -> str:
+    """A value in an error text: strings quoted, the rest as compact JSON."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return "null"
+    return msgspec.json.encode(value, enc_hook=to_builtin).decode()
+
+
+def required(path: FieldPath, detail: str = "", *, declared: bool = False) -> FieldError:
+    return FieldError(ErrorType.REQUIRED, path, None, detail, declared)
+
+
+def invalid(path: FieldPath, value: Any, detail: str, *, declared: bool = False) -> FieldError:
+    return FieldError(ErrorType.INVALID, path, value, detail, declared)
+
+
+def duplicate(path: FieldPath, value: Any, *, declared: bool = False) -> FieldError:
+    return FieldError(ErrorType.DUPLICATE, path, value, "", declared)
+
+
+def forbidden(path: FieldPath, detail: str, *, declared: bool = False) -> FieldError:
+    return FieldError(ErrorType.FORBIDDEN, path, None, detail, declared)
+
+
+def not_found(path: FieldPath, value: Any, detail: str = "") -> FieldError:
+    return FieldError(ErrorType.NOT_FOUND, path, value, detail)
+
+
+def not_supported(
+    path: FieldPath, value: str, allowed: Iterable[str], *, declared: bool = False
+) -> FieldError:
+    detail = "supported values: " + ", ".join(f'"{name}"' for name in sorted(allowed))
+    return FieldError(ErrorType.NOT_SUPPORTED, path, value, detail, declared)
+
+
+def too_long(
+    path: FieldPath, limit: int, unit: str = "bytes", *, declared: bool = False
+) -> FieldError:
+    return FieldError(
+        ErrorType.TOO_LONG, path, None, f"may not be more than {limit} {unit}", declared
+    )
+
+
+def too_many(path: FieldPath, count: int, limit: int, *, declared: bool = False) -> FieldError:
+    return FieldError(ErrorType.TOO_MANY, path, count, f"must have at most {limit} items", declared)

@@ -1,0 +1,167 @@
+"""Object metadata: what every kind has in common, on create and on update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from allot.api.identities import GroupVersion
+from allot.api.meta import ObjectMeta, OwnerReference
+from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required, too_long
+from allot.validation.formats import (
+    byte_length,
+    generated_name_problems,
+    label_key_problems,
+    label_problems,
+    subdomain_problems,
+)
+from allot.validation.names import validate_label_key, validate_label_value
+
+MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
+IMMUTABLE: Final = "field is immutable"
+STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "foregroundDeletion", "orphan"})
+
+METADATA: Final = FieldPath("metadata")
+
+
+def validate_metadata(
+    metadata: ObjectMeta,
+    *,
+    namespaced: bool,
+    check_generate_name: bool = True,
+    name_problems: Callable[[str], list[str]] = subdomain_problems,
+) -> Iterator[FieldError]:
+    """The metadata of a new object, after a name was generated for it."""
+    path = METADATA
+    if metadata.generate_name and check_generate_name:
+        for problem in generated_name_problems(metadata.generate_name):
+            yield invalid(path / "generateName", metadata.generate_name, problem)
+    if not metadata.name:
+        yield required(path / "name", "name or generateName is required")
+    else:
+        for problem in name_problems(metadata.name):
+            yield invalid(path / "name", metadata.name, problem)
+    if namespaced:
+        if not metadata.namespace:
+            yield required(path / "namespace")
+        for problem in label_problems(metadata.namespace) if metadata.namespace else ():
+            yield invalid(path / "namespace", metadata.namespace, problem)
+    elif metadata.namespace:
+        yield forbidden(path / "namespace", "not allowed on this type")
+    if metadata.generation < 0:
+        yield invalid(
+            path / "generation", metadata.generation, "must be greater than or equal to 0"
+        )
+    yield from _validate_contents(metadata, path)
+    yield from _validate_finalizers(metadata.finalizers, path / "finalizers")
+
+
+def _validate_contents(metadata: ObjectMeta, path: FieldPath) -> Iterator[FieldError]:
+    yield from validate_labels(metadata.labels, path / "labels")
+    yield from validate_annotations(metadata.annotations, path / "annotations")
+    yield from _validate_owners(metadata.owner_references, path / "ownerReferences")
+
+
+def validate_labels(labels: Mapping[str, str], path: FieldPath) -> Iterator[FieldError]:
+    for key, value in labels.items():
+        yield from validate_label_key(key, path)
+        yield from validate_label_value(value, path)
+
+
+def validate_annotations(annotations: Mapping[str, str], path: FieldPath) -> Iterator[FieldError]:
+    size = 0
+    for key, value in annotations.items():
+        size += byte_length(key) + byte_length(value)
+        for problem in label_key_problems(key.lower()):
+            yield invalid(path, key, problem)
+    if size > MAX_ANNOTATIONS_SIZE:
+        yield too_long(path, MAX_ANNOTATIONS_SIZE)
+
+
+def _validate_owners(
+    references: tuple[OwnerReference, ...], path: FieldPath
+) -> Iterator[FieldError]:
+    controller = ""
+    for index, reference in enumerate(references):
+        yield from _validate_owner(reference, path @ index)
+        if reference.controller:
+            name = f"{reference.kind}/{reference.name}"
+            if controller:
+                yield invalid(
+                    path,
+                    references,
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controller} and {name}',
+                )
+            else:
+                controller = name
+
+
+def _validate_owner(reference: OwnerReference, path: FieldPath) -> Iterator[FieldError]:
+    if not reference.api_version or reference.api_version.count("/") > 1:
+        yield required(path / "apiVersion", "must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not getattr(reference, name):
+            yield required(path / name, "must not be empty")
+    group, version = GroupVersion.parse(reference.api_version)
+    if (group, version, reference.kind) in (("", "v1", "Event"), ("events.k8s.io", "v1", "Event")):
+        gvk = f"{group}/{version}, Kind={reference.kind}"
+        yield invalid(path, reference, f"{gvk} is disallowed from being an owner")
+
+
+def _validate_finalizers(finalizers: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:
+    for finalizer in finalizers:
+        yield from validate_label_key(finalizer, path)
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        yield invalid(
+            path,
+            finalizers,
+            "finalizer orphan and foregroundDeletion cannot be both set",
+        )
+
+    yield from _validate_finalizer_names(finalizers, path)
+
+
+def _validate_finalizer_names(finalizers: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:
+    for index, finalizer in enumerate(finalizers):
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+            yield invalid(
+                path @ index,
+                finalizer,
+                "name is neither a standard finalizer name nor is it fully qualified",
+            )
+
+
+def validate_metadata_update(
+    new: ObjectMeta, old: ObjectMeta, *, needs_resource_version: bool = False
+) -> Iterator[FieldError]:
+    """The metadata of an existing object. Its name is not looked at again."""
+    path = METADATA
+    if old.deletion_timestamp is not None:
+        added = sorted(set(new.finalizers) - set(old.finalizers))
+        if added:
+            listed = ", ".join(f'"{name}"' for name in added)
+            yield forbidden(
+                path / "finalizers",
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}",
+            )
+    if needs_resource_version and not new.resource_version:
+        yield invalid(path / "resourceVersion", 0, "must be specified for an update")
+    fields: tuple[tuple[str, Any, Any], ...] = (
+        ("name", new.name, old.name),
+        ("namespace", new.namespace, old.namespace),
+        ("uid", new.uid, old.uid),
+        ("creationTimestamp", new.creation_timestamp, old.creation_timestamp),
+        ("deletionTimestamp", new.deletion_timestamp, old.deletion_timestamp),
+        (
+            "deletionGracePeriodSeconds",
+            new.deletion_grace_period_seconds,
+            old.deletion_grace_period_seconds,
+        ),
+    )
+    for name, value, before in fields:
+        if value != before:
+            yield invalid(path / name, value, IMMUTABLE)
+    yield from _validate_contents(new, path)
+    yield from _validate_finalizer_names(new.finalizers, path / "finalizers")

@@ -1,0 +1,63 @@
+"""ResourceClaimTemplate: a claim spec, and metadata for the claims made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from allot.api.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec
+from allot.api.meta import ObjectMeta
+from allot.validation.context import Context
+from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
+from allot.validation.metadata import (
+    IMMUTABLE,
+    validate_annotations,
+    validate_labels,
+    validate_metadata,
+    validate_metadata_update,
+)
+from allot.validation.resource_claim import SPEC, validate_claim_spec
+
+# Field names as Kubernetes prints them here: Go's, with the first letter in lower case.
+_NOT_FOR_TEMPLATES = {
+    "name": "name",
+    "generate_name": "generateName",
+    "namespace": "namespace",
+    "self_link": "selfLink",
+    "uid": "uID",
+    "resource_version": "resourceVersion",
+    "generation": "generation",
+    "creation_timestamp": "creationTimestamp",
+    "deletion_timestamp": "deletionTimestamp",
+    "deletion_grace_period_seconds": "deletionGracePeriodSeconds",
+    "owner_references": "ownerReferences",
+    "finalizers": "finalizers",
+    "managed_fields": "managedFields",
+}
+
+
+def validate_template(template: ResourceClaimTemplate, context: Context) -> Iterator[FieldError]:
+    yield from validate_metadata(template.metadata, namespaced=True)
+    yield from _validate_spec(template.spec, context)
+
+
+def validate_template_update(
+    new: ResourceClaimTemplate, old: ResourceClaimTemplate, context: Context
+) -> Iterator[FieldError]:
+    """An existing template. Unlike a claim, it is judged again as a whole."""
+    yield from validate_metadata_update(new.metadata, old.metadata)
+    yield from _validate_spec(new.spec, context)
+    if new.spec != old.spec:
+        yield invalid(SPEC, new.spec, IMMUTABLE)
+
+
+def _validate_spec(spec: ResourceClaimTemplateSpec, context: Context) -> Iterator[FieldError]:
+    yield from _validate_claim_metadata(spec.metadata, SPEC / "metadata")
+    yield from validate_claim_spec(spec.spec, SPEC / "spec", context)
+
+
+def _validate_claim_metadata(metadata: ObjectMeta, path: FieldPath) -> Iterator[FieldError]:
+    yield from validate_labels(metadata.labels, path / "labels")
+    yield from validate_annotations(metadata.annotations, path / "annotations")
+    for field, shown in _NOT_FOR_TEMPLATES.items():
+        if getattr(metadata, field):
+            yield forbidden(path / shown, "cannot be set")

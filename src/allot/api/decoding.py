@@ -287,5 +287,19 @@ def _issues(value: Any, shape: Shape, path: str, known: set[str]) -> Iterator[St
             yield from _issues(item, shape.item, inner, set())
         elif key in fields:
             yield from _issues(item, fields[key][1], inner, set())
-        elif key not in known:
+        elif key not in known and not getattr(shape.cls, "__open__", False):
             yield StrictIssue("unknown", inner)
+
+
+def fields_at(cls: type[Struct], path: str) -> list[str]:
+    """The fields an object of this type can have at `path`, such as `spec.devices[0]`."""
+    shape: Shape | None = Shape("struct", "", cls=cls)
+    for part in path.replace("[", ".[").split("."):
+        if shape is None or not part:
+            continue
+        if shape.item is not None:
+            shape = shape.item
+        elif shape.cls is not None:
+            known = _fields(shape.cls).get(part)
+            shape = known[1] if known else None
+    return list(_fields(shape.cls)) if shape is not None and shape.cls is not None else []

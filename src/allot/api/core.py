@@ -1,0 +1,238 @@
+"""Views of the core kinds that DRA touches, and the parts of them that it types and validates."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from msgspec import field
+
+from allot.api.base import ApiObject, always
+from allot.api.meta import Condition, ObjectMeta
+from allot.api.quantity import Quantity
+from allot.api.raw import OpenObject, RawObject
+
+# --- the DRA parts of a pod ---
+
+
+class PodResourceClaim(ApiObject, frozen=True):
+    """A claim the pod needs: one that exists, or one made for it from a template."""
+
+    name: str = always(str)
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class ContainerClaim(ApiObject, frozen=True):
+    """A claim, or one request of it, that a container uses."""
+
+    name: str = always(str)
+    request: str = ""
+
+
+class ResourceRequirements(OpenObject, frozen=True):
+    """What a container needs."""
+
+    claims: tuple[ContainerClaim, ...] = ()
+    requests: dict[str, Quantity] = field(default_factory=dict)
+    limits: dict[str, Quantity] = field(default_factory=dict)
+
+
+class Container(OpenObject, frozen=True):
+    """A container, as far as DRA is concerned."""
+
+    name: str = ""
+    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
+
+
+class PodSpec(OpenObject, frozen=True):
+    """The DRA parts of a pod's spec."""
+
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ResourceRequirements | None = None
+
+
+class PodResourceClaimStatus(ApiObject, frozen=True):
+    """The claim that was made for an entry of the spec."""
+
+    name: str = always(str)
+    resource_claim_name: str | None = None
+
+
+class ContainerExtendedResourceRequest(ApiObject, frozen=True):
+    """Which request of the claim serves an extended resource of a container."""
+
+    container_name: str = always(str)
+    resource_name: str = always(str)
+    request_name: str = always(str)
+
+
+class PodExtendedResourceClaimStatus(ApiObject, frozen=True):
+    """The claim behind the pod's extended resources (KEP-5004)."""
+
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    resource_claim_name: str = always(str)
+
+
+class NodeAllocatableAmount(ApiObject, frozen=True):
+    """How much of a node resource comes with a claim."""
+
+    name: str = always(str)
+    quantity: Quantity | None = None
+
+
+class NodeAllocatableOverheadAmount(ApiObject, frozen=True):
+    """What using a claim costs of a node resource."""
+
+    name: str = always(str)
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResourceClaimStatus(ApiObject, frozen=True):
+    """Node resources that a claim brings along or costs."""
+
+    resource_claim_name: str = always(str)
+    containers: tuple[str, ...] = ()
+    mapping: tuple[NodeAllocatableAmount, ...] = ()
+    overhead: tuple[NodeAllocatableOverheadAmount, ...] = ()
+
+
+class ResourceHealth(ApiObject, frozen=True):
+    """The health of one device."""
+
+    resource_id: str = field(default_factory=str, name="resourceID")
+    health: str = ""
+    message: str | None = None
+
+
+class ResourceStatus(ApiObject, frozen=True):
+    """The health of the devices behind a resource or claim."""
+
+    name: str = always(str)
+    resources: tuple[ResourceHealth, ...] = ()
+
+
+class ContainerStatus(OpenObject, frozen=True):
+    """The state of a container, as far as DRA is concerned."""
+
+    name: str = ""
+    allocated_resources_status: tuple[ResourceStatus, ...] = ()
+
+
+class PodStatus(OpenObject, frozen=True):
+    """The DRA parts of a pod's status."""
+
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class PodParts(OpenObject, frozen=True):
+    """All that is typed of a pod."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+    spec: PodSpec = field(default_factory=PodSpec)
+    status: PodStatus = field(default_factory=PodStatus)
+
+
+# --- views ---
+
+
+class Pod(RawObject):
+    """A pod. What is not here is in `data`."""
+
+    @cached_property
+    def spec(self) -> PodSpec:
+        return self.read(PodSpec, "spec")
+
+    @cached_property
+    def status(self) -> PodStatus:
+        return self.read(PodStatus, "status")
+
+    @property
+    def node_name(self) -> str:
+        return str(self.get("spec", "nodeName", default=""))
+
+    @property
+    def scheduler_name(self) -> str:
+        return str(self.get("spec", "schedulerName", default="default-scheduler"))
+
+    @property
+    def phase(self) -> str:
+        return str(self.get("status", "phase", default=""))
+
+    @property
+    def is_finished(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.read(PodConditions, "status").conditions
+
+
+class PodConditions(OpenObject, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class Node(RawObject):
+    """A node, as schedulers see it."""
+
+    @property
+    def is_unschedulable(self) -> bool:
+        return bool(self.get("spec", "unschedulable", default=False))
+
+    @cached_property
+    def allocatable(self) -> dict[str, Quantity]:
+        amounts = self.get("status", "allocatable", default={})
+        return {name: Quantity.from_json(amount) for name, amount in amounts.items()}
+
+    @property
+    def taints(self) -> list[dict[str, Any]]:
+        taints: list[dict[str, Any]] = self.get("spec", "taints", default=[])
+        return taints
+
+
+class Namespace(RawObject):
+    """A namespace."""
+
+    @property
+    def is_terminating(self) -> bool:
+        return bool(self.get("status", "phase") == "Terminating")
+
+
+class ResourceQuota(RawObject):
+    """Limits for a namespace and what is used of them."""
+
+    @cached_property
+    def hard(self) -> dict[str, Quantity]:
+        return self._amounts("spec", "hard")
+
+    @cached_property
+    def used(self) -> dict[str, Quantity]:
+        return self._amounts("status", "used")
+
+    def _amounts(self, *path: str) -> dict[str, Quantity]:
+        amounts = self.get(*path, default={})
+        return {name: Quantity.from_json(amount) for name, amount in amounts.items()}
+
+
+class Event(RawObject):
+    """Something that happened to an object."""
+
+    @property
+    def reason(self) -> str:
+        return str(self.get("reason", default=""))
+
+    @property
+    def message(self) -> str:
+        return str(self.get("message", default=""))
+
+    @property
+    def involved_object(self) -> dict[str, Any]:
+        involved: dict[str, Any] = self.get("involvedObject", default={})
+        return involved

@@ -1,0 +1,121 @@
+"""Objects of kinds that allot does not type in full: every field they came with is kept.
+
+A `RawObject` is read through views and changed by copying along a path, so that what we do not know
+survives every read-modify-write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from allot.api.base import ApiObject
+from allot.api.decoding import DecodeError, from_builtin, to_builtin
+from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.meta import ObjectMeta
+
+T = TypeVar("T")
+
+
+class OpenObject(ApiObject, frozen=True):
+    """A part of a larger type: fields it does not have are somebody else's, not mistakes."""
+
+    __open__ = True
+
+
+class RawObject:
+    """A whole object as decoded JSON. Treat `data` as frozen: it is shared."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data = data
+
+    @classmethod
+    def from_json(cls, body: bytes) -> Self:
+        """The object in `body`; `DecodeError` if it is not a JSON object."""
+        try:
+            data = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DecodeError(f"json: {error}") from None
+        if not isinstance(data, dict):
+            raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
+        return cls(data)
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self.data)
+
+    def get(self, *path: str | int, default: Any = None) -> Any:
+        """The value at a path, or `default` where it does not lead anywhere."""
+        value: Any = self.data
+        for part in path:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return default
+        return default if value is None else value
+
+    def with_value(self, value: Any, *path: str) -> Self:
+        """A copy with `value` at the path; None removes what is there. All else is shared."""
+        return type(self)(_with_value(self.data, value, path))
+
+    def read(self, cls: type[T], *path: str | int) -> T:
+        """The typed view of a part; empty if the part is missing or of another shape."""
+        value = self.get(*path)
+        if value is None:
+            return cls()
+        try:
+            return msgspec.convert(value, cls, dec_hook=from_builtin)
+        except msgspec.ValidationError:
+            return cls()
+
+    def __eq__(self, other: object) -> bool:
+        return self.data == other.data if isinstance(other, RawObject) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kind} {self.key})"
+
+    # --- what every kind has ---
+
+    @property
+    def kind(self) -> str:
+        return str(self.get("kind", default=""))
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind.parse(f"{self.get('apiVersion', default='')}/{self.kind}")
+
+    @cached_property
+    def metadata(self) -> ObjectMeta:
+        return self.read(ObjectMeta, "metadata")
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+    def with_metadata(self, metadata: ObjectMeta) -> Self:
+        """A copy with other metadata; fields of it that we do not know stay."""
+        known = msgspec.to_builtins(metadata, enc_hook=to_builtin, str_keys=True)
+        ours = set(ObjectMeta.__struct_encode_fields__)
+        others = {
+            name: value
+            for name, value in self.get("metadata", default={}).items()
+            if name not in ours
+        }
+        return self.with_value(others | known, "metadata")
+
+
+def _with_value(data: Mapping[str, Any], value: Any, path: tuple[str, ...]) -> dict[str, Any]:
+    copy = dict(data)
+    name, *rest = path
+    if rest:
+        inner = data.get(name)
+        value = _with_value(inner if isinstance(inner, dict) else {}, value, tuple(rest))
+    if value is None:
+        copy.pop(name, None)
+    else:
+        copy[name] = value
+    return copy

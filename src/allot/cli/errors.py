@@ -1,0 +1,18 @@
+"""How commands end when something is wrong: one clear line and a documented exit code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXIT_OK: Final = 0
+EXIT_FINDINGS: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+EXIT_CODES: Final = """\
+Exit codes: 0 all is well; 1 the command worked and found something wrong with what it was given;
+2 it could not be run that way (bad option, missing or unreadable file); 130 interrupted."""
+
+
+class CommandError(Exception):
+    """The command cannot do what was asked. The message is one line for the user."""

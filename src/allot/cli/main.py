@@ -1,0 +1,97 @@
+"""The `allot` program: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+import click
+from click.shell_completion import get_completion_class
+from rich.console import Console
+
+from allot import __version__
+from allot.cli.errors import (
+    EXIT_CODES,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    CommandError,
+)
+from allot.cli.lint import lint
+from allot.cli.validate import validate
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
+def allot() -> None:
+    """Kubernetes Dynamic Resource Allocation (DRA), without a cluster.
+
+    Drivers publish devices, users claim them; allot tells what Kubernetes makes of it.
+    """
+
+
+@allot.command()
+def version() -> None:
+    """Print the version of allot and of the Kubernetes API it speaks."""
+    click.echo(f"allot {__version__}, resource.k8s.io as of Kubernetes 1.38")
+
+
+@allot.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a completion script for your shell.
+
+    \b
+    bash:  source <(allot completion bash)
+    zsh:   source <(allot completion zsh)
+    fish:  allot completion fish | source
+    """
+    cls = get_completion_class(shell)
+    assert cls is not None
+    click.echo(cls(allot, {}, "allot", "_ALLOT_COMPLETE").source())
+
+
+allot.add_command(lint)
+allot.add_command(validate)
+
+
+def run() -> None:
+    """Entry point: every failure that is not ours becomes one line and an exit code."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        result = allot.main(prog_name="allot", standalone_mode=False)
+        return result if isinstance(result, int) else EXIT_OK
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return EXIT_OK
+    except click.ClickException as error:
+        return _fail(error.format_message().replace("\n", " "), EXIT_USAGE)
+    except CommandError as error:
+        return _fail(str(error), EXIT_USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep Python from complaining about it at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FINDINGS
+
+
+def _fail(message: str, code: int) -> int:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"[bold red]error:[/] {_escaped(message)}"
+    )
+    return code
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

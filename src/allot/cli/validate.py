@@ -1,0 +1,44 @@
+"""`allot validate`: the conformance interface for validation, conversion, quota, tables, numbers."""
+
+from __future__ import annotations
+
+import sys
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
+from allot.cli.vectors import VectorAnswerer
+
+
+@click.command()
+@click.option("--jsonl", is_flag=True, help="JSON lines in, JSON lines out (the only way so far).")
+@click.option(
+    "--texts",
+    type=click.Choice(["quantity", "semver"]),
+    help="What `parse` and `cmp` lines are about; told from the lines themselves by default.",
+)
+@click.argument("file", type=click.File("rb"), default="-")
+def validate(jsonl: bool, texts: str | None, file: BinaryIO) -> int:
+    """Answer test vectors: what would Kubernetes v1.38 say?
+
+    Reads one JSON object per line from FILE (default: standard input) and writes one answer per
+    line: writes (create, update, status) with their prepared object or field errors, conversions
+    between versions, quota usage, table rows, quantities and semantic versions. To check manifests,
+    use `allot lint`.
+    """
+    if not jsonl:
+        raise CommandError(
+            "validate answers test vectors: add --jsonl, or use `allot lint -f FILE`"
+        )
+    answerer = VectorAnswerer(texts=texts)
+    failed = False
+    for line in file:
+        if not line.strip():
+            continue
+        answer = answerer.answer(line)
+        failed = failed or "not a vector" in str(answer.get("error", ""))
+        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
+    return EXIT_FINDINGS if failed else EXIT_OK

@@ -1,0 +1,348 @@
+"""The conformance interface: one JSON object in, one out, as the project's vectors are written.
+
+An input says what it is by its keys: `operation` (a write), `to` (a conversion), `classes` (quota),
+`op` (quantities and versions); what has an object and none of these asks for a table row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, field
+
+from allot.api.base import ApiObject
+from allot.api.core import Pod, PodParts
+from allot.api.decoding import DecodeError, decode, strict_issues
+from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError
+from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
+from allot.api.semver import Semver, SemverError, is_version_attribute
+from allot.apiserver import quota, tables
+from allot.apiserver.strategies import pipeline
+from allot.apiserver.strategies import pod as pod_strategy
+from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
+from allot.features import GATES, FeatureGates
+from allot.validation.device import MAX_TEXT_ATTRIBUTE
+from allot.validation.expressions import AcceptEverything, ExpressionChecker
+from allot.validation.fields import FieldError, show_value
+
+Answer = dict[str, Any]
+
+# Answers stand for any time and any generated name.
+NOW: Final = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
+NAME_SUFFIX: Final = "bcdfg"
+
+
+class Vector(ApiObject, frozen=True):
+    """The keys of an input line. Objects stay as they were sent, byte for byte."""
+
+    id: str = ""
+    gvk: str = ""
+    operation: str = ""
+    features: dict[str, bool] = field(default_factory=dict)
+    namespace_labels: dict[str, str] = field(default_factory=dict)
+    user: str = "someone"
+    user_extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    verb: str = "update"
+    permissions: tuple[dict[str, str], ...] | None = None
+    to: str = ""
+    old: Raw = Raw()
+    object: Raw = Raw()
+    claim: Raw = Raw()
+    classes: tuple[Raw, ...] | None = None
+    items: tuple[str, ...] | None = None
+    op: str = ""
+    s: str = ""
+    a: str = ""
+    b: str = ""
+    n: int = 0
+    scale: int = 0
+    raw: Raw = Raw()
+
+
+_decoder: Final = msgspec.json.Decoder(Vector)
+
+
+class VectorAnswerer:
+    """Answers vectors one after the other.
+
+    Texts of quantities and of versions come in lines that look alike; which they are is told by the
+    lines before, unless `texts` says it.
+    """
+
+    def __init__(
+        self, expressions: ExpressionChecker | None = None, texts: str | None = None
+    ) -> None:
+        self._expressions = expressions or AcceptEverything()
+        self._texts = texts
+        self._seen_texts = "quantity"
+
+    def answer(self, line: bytes) -> Answer:
+        """The answer to one input line; what is wrong with the line itself goes into `error`."""
+        try:
+            vector = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return {"error": f"not a vector: {error}"}
+        try:
+            return self._answer(vector)
+        except (UnknownKindError, DecodeError, ValueError) as error:
+            return {"error": str(error)}
+
+    def _answer(self, vector: Vector) -> Answer:
+        if vector.operation:
+            return _write(vector, self._expressions)
+        if vector.to:
+            return _convert(vector)
+        if vector.classes is not None or vector.items is not None:
+            return _quota(vector)
+        if vector.op:
+            return self._number(vector)
+        if bytes(vector.object):
+            return _table(vector)
+        return {"error": "not a vector: no operation, to, classes, op or object"}
+
+    def _number(self, vector: Vector) -> Answer:
+        if self._texts is None:
+            self._seen_texts = _kind_of_texts(vector, self._seen_texts)
+        if (self._texts or self._seen_texts) == "semver":
+            return _semver(vector)
+        return _quantity(vector)
+
+
+# --- writes ---
+
+
+def _gates(features: Mapping[str, bool]) -> FeatureGates:
+    """The gates of the vector; what it does not name is as Kubernetes has it."""
+    state = {gate.name: gate.kubernetes_default for gate in GATES.values()} | dict(features)
+    return FeatureGates(name for name, on in state.items() if on)
+
+
+def _write(vector: Vector, expressions: ExpressionChecker) -> Answer:
+    granted = (
+        None
+        if vector.permissions is None
+        else {
+            Permission(item["verb"], item["resource"], item["namespace"], item["name"])
+            for item in vector.permissions
+        }
+    )
+
+    def may(permission: Permission) -> bool:
+        return granted is None or permission in granted
+
+    gvk = GroupVersionKind.parse(vector.gvk)
+    request = WriteRequest(
+        gates=_gates(vector.features),
+        version=gvk.version,
+        expressions=expressions,
+        now=NOW,
+        new_name_suffix=lambda: NAME_SUFFIX,
+        caller=Caller(vector.user, vector.user_extra, may),
+        verb=vector.verb,
+        namespace_labels=vector.namespace_labels,
+    )
+    answer: Answer = {"id": vector.id}
+    try:
+        if gvk.kind == "Pod":
+            answer |= _write_pod(vector, request)
+        else:
+            answer |= _write_object(vector, gvk, request)
+    except DecodeError as error:
+        answer |= {"decodeError": str(error), "errors": []}
+    return answer
+
+
+def _write_object(vector: Vector, gvk: GroupVersionKind, request: WriteRequest) -> Answer:
+    kind, version = lookup(gvk)
+    answer = _strict_errors(vector, version.cls)
+    new = decode_object(bytes(vector.object), gvk, NOW)
+    if vector.operation == "create":
+        outcome = pipeline.create(new, kind, request)
+    else:
+        old = decode_object(bytes(vector.old), gvk, NOW)
+        write = pipeline.update if vector.operation == "update" else pipeline.update_status
+        outcome = write(new, old, kind, request)
+    match outcome:
+        case pipeline.Accepted(stored, warnings):
+            body = encode_object(stored, gvk, type_meta=False)
+            answer |= {"errors": [], "object": _masked(msgspec.json.decode(body))}
+            if warnings:
+                answer["warnings"] = warnings
+        case pipeline.Rejected(errors):
+            answer["errors"] = [_error(error) for error in errors]
+        case pipeline.Refused(_, reason, message):
+            answer |= {"errors": [], "requestError": f"{reason}: {message}"}
+    return answer
+
+
+def _write_pod(vector: Vector, request: WriteRequest) -> Answer:
+    answer = _strict_errors(vector, PodParts)
+    decode(bytes(vector.object), PodParts, "v1")
+    new = Pod.from_json(bytes(vector.object))
+    if vector.operation == "create":
+        prepared = pod_strategy.prepare_create(new, request)
+        errors = pod_strategy.validate_create(prepared, request)
+    else:
+        old = Pod.from_json(bytes(vector.old))
+        if vector.operation == "update":
+            prepared = pod_strategy.prepare_update(new, old, request)
+            errors = pod_strategy.validate_update(prepared, old, request)
+        else:
+            prepared = pod_strategy.prepare_status_update(new, old, request)
+            errors = pod_strategy.validate_status_update(prepared, old, request)
+    answer["errors"] = [_error(error) for error in errors]
+    if not errors:
+        answer["object"] = _masked(dict(prepared.data))
+    return answer
+
+
+def _strict_errors(vector: Vector, cls: type[ApiObject | msgspec.Struct]) -> Answer:
+    issues = strict_issues(bytes(vector.object), cls)
+    return {"strictErrors": [str(issue) for issue in issues]} if issues else {}
+
+
+def _error(error: FieldError) -> Answer:
+    answer = {
+        "type": error.type.type_name,
+        "field": str(error.path),
+        "detail": error.detail,
+    }
+    if error.type.type_name not in ("Required", "Forbidden", "TooLong"):
+        answer["badValue"] = _bad_value(error.value)
+    return answer
+
+
+def _bad_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace(NAME_SUFFIX, "?????")
+    if value is None or isinstance(value, bool | int):
+        return value
+    return {"text": show_value(value)}
+
+
+def _masked(value: Any) -> Any:
+    """The answer with the time and the generated suffix replaced by what vectors write for them."""
+    match value:
+        case dict():
+            return {name: _masked(item) for name, item in value.items()}
+        case list():
+            return [_masked(item) for item in value]
+        case str() if value.endswith(NAME_SUFFIX):
+            return value.removesuffix(NAME_SUFFIX) + "?????"
+        case "2001-02-03T04:05:06Z":
+            return "NOW"
+    return value
+
+
+# --- conversion, tables, quota ---
+
+
+def _convert(vector: Vector) -> Answer:
+    gvk = GroupVersionKind.parse(vector.gvk)
+    target = GroupVersionKind(*GroupVersion.parse(vector.to), gvk.kind)
+    try:
+        hub = decode_object(bytes(vector.object), gvk, NOW)
+        body = encode_object(hub, target, type_meta=False)
+    except UnknownKindError as error:
+        return {"convertError": str(error)}
+    return {"object": _masked(msgspec.json.decode(body))}
+
+
+def _table(vector: Vector) -> Answer:
+    gvk = GroupVersionKind.parse(vector.gvk)
+    hub = decode_object(bytes(vector.object), gvk, NOW)
+    age: Callable[[datetime | None], str] = lambda time: "AGE" if time else tables.UNKNOWN  # noqa: E731
+    columns = [column._asdict() for column in tables.COLUMNS[gvk.kind]]
+    return {"cells": tables.cells(hub, age), "columns": columns}
+
+
+def _quota(vector: Vector) -> Answer:
+    class_kind = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")
+    classes = [decode_object(bytes(body), class_kind, NOW) for body in vector.classes or ()]
+    if vector.items is not None:
+        return {"matching": quota.matching_names(vector.items, classes)}
+    claim = decode_object(bytes(vector.claim), GroupVersionKind.parse(vector.gvk), NOW)
+    usage = quota.claim_usage(claim, classes)
+    return {"usage": {name: str(Quantity.of(count)) for name, count in usage.items()}}
+
+
+# --- quantities and versions ---
+
+_looks_like_version: Final = re.compile(r"v?\d+\.\d+\.\d").match
+
+
+def _kind_of_texts(vector: Vector, before: str) -> str:
+    if vector.op not in ("parse", "cmp"):
+        return "quantity"
+    if any(map(_looks_like_version, (vector.s, vector.a, vector.b))):
+        return "semver"
+    return before
+
+
+def _quantity(vector: Vector) -> Answer:
+    try:
+        if vector.op == "parse":
+            return _describe(Quantity.parse(vector.s))
+        if vector.op == "json":
+            return _describe(Quantity.from_json(msgspec.json.decode(bytes(vector.raw))))
+        return _calculate(vector, Quantity.parse(vector.a))
+    except QuantityError as error:
+        return {"error": str(error)}
+
+
+def _calculate(vector: Vector, a: Quantity) -> Answer:
+    match vector.op:
+        case "cmp":
+            b = Quantity.parse(vector.b)
+            return {"result": (a > b) - (a < b), "equal": a == b}
+        case "add" | "sub":
+            b = Quantity.parse(vector.b)
+            result = a + b if vector.op == "add" else a - b
+            return {"canonical": str(result), "format": result.format}
+        case "mul":
+            fast = a.multiplies_in_int64(vector.n)
+            return {"canonical": str(a * vector.n), "fast": fast}
+        case "neg":
+            return {"canonical": str(-a)}
+        case "roundUp":
+            rounded = a.round_up(vector.scale)
+            return {"canonical": str(rounded), "exact": rounded == a}
+    return {"error": f"unknown op {vector.op!r}"}
+
+
+def _describe(quantity: Quantity) -> Answer:
+    answer: Answer = {"canonical": str(quantity), "format": quantity.format, "sign": quantity.sign}
+    answer["dec"] = quantity.decimal_text()
+    if quantity.canonical() != str(quantity):
+        answer["fresh"] = quantity.canonical()
+    if (exact := quantity.as_int64()) is not None:
+        answer["asInt64"] = str(exact)
+    for name, scale in (("value", 0), ("milliValue", -3)):
+        true_value = quantity.round_up(scale).nanos // 10 ** (9 + scale)
+        if MIN_INT64 <= true_value <= MAX_INT64:
+            answer[name] = str(quantity.scaled_value(scale))
+    return answer
+
+
+def _semver(vector: Vector) -> Answer:
+    if vector.op == "cmp":
+        a, b = Semver.parse(vector.a), Semver.parse(vector.b)
+        return {"result": (a > b) - (a < b)}
+    fits = len(vector.s.encode()) <= MAX_TEXT_ATTRIBUTE
+    answer: Answer = {"validAttribute": fits and is_version_attribute(vector.s)}
+    try:
+        version = Semver.parse(vector.s)
+    except SemverError as error:
+        return answer | {"parseError": str(error)}
+    answer |= {"major": version.major, "minor": version.minor, "patch": version.patch}
+    answer["string"] = str(version)
+    if version.prerelease:
+        answer["pre"] = list(version.prerelease)
+    if version.build:
+        answer["build"] = list(version.build)
+    return answer

@@ -1,0 +1,181 @@
+"""What controllers and the kubelet report about a pod's claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from allot.api.core import (
+    Container,
+    ContainerStatus,
+    NodeAllocatableResourceClaimStatus,
+    PodExtendedResourceClaimStatus,
+    PodParts,
+    PodSpec,
+    ResourceStatus,
+)
+from allot.validation.fields import (
+    FieldError,
+    FieldPath,
+    duplicate,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+    too_long,
+)
+from allot.validation.formats import byte_length
+from allot.validation.lists import duplicates
+from allot.validation.names import validate_label, validate_subdomain
+from allot.validation.node_allocatable import (
+    NOT_A_NODE_RESOURCE,
+    NOT_NEGATIVE,
+    is_node_allocatable,
+    validate_overhead_amounts,
+)
+from allot.validation.pod import all_containers
+
+STATUS: Final = FieldPath("status")
+HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
+MAX_HEALTH_MESSAGE: Final = 1024
+CLAIM_PREFIX: Final = "claim:"
+NOT_A_CONTAINER_CLAIM: Final = (
+    "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' "
+    "when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
+)
+
+
+def validate_pod_status(pod: PodParts) -> Iterator[FieldError]:
+    spec, status = pod.spec, pod.status
+    yield from _validate_claim_statuses(pod)
+    if status.extended_resource_claim_status is not None:
+        yield from _validate_extended(
+            status.extended_resource_claim_status, spec, STATUS / "extendedResourceClaimStatus"
+        )
+    path = STATUS / "nodeAllocatableResourceClaimStatuses"
+    for index, node_status in enumerate(status.node_allocatable_resource_claim_statuses):
+        yield from _validate_node_allocatable(node_status, pod, path @ index)
+    for field, statuses, containers in (
+        ("containerStatuses", status.container_statuses, spec.containers),
+        ("initContainerStatuses", status.init_container_statuses, spec.init_containers),
+    ):
+        yield from _validate_container_statuses(statuses, containers, STATUS / field)
+
+
+def _validate_claim_statuses(pod: PodParts) -> Iterator[FieldError]:
+    known = {claim.name for claim in pod.spec.resource_claims}
+    seen: set[str] = set()
+    for index, status in enumerate(pod.status.resource_claim_statuses):
+        path = STATUS / "resourceClaimStatuses" @ index
+        if status.name not in known:
+            yield invalid(
+                path / "name",
+                status.name,
+                "must match the name of an entry in `spec.resourceClaims`",
+            )
+        if status.name in seen:
+            yield duplicate(path / "name", status.name)
+        seen.add(status.name)
+        if status.resource_claim_name is not None:
+            yield from validate_subdomain(status.resource_claim_name, path / "resourceClaimName")
+
+
+def _validate_extended(
+    status: PodExtendedResourceClaimStatus, spec: PodSpec, path: FieldPath
+) -> Iterator[FieldError]:
+    if not status.resource_claim_name:
+        yield required(path / "resourceClaimName")
+    else:
+        yield from validate_subdomain(status.resource_claim_name, path / "resourceClaimName")
+    if not status.request_mappings:
+        yield required(path / "requestMappings", "at least one request mapping is required")
+    containers = {container.name: container for container in all_containers(spec)}
+    seen: set[tuple[str, str]] = set()
+    requests: set[str] = set()
+    for index, mapping in enumerate(status.request_mappings):
+        mapping_path = path / "requestMappings" @ index
+        container = containers.get(mapping.container_name)
+        if container is None:
+            yield not_found(mapping_path / "containerName", mapping.container_name)
+        elif mapping.resource_name not in container.resources.requests:
+            yield not_found(mapping_path / "resourceName", mapping.resource_name)
+        # This path has no index: so it is in Kubernetes.
+        yield from validate_label(mapping.request_name, path / "requestName")
+        if (mapping.container_name, mapping.resource_name) in seen:
+            yield duplicate(mapping_path / "containerName", mapping.container_name)
+            yield duplicate(mapping_path / "resourceName", mapping.resource_name)
+        seen.add((mapping.container_name, mapping.resource_name))
+        if mapping.request_name in requests:
+            yield duplicate(mapping_path / "requestName", mapping.request_name)
+        requests.add(mapping.request_name)
+
+
+def _validate_node_allocatable(
+    status: NodeAllocatableResourceClaimStatus, pod: PodParts, path: FieldPath
+) -> Iterator[FieldError]:
+    known = {claim.resource_claim_name for claim in pod.spec.resource_claims} | {
+        claim.resource_claim_name for claim in pod.status.resource_claim_statuses
+    }
+    if not status.resource_claim_name:
+        yield required(path / "resourceClaimName")
+    elif status.resource_claim_name not in known:
+        yield invalid(
+            path / "resourceClaimName",
+            status.resource_claim_name,
+            "no mapping found in pod reference",
+        )
+    yield from duplicates(status.containers, path / "containers", lambda name: name, declared=False)
+    for index, amount in enumerate(status.mapping):
+        amount_path = path / "mapping" @ index
+        if not is_node_allocatable(amount.name):
+            yield invalid(amount_path / "name", amount.name, NOT_A_NODE_RESOURCE)
+        if amount.quantity is not None and amount.quantity.sign < 0:
+            yield invalid(amount_path / "quantity", str(amount.quantity), NOT_NEGATIVE)
+    for index, overhead in enumerate(status.overhead):
+        overhead_path = path / "overhead" @ index
+        if not is_node_allocatable(overhead.name):
+            yield invalid(overhead_path / "name", overhead.name, NOT_A_NODE_RESOURCE)
+        yield from validate_overhead_amounts(
+            {"perPod": overhead.per_pod, "perContainer": overhead.per_container}, overhead_path
+        )
+
+
+def _validate_container_statuses(
+    statuses: tuple[ContainerStatus, ...], containers: tuple[Container, ...], path: FieldPath
+) -> Iterator[FieldError]:
+    by_name = {container.name: container for container in containers}
+    for index, status in enumerate(statuses):
+        container = by_name.get(status.name, Container())
+        for number, resource in enumerate(status.allocated_resources_status):
+            resource_path = path @ index / "allocatedResourcesStatus" @ number
+            yield from _validate_resource_status(resource, container, resource_path)
+
+
+def _validate_resource_status(
+    status: ResourceStatus, container: Container, path: FieldPath
+) -> Iterator[FieldError]:
+    if status.name.startswith(CLAIM_PREFIX):
+        allowed = {
+            f"{CLAIM_PREFIX}{claim.name}/{claim.request}"
+            if claim.request
+            else f"{CLAIM_PREFIX}{claim.name}"
+            for claim in container.resources.claims
+        }
+        if status.name not in allowed:
+            yield invalid(path / "name", status.name, NOT_A_CONTAINER_CLAIM)
+    elif status.name not in container.resources.requests:
+        yield invalid(
+            path / "name", status.name, "must match one of the container's resource requests"
+        )
+    seen: set[str] = set()
+    for index, health in enumerate(status.resources):
+        health_path = path / "resources" @ index
+        if health.resource_id in seen:
+            yield duplicate(health_path / "resourceID", health.resource_id)
+        seen.add(health.resource_id)
+        if health.health and health.health not in HEALTH:
+            yield not_supported(health_path / "health", health.health, HEALTH)
+        if health.message == "":
+            yield invalid(health_path / "message", "", "must not be empty")
+        elif health.message and byte_length(health.message) > MAX_HEALTH_MESSAGE:
+            yield too_long(health_path / "message", MAX_HEALTH_MESSAGE)

@@ -1,0 +1,47 @@
+"""CEL, the expression language of device selectors and derived attributes.
+
+    text → `parser` → syntax tree → `checker` → types and overloads → `planner` → plan
+                                        └→ `estimate` → cost            ├→ `interpreter`: exact
+                                                                        └→ `codegen`: fast
+
+`compile_selector` and `compile_derived` give programs, `prepare_device` gives what they are
+evaluated on. Everything here is a function of its arguments; the caches are bounded and shared
+safely between threads.
+"""
+
+from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
+from allot.cel.errors import CelCompileError, CelError, CelEvaluationError, Issue
+from allot.cel.jsonl import answer_line
+from allot.cel.kubernetes import Origin
+from allot.cel.program import (
+    COST_LIMIT,
+    UNBOUNDED_COST,
+    DerivedAttribute,
+    Outcome,
+    Program,
+    Selector,
+    Use,
+    compile_derived,
+    compile_selector,
+)
+
+__all__ = [
+    "COST_LIMIT",
+    "UNBOUNDED_COST",
+    "AttributeValue",
+    "CelCompileError",
+    "CelError",
+    "CelEvaluationError",
+    "DerivedAttribute",
+    "Issue",
+    "Origin",
+    "Outcome",
+    "PreparedDevice",
+    "Program",
+    "Selector",
+    "Use",
+    "answer_line",
+    "compile_derived",
+    "compile_selector",
+    "prepare_device",
+]

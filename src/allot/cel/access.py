@@ -1,0 +1,101 @@
+"""Fields and indices: `value.key` and `value[key]` at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from allot.cel.errors import EvalError
+from allot.cel.library.conversions import double_text
+from allot.cel.values import (
+    NONE,
+    CelList,
+    DomainMap,
+    Optional,
+    Uint,
+    Value,
+    elements,
+    is_list,
+    optional_of,
+    to_key,
+    type_of,
+)
+
+MISSING: Final = object()
+"""What `find` answers when there is nothing under the key."""
+
+
+def find(container: Value, key: Value) -> Value:
+    """What stands under `key`, or MISSING; EvalError if nothing ever could."""
+    kind = type(container)
+    if kind is dict:
+        return cast("dict[Value, Value]", container).get(to_key(key), MISSING)
+    if kind is DomainMap:
+        return cast("DomainMap", container)[cast("str", to_key(key))]
+    if is_list(container):
+        index = _index(key)
+        items = elements(cast("CelList", container))
+        return items[index] if 0 <= index < len(items) else MISSING
+    raise missing(container, key)
+
+
+def get(container: Value, key: Value) -> Value:
+    """What stands under `key`; EvalError if nothing does."""
+    found = find(container, key)
+    if found is MISSING:
+        raise missing(container, key)
+    return found
+
+
+def missing(container: Value, key: Value) -> EvalError:
+    if is_list(container):
+        return EvalError(f"index out of bounds: {_shown(key)}")
+    return EvalError(f"no such key: {_shown(key)}")
+
+
+def follow(root: Value, steps: Sequence[tuple[Value, bool]]) -> Value:
+    """What a chain of keys leads to. From the first optional step on, missing is no error."""
+    is_optional = isinstance(root, Optional)
+    if is_optional:
+        held = cast("Optional", root)
+        if not held.has_value:
+            return NONE
+        root = held.value
+    for key, optional in steps:
+        is_optional = is_optional or optional
+        found = find(root, key)
+        if found is MISSING:
+            if is_optional:
+                return NONE
+            raise missing(root, key)
+        root = found
+    return optional_of(root) if is_optional else root
+
+
+def has_field(container: Value, field: str) -> bool:
+    """`has(container.field)`."""
+    if isinstance(container, Optional):
+        return container.has_value and has_field(container.value, field)
+    return find(container, field) is not MISSING
+
+
+def _index(key: Value) -> int:
+    if isinstance(key, int) and not isinstance(key, bool):
+        return key
+    if isinstance(key, float):
+        if not key.is_integer():
+            raise EvalError(f"unsupported index value {key:f} in list")
+        return int(key)
+    raise EvalError(f"unsupported index type '{type_of(key).name}' in list")
+
+
+def _shown(key: Value) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, float):
+        return double_text(key)
+    if isinstance(key, Uint):
+        return str(int(key))
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "replace")
+    return str(key)

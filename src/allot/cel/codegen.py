@@ -1,0 +1,350 @@
+"""The fast evaluator: a Python function per plan.
+
+Generated code knows only the way without errors: whatever it does not expect raises, and the caller
+evaluates again with the reference. That keeps it short, and right about errors by construction.
+For the same reason bindings need not be lazy here.
+
+The code consists of names made from counters. Everything that comes from an expression, be it a
+key, a text or a number, is bound to such a name and never written into the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from allot.cel.access import follow, get, has_field
+from allot.cel.errors import EvalError
+from allot.cel.inputs import parts
+from allot.cel.plan import (
+    Access,
+    Append,
+    Bind,
+    Choice,
+    Const,
+    Fold,
+    Global,
+    Invoke,
+    Local,
+    Logical,
+    MakeList,
+    MakeMap,
+    Membership,
+    Node,
+    OptionalOr,
+    Path,
+    Plan,
+    Presence,
+)
+from allot.cel.planner import member_key
+from allot.cel.values import Optional, Value, is_list, iterate
+
+FastFunction = Callable[[Mapping[str, Value]], Value]
+
+MAX_DEPTH: Final = 40
+"""Deeper plans are left to the reference: Python's own compiler has limits too."""
+
+
+class _Unsupported(Exception):  # noqa: N818
+    """The plan does something rare that only the reference knows."""
+
+
+class Unexpected(Exception):  # noqa: N818
+    """Raised by generated code when a value is not what the happy way needs."""
+
+
+def fast_function(plan: Plan) -> FastFunction | None:
+    """The plan as a Python function; None if only the reference can evaluate it."""
+    generated = generate(plan)
+    if generated is None:
+        return None
+    source, constants = generated
+    namespace: dict[str, object] = dict(constants)
+    try:
+        code = compile(source, "<cel>", "exec")
+    except (SyntaxError, RecursionError, MemoryError):
+        return None
+    exec(code, namespace)  # noqa: S102
+    function: FastFunction = namespace["program"]  # type: ignore[assignment]
+    return function
+
+
+def generate(plan: Plan) -> tuple[str, dict[str, object]] | None:
+    """The source of the function and the constants it needs; None if there can be none."""
+    if plan.depth > MAX_DEPTH:
+        return None
+    generator = _Generator()
+    try:
+        result = generator.value(plan.root)
+    except _Unsupported:
+        return None
+    body = "\n".join(generator.lines)
+    return f"def program(v):\n{body}\n    return {result}\n", generator.constants
+
+
+_COMPARISONS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_SIMPLE_CLASSES: Final = (str, int)
+
+
+class _Generator:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.constants: dict[str, object] = {}
+        self._names: dict[int, str] = {}
+        self._indent = 1
+        self._temporaries = 0
+
+    # --- writing ---
+
+    def _write(self, line: str) -> None:
+        self.lines.append("    " * self._indent + line)
+
+    def _temporary(self) -> str:
+        self._temporaries += 1
+        return f"t{self._temporaries}"
+
+    def _assign(self, expression: str) -> str:
+        name = self._temporary()
+        self._write(f"{name} = {expression}")
+        return name
+
+    def _bound(self, value: object) -> str:
+        """The name of a constant. The constants keep every value alive, so that ids stay unique."""
+        name = self._names.get(id(value))
+        if name is None:
+            name = f"k{len(self.constants)}"
+            self._names[id(value)] = name
+            self.constants[name] = value
+        return name
+
+    # --- nodes ---
+
+    def value(self, node: Node) -> str:
+        """Writes what computes the node and returns the name that then holds its value."""
+        match node:
+            case Const():
+                return self._bound(node.value)
+            case Path():
+                return self._path(node)
+            case Presence():
+                return self._presence(node)
+            case Invoke():
+                return self._invoke(node)
+            case Logical():
+                return self._logical(node)
+            case Membership():
+                return self._membership(node)
+            case MakeList() if not node.optional:
+                elements = [self.value(element) for element in node.elements]
+                return self._assign(f"[{', '.join(elements)}]")
+            case MakeMap():
+                return self._make_map(node)
+            case Append():
+                element = self.value(node.element)
+                self._write(f"s{node.accumulator.slot}.append({element})")
+                return f"s{node.accumulator.slot}"
+            case Fold():
+                return self._fold(node)
+            case Bind():
+                initial = self.value(node.initial)
+                self._write(f"s{node.slot} = {initial}")
+                return self.value(node.result)
+            case OptionalOr():
+                return self._optional_or(node)
+            case _:
+                raise _Unsupported
+
+    def _path(self, path: Path) -> str:
+        match path.root:
+            case Local():
+                root = f"s{path.root.slot}"
+            case Global():
+                root = f"v[{self._bound(path.root.name)}]"
+            case Choice():
+                root = self._choice(path.root)
+            case _:
+                root = self.value(path.root)
+        if not path.accesses:
+            return root if root.isidentifier() else self._assign(root)
+        if any(access.optional for access in path.accesses):
+            steps = ", ".join(
+                f"({self.value(access.key)}, {access.optional})" for access in path.accesses
+            )
+            return self._assign(f"{self._bound(follow)}({root}, ({steps},))")
+        for access in path.accesses:
+            root = self._accessed(root, access)
+        return self._assign(root)
+
+    def _accessed(self, container: str, access: Access) -> str:
+        """An expression for one step. A text as key raises by itself on all but maps."""
+        if isinstance(access.key, Const) and isinstance(access.key.value, str):
+            return f"{container}[{self._bound(access.key.value)}]"
+        key = self.value(access.key)
+        if isinstance(access.key, Const) and _is_index(access.key.value):
+            held = self._assign(container)
+            return f"({held}[{key}] if type({held}) is list else {self._bound(get)}({held}, {key}))"
+        return f"{self._bound(get)}({container}, {key})"
+
+    def _choice(self, choice: Choice) -> str:
+        condition = self._decision(choice.condition)
+        result = self._temporary()
+        self._write(f"if {condition}:")
+        self._branch(choice.when_true, result)
+        self._write("else:")
+        self._branch(choice.when_false, result)
+        return result
+
+    def _branch(self, node: Node, result: str) -> None:
+        self._indent += 1
+        self._write(f"{result} = {self.value(node)}")
+        self._indent -= 1
+
+    def _decision(self, node: Node) -> str:
+        """The name of a value that is certainly True or False."""
+        name = self.value(node)
+        if not _gives_bool(node):
+            self._write(f"if type({name}) is not bool:")
+            self._write(f"    raise {self._bound(Unexpected)}")
+        return name
+
+    def _presence(self, node: Presence) -> str:
+        container = self._path(node.path)
+        field = self._bound(node.field)
+        return self._assign(
+            f"{field} in {container} if type({container}) is dict else "
+            f"{self._bound(has_field)}({container}, {field})"
+        )
+
+    def _logical(self, node: Logical) -> str:
+        """A block that is left as soon as a term decides. Flat, however many terms there are."""
+        result = self._temporary()
+        self._write(f"{result} = {node.decided_by}")
+        self._write("while True:")
+        self._indent += 1
+        for term in node.terms:
+            decision = self._decision(term)
+            self._write(f"if {decision if node.decided_by else f'not {decision}'}:")
+            self._write("    break")
+        self._write(f"{result} = {not node.decided_by}")
+        self._write("break")
+        self._indent -= 1
+        return result
+
+    def _membership(self, node: Membership) -> str:
+        value = self.value(node.value)
+        allowed = self._bound(node.allowed)
+        return self._assign(
+            f"({value} if type({value}) is str else {self._bound(member_key)}({value})) in {allowed}"
+        )
+
+    def _make_map(self, node: MakeMap) -> str:
+        entries: list[str] = []
+        for key, value, optional in node.entries:
+            if optional or not isinstance(key, Const) or not isinstance(key.value, str):
+                raise _Unsupported
+            entries.append(f"{self._bound(key.value)}: {self.value(value)}")
+        return self._assign("{" + ", ".join(entries) + "}")
+
+    # --- calls ---
+
+    def _invoke(self, node: Invoke) -> str:
+        constant = _precomputed(node)
+        if constant is not None:
+            return self._bound(constant.value)
+        match node.function:
+            case "@not_strictly_false":
+                return self._assign(f"{self.value(node.arguments[0])} is not False")
+            case "!_":
+                return self._assign(f"not {self._decision(node.arguments[0])}")
+        arguments = [self.value(argument) for argument in node.arguments]
+        call = f"{self._bound(node.implementation)}({', '.join(arguments)})"
+        direct = self._direct(node, arguments)
+        return self._assign(f"{direct} else {call}" if direct else call)
+
+    def _direct(self, node: Invoke, arguments: list[str]) -> str | None:
+        """What Python does itself, where a constant tells which class is meant."""
+        for index, argument in enumerate(node.arguments):
+            if not isinstance(argument, Const) or len(arguments) != 2:
+                continue
+            kind = type(argument.value)
+            if kind not in _SIMPLE_CLASSES:
+                continue
+            other = arguments[1 - index]
+            left, right = arguments
+            test = f"if type({other}) is {kind.__name__}"
+            if node.function in ("_==_", "_!=_"):
+                return f"{left} {node.function[1:3]} {right} {test}"
+            if node.function in _COMPARISONS:
+                return f"{left} {_COMPARISONS[node.function]} {right} {test}"
+            if node.function == "@in" and index == 0 and kind is str:
+                return f"{left} in {right} if isinstance({right}, dict)"
+        return None
+
+    def _optional_or(self, node: OptionalOr) -> str:
+        optional = self.value(node.optional)
+        result = self._temporary()
+        self._write(f"if type({optional}) is not {self._bound(Optional)}:")
+        self._write(f"    raise {self._bound(Unexpected)}")
+        self._write(f"if {optional}.has_value:")
+        self._write(
+            f"    {result} = {optional}.value" if node.unwraps else f"    {result} = {optional}"
+        )
+        self._write("else:")
+        self._branch(node.otherwise, result)
+        return result
+
+    # --- loops ---
+
+    def _fold(self, node: Fold) -> str:
+        values = self.value(node.range)
+        accumulator = f"s{node.accumulator}"
+        if node.collects is None:
+            self._write(f"{accumulator} = {self.value(node.initial)}")
+        else:
+            self._write(f"{accumulator} = {node.collects.__name__}()")
+        if node.variable2 is None:
+            self._write(f"for s{node.variable} in {self._bound(iterate)}({values}):")
+        else:
+            pairs = f"{self._bound(_pairs)}({values})"
+            self._write(f"for s{node.variable}, s{node.variable2} in {pairs}:")
+        self._indent += 1
+        if not (isinstance(node.condition, Const) and node.condition.value is True):
+            self._write(f"if not {self.value(node.condition)}:")
+            self._write("    break")
+        self._write(f"{accumulator} = {self.value(node.step)}")
+        self._indent -= 1
+        return self.value(node.result)
+
+
+def _is_index(key: Value) -> bool:
+    return type(key) is int and key >= 0
+
+
+def _pairs(values: Value) -> list[tuple[Value, Value]]:
+    """Index and element, or key and value."""
+    if is_list(values):
+        return list(enumerate(iterate(values)))
+    return [(key, get(values, key)) for key in iterate(values)]
+
+
+def _gives_bool(node: Node) -> bool:
+    match node:
+        case Logical() | Presence() | Membership():
+            return True
+        case Const():
+            return type(node.value) is bool
+        case Invoke():
+            return node.gives_bool
+        case _:
+            return False
+
+
+def _precomputed(node: Invoke) -> Const | None:
+    """The value of a call on constants. Mutable values stay out: a fold may change its own."""
+    if not node.arguments or not all(isinstance(part, Const) for part in parts(node)):
+        return None
+    try:
+        value = node.implementation(*(part.value for part in node.arguments))  # type: ignore[union-attr]
+    except EvalError:
+        return None
+    return Const(value)

@@ -1,0 +1,207 @@
+"""What calls cost when they are evaluated.
+
+Costs are looked up by overload id first (where the checker found exactly one overload), then by
+function, as Kubernetes does. Whatever is not listed costs 1. An error counts as a value of size 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+from allot.api.quantity import Quantity
+from allot.api.semver import Semver
+from allot.cel.library.formats import Format
+from allot.cel.library.lists import COMPARABLE
+from allot.cel.library.network import Cidr, Ip
+from allot.cel.library.urls import Url
+from allot.cel.values import CelList, Value, elements, is_list, size
+
+Cost = Callable[[Sequence[Value], Value], int]
+"""From arguments and result to cost."""
+
+TRAVERSAL: Final = 0.1
+REGEX: Final = 0.25
+LIST: Final = 10
+MAP: Final = 30
+MESSAGE: Final = 40
+
+
+def _part(size_: float, factor: float) -> int:
+    return math.ceil(size_ * factor)
+
+
+def _traversal(index: int, factor: float = TRAVERSAL) -> Cost:
+    return lambda arguments, _result: _part(_size(arguments[index]), factor)
+
+
+def _size(value: Value) -> int:
+    return value.byte_size if isinstance(value, Cidr | Ip) else size(value)
+
+
+def _smaller(arguments: Sequence[Value], _result: Value) -> int:
+    return _part(min(_size(arguments[0]), _size(arguments[1])), TRAVERSAL)
+
+
+def _both(arguments: Sequence[Value], _result: Value) -> int:
+    return _part(_size(arguments[0]) + _size(arguments[1]), TRAVERSAL)
+
+
+def _regex(arguments: Sequence[Value], _result: Value) -> int:
+    return _part(1 + _size(arguments[0]), TRAVERSAL) * _part(_size(arguments[1]), REGEX)
+
+
+def _substring_search(arguments: Sequence[Value], _result: Value) -> int:
+    return _part(_size(arguments[0]), TRAVERSAL) * _part(_size(arguments[1]), TRAVERSAL)
+
+
+def _one(_arguments: Sequence[Value], _result: Value) -> int:
+    return 1
+
+
+def _joined(_arguments: Sequence[Value], result: Value) -> int:
+    return _part(_size(result), 2 * TRAVERSAL)
+
+
+def _allocation(factor: float, size_: int) -> int:
+    return int(size_ * factor) + 1 + LIST
+
+
+def _result_size(_arguments: Sequence[Value], result: Value) -> int:
+    return _allocation(1, _size(result))
+
+
+def _flattening(arguments: Sequence[Value], _result: Value) -> int:
+    depth = arguments[1] if len(arguments) == 2 and isinstance(arguments[1], int) else 1
+    return max(_allocation(depth, _size(arguments[0])), 1 + LIST)
+
+
+def _self_comparison(index: int) -> Cost:
+    def cost(arguments: Sequence[Value], _result: Value) -> int:
+        compared = arguments[index]
+        factor = 2.0
+        if is_list(compared) and _size(compared):
+            first = elements(cast("CelList", compared))[0]
+            if isinstance(first, str | bytes):
+                factor += TRAVERSAL
+        return _allocation(factor, _size(compared) ** 2)
+
+    return cost
+
+
+def _walk(value: Value) -> int:
+    """The cost of looking at every part of a value once."""
+    if isinstance(value, str):
+        return int(len(value.encode("utf-8", "surrogatepass")) * TRAVERSAL)
+    if isinstance(value, bytes):
+        return int(len(value) * TRAVERSAL)
+    if is_list(value):
+        return sum(map(_walk, elements(cast("CelList", value))))
+    if isinstance(value, dict):
+        return sum(_walk(key) + _walk(item) for key, item in value.items())
+    return 1
+
+
+def _target_walk(arguments: Sequence[Value], _result: Value) -> int:
+    return _walk(arguments[0])
+
+
+def _compared_prefix(arguments: Sequence[Value], _result: Value) -> int:
+    return _part(2 * _size(arguments[0]), TRAVERSAL)
+
+
+def _compared_network(arguments: Sequence[Value], result: Value) -> int:
+    masked = _part(_size(arguments[0]), TRAVERSAL) + 1
+    return _compared_prefix(arguments, result) + masked
+
+
+def _with_parsing(cost: Cost) -> Cost:
+    def total(arguments: Sequence[Value], result: Value) -> int:
+        return cost(arguments, result) + _part(_size(arguments[1]), TRAVERSAL)
+
+    return total
+
+
+def _validation(arguments: Sequence[Value], _result: Value) -> int:
+    format_ = arguments[0]
+    if not isinstance(format_, Format):
+        return 1
+    text = _part(1 + _size(arguments[1]), TRAVERSAL)
+    return text * _part(format_.max_regex_size, REGEX)
+
+
+_SIMPLY_EQUAL: Final = (Quantity, Semver, Ip, Cidr, Format, Url)
+
+
+def equality(arguments: Sequence[Value], result: Value) -> int:
+    return 1 if isinstance(arguments[0], _SIMPLY_EQUAL) else _smaller(arguments, result)
+
+
+def _set_product(factor: int) -> Cost:
+    def cost(arguments: Sequence[Value], _result: Value) -> int:
+        return 1 + factor * _size(arguments[0]) * _size(arguments[1])
+
+    return cost
+
+
+_BY_OVERLOAD: Final[dict[str, Cost]] = {
+    "list_slice": _result_size,
+    "lists_range": _result_size,
+    "list_reverse": _result_size,
+    "list_flatten": _flattening,
+    "list_flatten_int": _flattening,
+    "list_distinct": _self_comparison(0),
+    **{f"list_{name}_sort": _self_comparison(0) for _, name in COMPARABLE},
+    **{f"list_{name}_sortByAssociatedKeys": _self_comparison(1) for _, name in COMPARABLE},
+    "list_sets_contains_list": _set_product(1),
+    "list_sets_intersects_list": _set_product(1),
+    "list_sets_equivalent_list": _set_product(2),
+    "cidr_ip": _one,
+    "cidr_contains_ip_string": _with_parsing(_compared_prefix),
+    "cidr_contains_cidr_string": _with_parsing(_compared_network),
+    "not_equals": _smaller,
+    "starts_with_string": _traversal(1),
+    "ends_with_string": _traversal(1),
+    "string_to_bytes": _traversal(0),
+    "bytes_to_string": _traversal(0),
+    "strings_quote": _traversal(0),
+    "string_format": _traversal(0),
+    "in_list": lambda arguments, _result: _size(arguments[1]),
+    **{
+        f"{operator}_{type_}": _smaller
+        for operator in ("less", "less_equals", "greater", "greater_equals")
+        for type_ in ("string", "bytes")
+    },
+    "add_string": _both,
+    "add_bytes": _both,
+    "matches": _regex,
+    "matches_string": _regex,
+    "contains_string": _substring_search,
+}
+
+_BY_FUNCTION: Final[dict[str, Cost]] = {
+    "_==_": equality,
+    **dict.fromkeys(
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _target_walk
+    ),
+    **dict.fromkeys(
+        (
+            *("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR"),
+            *("ip", "quantity", "isQuantity", "semver", "isSemver"),
+        ),
+        _traversal(0),
+    ),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _traversal(0, 2 * TRAVERSAL)),
+    "join": _joined,
+    "find": _regex,
+    "findAll": _regex,
+    "containsIP": _compared_prefix,
+    "containsCIDR": _compared_network,
+    "validate": _validation,
+}
+
+
+def call_cost(function: str, overload_id: str) -> Cost | None:
+    """What a call costs; None if it simply costs 1."""
+    return _BY_OVERLOAD.get(overload_id) or _BY_FUNCTION.get(function)

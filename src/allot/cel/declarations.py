@@ -1,0 +1,221 @@
+"""Functions as the checker and the evaluators see them.
+
+Overloads are declared with their signature as text: `string.(int) -> string` is a member,
+`(string) -> bool` a global function, capital letters are type parameters. How a call fails on
+values of the wrong type follows from the way the function is bound:
+
+- per overload: `no such overload: name(types)`;
+- once for all overloads, for values with a trait: `no such overload: name`;
+- once for all overloads, without a trait: whatever the implementation says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from allot.api.quantity import Quantity
+from allot.api.semver import Semver
+from allot.cel import types
+from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
+from allot.cel.types import Kind, Type
+from allot.cel.values import Uint, Value, elements, from_key, is_list, type_of
+
+Implementation = Callable[..., Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature of a function, and what it does unless the function as a whole is bound."""
+
+    id: str
+    is_member: bool
+    parameters: tuple[Type, ...]
+    result: Type
+    implementation: Implementation | None = None
+
+    def accepts(self, arguments: tuple[Value, ...]) -> bool:
+        return len(arguments) == len(self.parameters) and all(
+            map(_accepts, self.parameters, arguments)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """All overloads of one name."""
+
+    name: str
+    overloads: tuple[Overload, ...]
+    implementation: Implementation | None = None
+    trait: Callable[[Value], bool] | None = None
+    """Asked of the first argument before `implementation` is called."""
+
+    def merged(self, other: Function) -> Function:
+        """This function with the overloads of another library of the same name."""
+        known = {overload.id for overload in self.overloads}
+        added = tuple(overload for overload in other.overloads if overload.id not in known)
+        return Function(self.name, self.overloads + added, self.implementation, self.trait)
+
+    def bound(self, overload_ids: tuple[str, ...]) -> Implementation:
+        """What a call does that the checker resolved to these overloads."""
+        if self.implementation is not None:
+            return self._bound_as_a_whole(self.implementation)
+        if len(overload_ids) == 1:
+            candidates = tuple(o for o in self.overloads if o.id == overload_ids[0])
+            if candidates and all(p in _CLASSES for p in candidates[0].parameters):
+                return _guarded(self.name, candidates[0])
+        else:
+            candidates = self.overloads
+        name = self.name
+
+        def call(*arguments: Value) -> Value:
+            for overload in candidates:
+                if overload.implementation is not None and overload.accepts(arguments):
+                    return overload.implementation(*arguments)
+            raise no_such_overload(name, arguments)
+
+        return call
+
+    def _bound_as_a_whole(self, implementation: Implementation) -> Implementation:
+        trait = self.trait
+        if trait is None:
+            return implementation
+        message = f"{NO_SUCH_OVERLOAD}: {self.name}"
+
+        def call(*arguments: Value) -> Value:
+            if not trait(arguments[0]):
+                raise EvalError(message)
+            return implementation(*arguments)
+
+        return call
+
+
+def _guarded(name: str, overload: Overload) -> Implementation:
+    """A call of an overload whose parameters are told by their classes alone: the usual case."""
+    implementation = overload.implementation
+    classes = tuple(_CLASSES[parameter] for parameter in overload.parameters)
+
+    def call(*arguments: Value) -> Value:
+        if implementation is None or tuple(map(type, arguments)) != classes:
+            raise no_such_overload(name, arguments)
+        return implementation(*arguments)
+
+    return call
+
+
+def no_such_overload(name: str, arguments: Iterable[Value]) -> EvalError:
+    shown = ", ".join(type_of(argument).name for argument in arguments)
+    return EvalError(f"{NO_SUCH_OVERLOAD}: {name}({shown})")
+
+
+def _accepts(parameter: Type, value: Value) -> bool:
+    """Whether a value may be passed. Of lists and maps the first element speaks for all."""
+    if parameter.kind in _ANYTHING:
+        return True
+    actual = type_of(value)
+    if parameter.name != actual.name:
+        return False
+    if parameter.kind is Kind.LIST and is_list(value):
+        items = elements(value)  # type: ignore[arg-type]
+        return not items or _accepts(parameter.parameters[0], items[0])
+    if parameter.kind is Kind.MAP and isinstance(value, dict):
+        for key, item in value.items():
+            return _accepts(parameter.parameters[0], from_key(key)) and _accepts(
+                parameter.parameters[1], item
+            )
+    return True
+
+
+_CLASSES: Final[dict[Type, type]] = {
+    types.BOOL: bool,
+    types.BYTES: bytes,
+    types.DOUBLE: float,
+    types.INT: int,
+    types.QUANTITY: Quantity,
+    types.SEMVER: Semver,
+    types.STRING: str,
+    types.UINT: Uint,
+}
+_ANYTHING: Final = frozenset({Kind.DYN, Kind.ANY, Kind.PARAMETER})
+
+_NAMED_TYPES: Final = {
+    "any": types.ANY,
+    "bool": types.BOOL,
+    "bytes": types.BYTES,
+    "cidr": types.CIDR,
+    "double": types.DOUBLE,
+    "duration": types.DURATION,
+    "dyn": types.DYN,
+    "format": types.FORMAT,
+    "int": types.INT,
+    "ip": types.IP,
+    "null": types.NULL,
+    "quantity": types.QUANTITY,
+    "semver": types.SEMVER,
+    "string": types.STRING,
+    "timestamp": types.TIMESTAMP,
+    "uint": types.UINT,
+    "url": types.URL,
+}
+_words: Final = re.compile(r"[A-Za-z]+|->|[(),.]").findall
+
+
+class _SignatureReader:
+    def __init__(self, text: str) -> None:
+        self._words: list[str] = _words(text)
+
+    def _take(self) -> str:
+        return self._words.pop(0)
+
+    def _type(self) -> Type:
+        name = self._take()
+        arguments = self._list() if self._words and self._words[0] == "(" else ()
+        match name:
+            case "list":
+                return types.list_of(arguments[0])
+            case "map":
+                return types.map_of(*arguments)
+            case "optional":
+                return types.optional_of(arguments[0])
+            case "type":
+                return types.type_of_type(arguments[0])
+            case _ if name in _NAMED_TYPES:
+                return _NAMED_TYPES[name]
+            case _:
+                return types.parameter(name)
+
+    def _list(self) -> tuple[Type, ...]:
+        self._take()
+        listed: list[Type] = []
+        while self._words[0] != ")":
+            if self._words[0] == ",":
+                self._take()
+            listed.append(self._type())
+        self._take()
+        return tuple(listed)
+
+    def signature(self) -> tuple[bool, tuple[Type, ...], Type]:
+        is_member = self._words[0] != "("
+        target: tuple[Type, ...] = ()
+        if is_member:
+            target = (self._type(),)
+            self._take()  # the dot
+        parameters = target + self._list()
+        self._take()  # the arrow
+        return is_member, parameters, self._type()
+
+
+def overload(id_: str, signature: str, implementation: Implementation | None = None) -> Overload:
+    is_member, parameters, result = _SignatureReader(signature).signature()
+    return Overload(id_, is_member, parameters, result, implementation)
+
+
+def function(
+    name: str,
+    *overloads: Overload,
+    implementation: Implementation | None = None,
+    trait: Callable[[Value], bool] | None = None,
+) -> Function:
+    return Function(name, overloads, implementation, trait)

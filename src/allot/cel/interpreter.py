@@ -1,0 +1,395 @@
+"""The reference evaluator: closures over a plan, counting exactly what cel-go counts.
+
+An error is a value here (an `EvalError` that is returned, not raised), because what comes after it
+still has to be looked at and paid for. Only running out of budget is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from allot.cel import costs
+from allot.cel.access import MISSING, find, has_field, missing
+from allot.cel.construction import make_list, make_map, make_message
+from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
+from allot.cel.frame import Closure, Frame
+from allot.cel.plan import (
+    Append,
+    Bind,
+    Choice,
+    Const,
+    Failure,
+    Fold,
+    Global,
+    Invoke,
+    Local,
+    Logical,
+    MakeList,
+    MakeMap,
+    MakeMessage,
+    Membership,
+    Node,
+    OptionalOr,
+    Path,
+    Plan,
+    Presence,
+)
+from allot.cel.planner import member_key
+from allot.cel.values import (
+    NONE,
+    Optional,
+    Value,
+    is_list,
+    iterate,
+    optional_of,
+)
+
+
+def interpretable(plan: Plan) -> Closure:
+    """The plan as a function from a frame to a value, which may be an error."""
+    return _compile(plan.root)
+
+
+class _Unevaluated:
+    """What a binding holds until somebody asks."""
+
+    __slots__ = ("initial",)
+
+    def __init__(self, initial: Closure) -> None:
+        self.initial = initial
+
+
+def _compile(node: Node) -> Closure:
+    match node:
+        case Const():
+            return _constant(node.value)
+        case Failure():
+            return _constant(EvalError(node.message))
+        case Path():
+            return _path(node)
+        case Presence():
+            return _presence(node)
+        case Invoke():
+            return _invoke(node)
+        case Logical():
+            return _logical(node)
+        case Membership():
+            return _membership(node)
+        case MakeList():
+            return make_list(
+                [(_compile(e), index in node.optional) for index, e in enumerate(node.elements)]
+            )
+        case MakeMap():
+            return make_map([(_compile(k), _compile(v), o) for k, v, o in node.entries])
+        case MakeMessage():
+            fields = [(name, _compile(value), optional) for name, value, optional in node.fields]
+            return make_message(node.type_name, fields, node.build)
+        case Append():
+            return _append(node)
+        case Fold():
+            return _fold(node)
+        case Bind():
+            return _bind(node)
+        case OptionalOr():
+            return _optional_or(node)
+
+
+def _constant(value: Value) -> Closure:
+    return lambda _frame: value
+
+
+# --- paths ---
+
+
+def _path(path: Path) -> Closure:
+    resolve = _resolution(path)
+    if isinstance(path.root, Choice):
+        return resolve
+
+    def evaluate(frame: Frame) -> Value:
+        value = resolve(frame)
+        frame.pay(1)
+        return value
+
+    return evaluate
+
+
+def _resolution(node: Node) -> Closure:
+    """A path without what it costs to name its root: branches of a conditional do not pay that."""
+    if not isinstance(node, Path):
+        return _compile(node)
+    root = _root(node.root)
+    if not node.accesses:
+        return root
+    keys = [(_resolution(access.key), access.optional) for access in node.accesses]
+
+    def resolve(frame: Frame) -> Value:
+        value = root(frame)
+        if isinstance(value, EvalError):
+            return value
+        is_optional = isinstance(value, Optional)
+        if is_optional:
+            held = cast("Optional", value)
+            if not held.has_value:
+                return NONE
+            value = held.value
+        for key_of, optional in keys:
+            is_optional = is_optional or optional
+            key = key_of(frame)
+            if isinstance(key, EvalError):
+                frame.pay(1)
+                return key
+            try:
+                found = find(value, key)
+            except EvalError as error:
+                frame.pay(1)
+                return error
+            if found is MISSING:
+                if is_optional:
+                    return NONE
+                frame.pay(1)
+                return missing(value, key)
+            frame.pay(1)
+            value = found
+        return optional_of(value) if is_optional else value
+
+    return resolve
+
+
+def _root(root: Local | Global | Choice | Node) -> Closure:
+    match root:
+        case Local():
+            return _local(root.slot)
+        case Global():
+            name = root.name
+            return lambda frame: frame.variables[name]
+        case Choice():
+            return _choice(root)
+        case _:
+            return _compile(root)
+
+
+def _local(slot: int) -> Closure:
+    def evaluate(frame: Frame) -> Value:
+        value = frame.slots[slot]
+        if isinstance(value, _Unevaluated):
+            value = frame.slots[slot] = value.initial(frame)
+        return value
+
+    return evaluate
+
+
+def _choice(choice: Choice) -> Closure:
+    condition = _compile(choice.condition)
+    when_true = _resolution(choice.when_true)
+    when_false = _resolution(choice.when_false)
+
+    def evaluate(frame: Frame) -> Value:
+        decision = condition(frame)
+        if decision is True:
+            return when_true(frame)
+        if decision is False:
+            return when_false(frame)
+        return decision if isinstance(decision, EvalError) else EvalError(NO_SUCH_OVERLOAD)
+
+    return evaluate
+
+
+def _presence(node: Presence) -> Closure:
+    resolve = _resolution(node.path)
+    is_choice = isinstance(node.path.root, Choice)
+    field = node.field
+
+    def evaluate(frame: Frame) -> Value:
+        value = resolve(frame)
+        if not is_choice:
+            frame.pay(1)
+        if isinstance(value, EvalError):
+            return value
+        try:
+            return has_field(value, field)
+        except EvalError as error:
+            return error
+
+    return evaluate
+
+
+# --- calls ---
+
+
+def _invoke(node: Invoke) -> Closure:
+    arguments = [_compile(argument) for argument in node.arguments]
+    call = node.implementation
+    cost_of = costs.call_cost(node.function, node.overload_id)
+    if node.stops_at_errors:
+        return _invoke_in_turn(arguments, call, cost_of)
+    absorbs_errors = node.absorbs_errors
+
+    def evaluate(frame: Frame) -> Value:
+        values = [argument(frame) for argument in arguments]
+        result: Value
+        failed = None if absorbs_errors else _first_error(values)
+        if failed is not None:
+            result = failed
+        else:
+            try:
+                result = call(*values)
+            except EvalError as error:
+                result = error
+        frame.pay(1 if cost_of is None else cost_of(values, result))
+        return result
+
+    return evaluate
+
+
+def _invoke_in_turn(
+    arguments: list[Closure], call: Callable[..., Value], cost_of: costs.Cost | None
+) -> Closure:
+    last = len(arguments) - 1
+
+    def evaluate(frame: Frame) -> Value:
+        values: list[Value] = []
+        result: Value = None
+        for index, argument in enumerate(arguments):
+            value = argument(frame)
+            values.append(value)
+            if isinstance(value, EvalError):
+                if index < last:
+                    return value
+                result = value
+        if result is None:
+            try:
+                result = call(*values)
+            except EvalError as error:
+                result = error
+        frame.pay(1 if cost_of is None else cost_of(values, result))
+        return result
+
+    return evaluate
+
+
+def _first_error(values: list[Value]) -> EvalError | None:
+    for value in values:
+        if isinstance(value, EvalError):
+            return value
+    return None
+
+
+def _logical(node: Logical) -> Closure:
+    terms = [_compile(term) for term in node.terms]
+    decided_by = node.decided_by
+
+    def evaluate(frame: Frame) -> Value:
+        failed: EvalError | None = None
+        for term in terms:
+            value = term(frame)
+            if value is decided_by:
+                return decided_by
+            if failed is None and type(value) is not bool:
+                is_error = isinstance(value, EvalError)
+                failed = cast("EvalError", value) if is_error else EvalError(NO_SUCH_OVERLOAD)
+        return not decided_by if failed is None else failed
+
+    return evaluate
+
+
+def _membership(node: Membership) -> Closure:
+    operand = _compile(node.value)
+    allowed = node.allowed
+
+    def evaluate(frame: Frame) -> Value:
+        value = operand(frame)
+        return value if isinstance(value, EvalError) else member_key(value) in allowed
+
+    return evaluate
+
+
+def _optional_or(node: OptionalOr) -> Closure:
+    optional = _compile(node.optional)
+    otherwise = _compile(node.otherwise)
+    unwraps = node.unwraps
+
+    def evaluate(frame: Frame) -> Value:
+        value = optional(frame)
+        if isinstance(value, EvalError):
+            return value
+        if not isinstance(value, Optional):
+            return EvalError(NO_SUCH_OVERLOAD)
+        if value.has_value:
+            return value.value if unwraps else value
+        return otherwise(frame)
+
+    return evaluate
+
+
+# --- loops ---
+
+
+def _append(node: Append) -> Closure:
+    slot = node.accumulator.slot
+    element = _compile(node.element)
+
+    def evaluate(frame: Frame) -> Value:
+        accumulator = frame.slots[slot]
+        frame.pay(1)
+        value = element(frame)
+        frame.pay(costs.LIST)
+        frame.pay(1)
+        if isinstance(accumulator, EvalError):
+            return accumulator
+        if isinstance(value, EvalError):
+            return value
+        cast("list[Value]", accumulator).append(value)
+        return accumulator
+
+    return evaluate
+
+
+def _bind(node: Bind) -> Closure:
+    unevaluated = _Unevaluated(_compile(node.initial))
+    result = _compile(node.result)
+    slot = node.slot
+
+    def evaluate(frame: Frame) -> Value:
+        frame.slots[slot] = unevaluated
+        return result(frame)
+
+    return evaluate
+
+
+def _fold(node: Fold) -> Closure:
+    over = _compile(node.range)
+    initial = _compile(node.initial)
+    condition = _compile(node.condition)
+    step = _compile(node.step)
+    result = _compile(node.result)
+    accumulator, variable, variable2 = node.accumulator, node.variable, node.variable2
+    collects = node.collects
+
+    def evaluate(frame: Frame) -> Value:
+        values = over(frame)
+        if isinstance(values, EvalError):
+            return values
+        slots = frame.slots
+        start = initial(frame)
+        try:
+            items = iterate(values)
+        except EvalError as error:
+            return error
+        slots[accumulator] = start if collects is None else collects()
+        by_index = variable2 is not None and is_list(values)
+        for index, item in enumerate(items):
+            if variable2 is None:
+                slots[variable] = item
+            elif by_index:
+                slots[variable], slots[variable2] = index, item
+            else:
+                slots[variable] = item
+                slots[variable2] = find(values, item)
+            if condition(frame) is False:
+                break
+            slots[accumulator] = step(frame)
+        return result(frame)
+
+    return evaluate

@@ -1,0 +1,103 @@
+"""The environments of Kubernetes v1.38 in which selectors and derived attributes are written.
+
+A *new* expression gets what the version its cluster can fall back to knows, and what the feature
+gates of today add. A *stored* expression gets everything, whatever the gates say, because it was
+accepted once and must go on working.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from allot.cel import macros, types
+from allot.cel.environment import Environment, MessageType, merge_functions
+from allot.cel.library import (
+    arithmetic,
+    conversions,
+    formats,
+    lists,
+    messages,
+    network,
+    optionals,
+    quantities,
+    regexes,
+    strings,
+    times,
+    urls,
+)
+from allot.cel.types import Type
+from allot.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES, FeatureGates
+
+
+class Origin(Enum):
+    """Where an expression comes from."""
+
+    NEW = "new"
+    STORED = "stored"
+
+
+_LIBRARIES: Final = (
+    arithmetic.FUNCTIONS,
+    conversions.FUNCTIONS,
+    times.FUNCTIONS,
+    strings.STANDARD,
+    urls.FUNCTIONS,
+    regexes.FUNCTIONS,
+    lists.KUBERNETES,
+    optionals.FUNCTIONS,
+    lists.ENDS,
+    quantities.QUANTITIES,
+    strings.EXTENDED,
+    strings.FORMAT,
+    lists.SETS,
+    network.FUNCTIONS,
+    formats.FUNCTIONS,
+    lists.MAP_INSERT,
+    quantities.SEMVERS,
+    lists.EXTENDED,
+)
+_MACROS: Final = {
+    **macros.STANDARD,
+    **macros.BINDINGS,
+    **macros.OPTIONALS,
+    **macros.LISTS,
+    **macros.TWO_VARIABLES,
+}
+
+
+def attribute_type(origin: Origin, gates: FeatureGates) -> Type:
+    """The static type of an attribute: lists can be looped over only where they may occur."""
+    if origin is Origin.STORED or LIST_TYPE_ATTRIBUTES in gates:
+        return types.DYN
+    return types.ANY
+
+
+def environment(origin: Origin, gates: FeatureGates) -> Environment:
+    """What an expression of this origin may refer to."""
+    stored = origin is Origin.STORED
+    return _environment(
+        stored or LIST_TYPE_ATTRIBUTES in gates, stored or CONSUMABLE_CAPACITY in gates
+    )
+
+
+@lru_cache(maxsize=4)
+def _environment(list_attributes: bool, consumable_capacity: bool) -> Environment:
+    attribute = types.DYN if list_attributes else types.ANY
+    fields = {
+        "driver": types.STRING,
+        # Ours, beyond v1.38: KEP-6080's naming conventions need it.
+        "name": types.STRING,
+        "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
+        "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
+    }
+    if consumable_capacity:
+        fields["allowMultipleAllocations"] = types.BOOL
+    libraries = [*_LIBRARIES, lists.INCLUDES] if list_attributes else list(_LIBRARIES)
+    return Environment(
+        variables={"device": types.DEVICE},
+        messages={**messages.MESSAGES, types.DEVICE.name: MessageType(types.DEVICE, fields)},
+        functions=merge_functions(libraries),
+        macros=_MACROS,
+    )

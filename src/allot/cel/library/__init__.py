@@ -1,0 +1,1 @@
+"""The function libraries. Each module declares its functions as `FUNCTIONS`."""

@@ -1,0 +1,214 @@
+"""URLs, parsed as Go's net/url does, with its words for what is wrong."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from allot.cel import types
+from allot.cel.declarations import function, overload
+from allot.cel.errors import EvalError
+from allot.cel.library.formatting import go_quoted
+from allot.cel.values import Value, register_class
+
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_DIGITS: Final = frozenset("0123456789")
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+_UNRESERVED: Final = _LETTERS | _DIGITS | frozenset("-_.~")
+_IN_HOST: Final = _UNRESERVED | frozenset("!$&'()*+,;=:[]<>\"")
+_IN_PATH: Final = _UNRESERVED | frozenset("$&+,/:;=@")
+_IN_ENCODED_PATH: Final = _IN_PATH | frozenset("!'()*[]%")
+_IN_USERINFO: Final = _UNRESERVED | frozenset(":!$&'()*+,;=%@")
+
+
+class Url(NamedTuple):
+    """A URL in its parts. `path` is as written."""
+
+    scheme: str
+    user: str
+    host: str
+    path: str
+    query: str
+    fragment: str
+
+    def hostname(self) -> str:
+        host = self.host
+        colon = host.rfind(":")
+        if colon >= 0 and _is_port(host[colon:]):
+            host = host[:colon]
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+    def port(self) -> str:
+        colon = self.host.rfind(":")
+        return self.host[colon + 1 :] if colon >= 0 and _is_port(self.host[colon:]) else ""
+
+    def escaped_path(self) -> str:
+        if all(character in _IN_ENCODED_PATH for character in self.path):
+            return self.path
+        return _escape(_unescape(self.path, "path"), _IN_PATH)
+
+    def parameters(self) -> dict[Value, Value]:
+        """The query, as lists of values by name. What cannot be read is left out."""
+        found: dict[Value, list[Value]] = {}
+        for pair in self.query.split("&"):
+            if not pair or ";" in pair:
+                continue
+            name, _, value = pair.partition("=")
+            try:
+                found.setdefault(_unescape(name, "query"), []).append(_unescape(value, "query"))
+            except _ParseError:
+                continue
+        return dict(found)
+
+
+register_class(Url, types.URL)
+
+
+class _ParseError(ValueError):
+    pass
+
+
+def _escape(text: str, allowed: frozenset[str]) -> str:
+    return "".join(
+        chr(byte) if chr(byte) in allowed else f"%{byte:02X}"
+        for byte in text.encode("utf-8", "surrogateescape")
+    )
+
+
+def _unescape(text: str, where: str) -> str:
+    """Without %-escapes; _ParseError names the escape or character that may not stand there."""
+    unescaped = bytearray()
+    index = 0
+    while index < len(text):
+        character = text[index]
+        if character == "%":
+            escape = text[index : index + 3]
+            if len(escape) < 3 or not (escape[1] in _HEX and escape[2] in _HEX):
+                raise _ParseError(f"invalid URL escape {go_quoted(escape)}")
+            if where == "host" and int(escape[1], 16) < 8 and escape != "%25":
+                raise _ParseError(f"invalid URL escape {go_quoted(escape)}")
+            unescaped.append(int(escape[1:], 16))
+            index += 3
+            continue
+        if where == "host" and character < "\x80" and character not in _IN_HOST:
+            raise _ParseError(f"invalid character {go_quoted(character)} in host name")
+        if where == "query" and character == "+":
+            character = " "
+        unescaped += character.encode("utf-8", "surrogateescape")
+        index += 1
+    return unescaped.decode("utf-8", "surrogateescape")
+
+
+def _is_port(text: str) -> bool:
+    """A colon and digits, or nothing at all."""
+    return not text or (text[0] == ":" and all(character in _DIGITS for character in text[1:]))
+
+
+def _split_scheme(text: str) -> tuple[str, str]:
+    for index, character in enumerate(text):
+        if character in _LETTERS:
+            continue
+        if character in _DIGITS or character in "+-.":
+            if index == 0:
+                return "", text
+        elif character == ":":
+            if index == 0:
+                raise _ParseError("missing protocol scheme")
+            return text[:index].lower(), text[index + 1 :]
+        else:
+            return "", text
+    return "", text
+
+
+def _parse_host(text: str) -> str:
+    if text.startswith("["):
+        end = text.rfind("]")
+        if end < 0:
+            raise _ParseError("missing ']' in host")
+        port = text[end + 1 :]
+    else:
+        colon = text.rfind(":")
+        port = text[colon:] if colon >= 0 else ""
+    if not _is_port(port):
+        raise _ParseError(f"invalid port {go_quoted(port)} after host")
+    return _unescape(text, "host")
+
+
+def _parse_authority(text: str) -> tuple[str, str]:
+    user, at, host_text = text.rpartition("@")
+    host = _parse_host(host_text)
+    if at and not all(character in _IN_USERINFO for character in user):
+        raise _ParseError("net/url: invalid userinfo")
+    return user, host
+
+
+def _parse(text: str, *, is_request: bool) -> Url:
+    if any(character < " " or character == "\x7f" for character in text):
+        raise _ParseError("net/url: invalid control character in URL")
+    if not text and is_request:
+        raise _ParseError("empty url")
+    if text == "*":
+        return Url("", "", "", "*", "", "")
+    scheme, rest = _split_scheme(text)
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return Url(scheme, "", "", "", query, "")
+        if is_request:
+            raise _ParseError("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise _ParseError("first path segment in URL cannot contain colon")
+    user = host = ""
+    has_authority = scheme or (not is_request and not rest.startswith("///"))
+    if has_authority and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+        user, host = _parse_authority(authority)
+    _unescape(rest, "path")
+    return Url(scheme, user, host, rest, query, "")
+
+
+def _with_go_prefix(text: str, error: _ParseError) -> str:
+    return f"parse {go_quoted(text)}: {error}"
+
+
+def request_uri_problem(text: str) -> str | None:
+    """What keeps a text from being an absolute URI or path; None if nothing does."""
+    try:
+        _parse(text, is_request=True)
+    except _ParseError as error:
+        return _with_go_prefix(text, error)
+    return None
+
+
+def _url(text: str) -> Url:
+    prefix = "URL parse error during conversion from string: "
+    problem = request_uri_problem(text)
+    if problem is not None:
+        raise EvalError(prefix + problem)
+    before, _, fragment = text.partition("#")
+    try:
+        return _parse(before, is_request=False)._replace(fragment=_unescape(fragment, "path"))
+    except _ParseError as error:
+        raise EvalError(prefix + _with_go_prefix(text, error)) from None
+
+
+FUNCTIONS: Final = (
+    function("url", overload("string_to_url", "(string) -> url", _url)),
+    function(
+        "isURL",
+        overload(
+            "is_url_string", "(string) -> bool", lambda text: request_uri_problem(text) is None
+        ),
+    ),
+    function("getScheme", overload("url_get_scheme", "url.() -> string", lambda u: u.scheme)),
+    function("getHost", overload("url_get_host", "url.() -> string", lambda u: u.host)),
+    function("getHostname", overload("url_get_hostname", "url.() -> string", Url.hostname)),
+    function("getPort", overload("url_get_port", "url.() -> string", Url.port)),
+    function(
+        "getEscapedPath", overload("url_get_escaped_path", "url.() -> string", Url.escaped_path)
+    ),
+    function(
+        "getQuery",
+        overload("url_get_query", "url.() -> map(string, list(string))", Url.parameters),
+    ),
+)

@@ -1,0 +1,429 @@
+"""From text to syntax tree: the whole grammar, with macros expanded on the way.
+
+Precedence, loosest first: `?:`, `||`, `&&`, relations, `+ -`, `* / %`, unary `! -`, then member
+access. Nesting is limited per grammar rule exactly as in cel-go, so that what parses there parses
+here; a chain such as `a + b + c` nests one level per operator there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from allot.cel import lexer
+from allot.cel.errors import Issue, compilation_failed
+from allot.cel.lexer import Lexeme, LiteralError, Token
+from allot.cel.macros import Macro, MacroError, MacroKey
+from allot.cel.recursion import make_room
+from allot.cel.source import Source
+from allot.cel.syntax import (
+    Call,
+    Constant,
+    Entry,
+    Expression,
+    FieldValue,
+    Identifier,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    MessageLiteral,
+    Select,
+    qualified_name,
+)
+
+MAX_DEPTH: Final = 250
+MAX_CODE_POINTS: Final = 100_000
+
+RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
+)
+
+_RELATIONS: Final = {
+    "==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "in": "@in",
+}  # fmt: skip
+_SUMS: Final = {"+": "_+_", "-": "_-_"}
+_PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
+_WORD_CONSTANTS: Final[Mapping[str, Literal]] = {"true": True, "false": False, "null": None}
+_EXPECTED: Final = (
+    "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
+    "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+
+
+class _SyntaxError(Exception):
+    """Reading stops here; the finding is in `issues`."""
+
+
+class _TooDeep(Exception):  # noqa: N818
+    """A grammar rule nests deeper than allowed."""
+
+
+def parse(source: Source, macros: Mapping[MacroKey, Macro]) -> Expression:
+    """The syntax tree of an expression, or CelCompileError with all findings."""
+    if len(source.text) > MAX_CODE_POINTS:
+        issue = Issue(
+            -1, -1, f"expression code point size exceeds limit: size: {len(source.text)}, "
+            f"limit {MAX_CODE_POINTS}",
+        )  # fmt: skip
+        raise compilation_failed(source, [issue])
+    issues: list[Issue] = []
+    lexemes = lexer.tokenize(source, issues)
+    make_room(_deepest_nesting(lexemes))
+    parser = _Parser(source, lexemes, macros, issues)
+    try:
+        expression = parser.whole()
+    except _SyntaxError:
+        expression = None
+    except _TooDeep:
+        issues.append(Issue(-1, -1, f"expression recursion limit exceeded: {MAX_DEPTH}"))
+        expression = None
+    if issues or expression is None:
+        raise compilation_failed(source, issues)
+    return expression
+
+
+def _deepest_nesting(lexemes: list[Lexeme]) -> int:
+    """An upper bound of the levels the parser descends before its own limit stops it."""
+    opened = sum(lexeme.text in "([{?" for lexeme in lexemes if lexeme.token is Token.SYMBOL)
+    return min(opened, MAX_DEPTH) + 2
+
+
+class _Parser:
+    def __init__(
+        self,
+        source: Source,
+        lexemes: list[Lexeme],
+        macros: Mapping[MacroKey, Macro],
+        issues: list[Issue],
+    ) -> None:
+        self._source = source
+        self._lexemes = lexemes
+        self._index = 0
+        self._next = lexemes[0]
+        self._macros = macros
+        self._issues = issues
+        self._expressions = self._relations = self._sums = self._members = 0
+
+    # --- reading tokens ---
+
+    def _advance(self) -> Lexeme:
+        read = self._next
+        self._index = min(self._index + 1, len(self._lexemes) - 1)
+        self._next = self._lexemes[self._index]
+        return read
+
+    def _accept(self, symbol: str) -> Lexeme | None:
+        return self._advance() if self._next.is_symbol(symbol) else None
+
+    def _expect(self, symbol: str) -> Lexeme:
+        read = self._accept(symbol)
+        if read is None:
+            raise self._unexpected(f"mismatched input '{self._next.text}' expecting '{symbol}'")
+        return read
+
+    def _unexpected(self, message: str) -> _SyntaxError:
+        line, column = self._source.position(self._next.offset)
+        if not self._source.text:
+            column = -1
+        self._issues.append(Issue(line, column, f"Syntax error: {message}"))
+        return _SyntaxError()
+
+    def _report(self, offset: int, message: str) -> Constant:
+        """Note a finding that does not stop the reading; the node stands for what was meant."""
+        self._issues.append(Issue(*self._source.position(offset), message))
+        return Constant(offset, None)
+
+    def _deeper(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise _TooDeep
+
+    # --- the grammar, loosest first ---
+
+    def whole(self) -> Expression:
+        expression = self._expression()
+        if self._next.token is not Token.END:
+            raise self._unexpected(f"extraneous input '{self._next.text}' expecting <EOF>")
+        return expression
+
+    def _expression(self) -> Expression:
+        self._expressions += 1
+        self._deeper(self._expressions)
+        saved = self._relations, self._sums, self._members
+        expression = self._logical("||", "_||_")
+        question = self._accept("?")
+        if question:
+            when_true = self._logical("||", "_||_")
+            self._expect(":")
+            when_false = self._expression()
+            arguments = (expression, when_true, when_false)
+            expression = Call(question.offset, "_?_:_", None, arguments)
+        self._relations, self._sums, self._members = saved
+        self._expressions -= 1
+        return expression
+
+    def _logical(self, symbol: str, function: str) -> Expression:
+        operands = [self._logical("&&", "_&&_") if symbol == "||" else self._relation()]
+        operators: list[int] = []
+        while self._next.is_symbol(symbol):
+            operators.append(self._advance().offset)
+            operands.append(self._logical("&&", "_&&_") if symbol == "||" else self._relation())
+        return _balanced(function, operands, operators)
+
+    def _relation(self) -> Expression:
+        saved = self._relations
+        self._relations += 1
+        self._deeper(self._relations)
+        left = self._sum()
+        while self._next.token is Token.SYMBOL and self._next.text in _RELATIONS:
+            operator = self._advance()
+            self._relations += 1
+            self._deeper(self._relations + 1)
+            right = self._sum()
+            left = Call(operator.offset, _RELATIONS[operator.text], None, (left, right))
+        self._relations = saved
+        return left
+
+    def _sum(self) -> Expression:
+        saved = self._sums
+        self._sums += 1
+        self._deeper(self._sums)
+        left = self._product()
+        while self._next.token is Token.SYMBOL and self._next.text in _SUMS:
+            operator = self._advance()
+            self._sums += 1
+            self._deeper(self._sums + 1)
+            right = self._product()
+            left = Call(operator.offset, _SUMS[operator.text], None, (left, right))
+        self._sums = saved
+        return left
+
+    def _product(self) -> Expression:
+        saved = self._sums
+        left = self._unary()
+        while self._next.token is Token.SYMBOL and self._next.text in _PRODUCTS:
+            operator = self._advance()
+            self._sums += 1
+            self._deeper(self._sums + 1)
+            right = self._unary()
+            left = Call(operator.offset, _PRODUCTS[operator.text], None, (left, right))
+        self._sums = saved
+        return left
+
+    def _unary(self) -> Expression:
+        first = self._next
+        for symbol, function in (("!", "!_"), ("-", "-_")):
+            if first.is_symbol(symbol):
+                if symbol == "-" and self._lexemes[self._index + 1].token in _NUMBERS:
+                    return self._member()
+                count = 0
+                while self._accept(symbol):
+                    count += 1
+                operand = self._member()
+                return Call(first.offset, function, None, (operand,)) if count % 2 else operand
+        return self._member()
+
+    def _member(self) -> Expression:
+        saved = self._members
+        self._members += 1
+        self._deeper(self._members)
+        parenthesized = self._next.is_symbol("(")
+        expression = self._primary()
+        while self._next.token is Token.SYMBOL and self._next.text in ".[{":
+            self._members += 1
+            self._deeper(self._members)
+            if self._next.text == "{":
+                name = None if parenthesized else qualified_name(expression)
+                if name is None:
+                    break
+                expression = self._message(name)
+                parenthesized = True
+            elif self._next.text == "[":
+                expression = self._index_of(expression)
+            else:
+                expression = self._selected_from(expression)
+        self._members = saved
+        return expression
+
+    def _index_of(self, operand: Expression) -> Expression:
+        bracket = self._advance()
+        optional = self._accept("?")
+        index = self._expression()
+        self._expect("]")
+        function = "_[?_]" if optional else "_[_]"
+        return Call(bracket.offset, function, None, (operand, index))
+
+    def _selected_from(self, operand: Expression) -> Expression:
+        dot = self._advance()
+        optional = self._accept("?")
+        if self._next.token not in (Token.IDENTIFIER, Token.QUOTED_IDENTIFIER):
+            shown = "." if self._next.token is Token.END else f".{self._next.text}"
+            raise self._unexpected(f"no viable alternative at input '{shown}'")
+        word = self._advance()
+        field = word.text.strip("`")
+        if optional:
+            return Call(dot.offset, "_?._", None, (operand, Constant(word.offset, field)))
+        if word.token is Token.IDENTIFIER and self._next.is_symbol("("):
+            parenthesis = self._advance()
+            return self._call(parenthesis.offset, field, operand, self._arguments())
+        return Select(dot.offset, operand, field)
+
+    def _arguments(self) -> tuple[Expression, ...]:
+        if self._accept(")"):
+            return ()
+        arguments = [self._expression()]
+        while self._accept(","):
+            arguments.append(self._expression())
+        self._expect(")")
+        return tuple(arguments)
+
+    def _call(
+        self,
+        offset: int,
+        function: str,
+        target: Expression | None,
+        arguments: tuple[Expression, ...],
+    ) -> Expression:
+        macro = self._macros.get(MacroKey(function, target is not None, len(arguments)))
+        if macro is not None:
+            try:
+                expanded = macro(offset, target, arguments)
+            except MacroError as error:
+                return self._report(error.offset, error.message)
+            if expanded is not None:
+                return expanded
+        return Call(offset, function, target, arguments)
+
+    def _primary(self) -> Expression:
+        first = self._next
+        if first.token is Token.SYMBOL:
+            match first.text:
+                case "(":
+                    self._advance()
+                    expression = self._expression()
+                    self._expect(")")
+                    return expression
+                case "[":
+                    return self._list()
+                case "{":
+                    return self._map()
+                case "." | "-" | "true" | "false" | "null":
+                    return self._name_or_constant()
+        elif first.token is not Token.END and first.token is not Token.QUOTED_IDENTIFIER:
+            return self._name_or_constant()
+        raise self._unexpected(f"mismatched input '{first.text}' {_EXPECTED}")
+
+    def _name_or_constant(self) -> Expression:
+        first = self._advance()
+        if first.is_symbol("."):
+            if self._next.token is not Token.IDENTIFIER:
+                raise self._unexpected(f"no viable alternative at input '.{self._next.text}'")
+            return self._name("." + self._advance().text, first.offset)
+        if first.token is Token.IDENTIFIER:
+            return self._name(first.text, first.offset)
+        if first.token is Token.SYMBOL and first.text in _WORD_CONSTANTS:
+            return Constant(first.offset, _WORD_CONSTANTS[first.text])
+        if first.is_symbol("-"):
+            return self._literal(self._advance(), "-", first.offset)
+        return self._literal(first, "", first.offset)
+
+    def _name(self, name: str, offset: int) -> Expression:
+        if name.removeprefix(".") in RESERVED:
+            return self._report(offset, f"reserved identifier: {name.removeprefix('.')}")
+        if self._next.is_symbol("("):
+            parenthesis = self._advance()
+            return self._call(parenthesis.offset, name, None, self._arguments())
+        return Identifier(offset, name)
+
+    def _literal(self, lexeme: Lexeme, sign: str, offset: int) -> Expression:
+        try:
+            match lexeme.token:
+                case Token.INT:
+                    return Constant(offset, lexer.int_value(sign + lexeme.text))
+                case Token.UINT:
+                    return Constant(offset, lexer.uint_value(lexeme.text))
+                case Token.FLOAT:
+                    return Constant(offset, lexer.float_value(sign + lexeme.text))
+                case Token.BYTES:
+                    return Constant(offset, lexer.bytes_value(lexeme.text))
+                case _:
+                    return Constant(offset, lexer.string_value(lexeme.text))
+        except LiteralError as error:
+            return self._report(offset, str(error))
+
+    # --- literals of aggregates ---
+
+    def _list(self) -> Expression:
+        bracket = self._advance()
+        elements: list[Expression] = []
+        optional: set[int] = set()
+        while not self._next.is_symbol("]"):
+            if self._accept("?"):
+                optional.add(len(elements))
+            elements.append(self._expression())
+            if not self._accept(","):
+                break
+        self._expect("]")
+        return ListLiteral(bracket.offset, tuple(elements), frozenset(optional))
+
+    def _map(self) -> Expression:
+        brace = self._advance()
+        entries: list[Entry] = []
+        while not self._next.is_symbol("}"):
+            optional = self._accept("?") is not None
+            key = self._expression()
+            colon = self._expect(":")
+            entries.append(Entry(colon.offset, key, self._expression(), optional))
+            if not self._accept(","):
+                break
+        self._expect("}")
+        return MapLiteral(brace.offset, tuple(entries))
+
+    def _message(self, name: str) -> Expression:
+        brace = self._advance()
+        fields: list[FieldValue] = []
+        while not self._next.is_symbol("}"):
+            optional = self._accept("?") is not None
+            if self._next.token not in (Token.IDENTIFIER, Token.QUOTED_IDENTIFIER):
+                raise self._unexpected(f"mismatched input '{self._next.text}' expecting IDENTIFIER")
+            field = self._advance().text.strip("`")
+            colon = self._expect(":")
+            fields.append(FieldValue(colon.offset, field, self._expression(), optional))
+            if not self._accept(","):
+                break
+        self._expect("}")
+        return MessageLiteral(brace.offset, name, tuple(fields))
+
+
+_NUMBERS: Final = (Token.INT, Token.FLOAT)
+
+
+def _balanced(function: str, operands: list[Expression], operators: list[int]) -> Expression:
+    """One tree for a chain of `&&` or `||`, as flat as can be: chains may be long."""
+    if not operators:
+        return operands[0]
+    middle = (len(operators) - 1) // 2
+    left = _balanced(function, operands[: middle + 1], operators[:middle])
+    right = _balanced(function, operands[middle + 1 :], operators[middle + 1 :])
+    return Call(operators[middle], function, None, (left, right))

@@ -1,0 +1,274 @@
+"""Programs: expressions compiled once, evaluated on many devices."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from allot.cel import results
+from allot.cel.checker import check
+from allot.cel.codegen import FastFunction, fast_function
+from allot.cel.device import AttributeValue, Place, PreparedDevice
+from allot.cel.errors import (
+    COST_LIMIT_TEXT,
+    CelCompileError,
+    CelEvaluationError,
+    CostLimitError,
+    EvalError,
+    compilation_failed,
+)
+from allot.cel.estimate import estimated_cost
+from allot.cel.frame import Frame
+from allot.cel.inputs import places_read
+from allot.cel.interpreter import interpretable
+from allot.cel.kubernetes import Origin, attribute_type, environment
+from allot.cel.parser import parse
+from allot.cel.planner import plan
+from allot.cel.recursion import make_room
+from allot.cel.sizes import MAX
+from allot.cel.source import Source
+from allot.cel.syntax import depth
+from allot.cel.types import Type
+from allot.cel.validators import literal_issues
+from allot.cel.values import Value
+from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
+
+COST_LIMIT: Final = 1_000_000
+"""What an evaluation may cost, and what an expression may be estimated to cost."""
+
+UNBOUNDED_COST: Final = MAX
+"""The estimate of an expression that nothing bounds."""
+
+_UNTRACKED_BELOW: Final = 100_000
+"""Estimates are not strict bounds, but an evaluation never costs ten times its estimate."""
+
+_MEMO_SIZE: Final = 4_096
+
+
+class Use(Enum):
+    """What an expression is for."""
+
+    SELECTOR = "selector"
+    DERIVED = "derived"
+
+
+class Outcome(NamedTuple):
+    """What one evaluation came to: a value or an error, and its cost."""
+
+    value: Value
+    error: str | None
+    cost: int
+
+
+class Program:
+    """A compiled expression. Safe to share between threads."""
+
+    def __init__(
+        self,
+        expression: str,
+        use: Use,
+        output_type: Type,
+        max_cost: int,
+        reads: tuple[Place, ...],
+        evaluator: Evaluator,
+    ) -> None:
+        self.expression = expression
+        self.use = use
+        self.output_type = output_type
+        self.max_cost = max_cost
+        """The estimate: `UNBOUNDED_COST` if there is no bound."""
+        self.reads = reads
+        """The parts of a device that can make a difference."""
+        self.evaluations = 0
+        """How often the expression was evaluated because the answer was not remembered."""
+        self._evaluator = evaluator
+        self._answers: dict[Hashable, Value | CelEvaluationError] = {}
+        self._lock = threading.Lock()
+
+    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+        """Value and exact cost on one device, computed afresh."""
+        if device.error is not None:
+            return Outcome(None, device.error, 0)
+        outcome = self._evaluator.evaluate(device, limit)
+        if outcome.error is not None:
+            return outcome
+        try:
+            return outcome._replace(value=_converted(self.use, outcome.value))
+        except EvalError as error:
+            return Outcome(None, error.message, outcome.cost)
+
+    def answer(self, device: PreparedDevice) -> Value:
+        """The value on one device; CelEvaluationError if there is none.
+
+        Remembered by what the expression reads: devices of one model get one evaluation.
+        """
+        if device.error is not None:
+            raise CelEvaluationError(device.error)
+        key = device.fingerprint(self.reads)
+        answer = self._answers.get(key, _UNKNOWN)
+        if answer is _UNKNOWN:
+            answer = self._computed(device)
+            with self._lock:
+                self.evaluations += 1
+                if len(self._answers) >= _MEMO_SIZE:
+                    self._answers.clear()
+                self._answers[key] = answer
+        if isinstance(answer, CelEvaluationError):
+            raise CelEvaluationError(answer.text, answer.cost)
+        return answer
+
+    def _computed(self, device: PreparedDevice) -> Value | CelEvaluationError:
+        try:
+            return _converted(self.use, self._evaluator.value(device))
+        except EvalError as error:
+            return CelEvaluationError(error.message)
+        except CelEvaluationError as error:
+            return error
+
+
+_UNKNOWN: Final = object()
+
+
+class Selector(Program):
+    """A compiled device selector."""
+
+    def matches(self, device: PreparedDevice) -> bool:
+        """Whether the device is selected; CelEvaluationError if that cannot be said."""
+        return self.answer(device) is True
+
+
+class DerivedAttribute(Program):
+    """A compiled derived attribute."""
+
+    def attribute(self, device: PreparedDevice) -> AttributeValue:
+        """The attribute's value on a device; CelEvaluationError if it has none."""
+        answer = self.answer(device)
+        assert isinstance(answer, AttributeValue)
+        return answer
+
+
+def _converted(use: Use, value: Value) -> Value:
+    return results.as_decision(value) if use is Use.SELECTOR else results.as_attribute(value)
+
+
+class Evaluator:
+    """Both ways to evaluate a plan: fast, and exact."""
+
+    def __init__(
+        self,
+        evaluate: Callable[[Frame], Value],
+        slots: int,
+        fast: FastFunction | None,
+    ) -> None:
+        self._interpret = evaluate
+        self._slots = slots
+        self._fast = fast
+
+    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+        """The reference: value or error, at its exact cost."""
+        frame = Frame(device.variables, self._slots, limit)
+        try:
+            value = self._interpret(frame)
+        except CostLimitError:
+            return Outcome(None, COST_LIMIT_TEXT, max(frame.cost, limit + 1))
+        if isinstance(value, EvalError):
+            return Outcome(None, value.message, frame.cost)
+        return Outcome(value, None, frame.cost)
+
+    def value(self, device: PreparedDevice) -> Value:
+        """The value, by the fast way if there is one; CelEvaluationError if there is no value.
+
+        Generated code only knows the way without errors. Whatever it stumbles over is evaluated
+        again by the reference, which knows what an error means where it occurs.
+        """
+        if self._fast is not None:
+            try:
+                return self._fast(device.variables)
+            except Exception:  # noqa: BLE001, S110
+                pass
+        outcome = self.evaluate(device)
+        if outcome.error is not None:
+            raise CelEvaluationError(outcome.error, outcome.cost)
+        return outcome.value
+
+
+# --- compiling ---
+
+
+def compile_selector(
+    expression: str, origin: Origin = Origin.STORED, gates: FeatureGates | None = None
+) -> Selector:
+    """The selector, or CelCompileError. `gates` matter for new expressions only."""
+    program = _compiled(expression, Use.SELECTOR, origin, gates)
+    assert isinstance(program, Selector)
+    return program
+
+
+def compile_derived(
+    expression: str, origin: Origin = Origin.STORED, gates: FeatureGates | None = None
+) -> DerivedAttribute:
+    """The derived attribute, or CelCompileError. `gates` matter for new expressions only."""
+    program = _compiled(expression, Use.DERIVED, origin, gates)
+    assert isinstance(program, DerivedAttribute)
+    return program
+
+
+def _compiled(expression: str, use: Use, origin: Origin, gates: FeatureGates | None) -> Program:
+    gates = gates or FeatureGates(())
+    key = (expression, use, id(environment(origin, gates)), origin)
+    return _programs.get(key, lambda: _compile(expression, use, origin, gates))
+
+
+def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> Program:
+    declared = environment(origin, gates)
+    source = Source(expression)
+    syntax = parse(source, declared.macros)
+    levels = depth(syntax)
+    make_room(levels)
+    checked = check(syntax, source, declared)
+    issues = literal_issues(checked, source)
+    if issues:
+        raise compilation_failed(source, issues)
+    output_type = checked.types[syntax]
+    if use is Use.SELECTOR:
+        problem = results.selector_type_problem(output_type, attribute_type(origin, gates))
+    else:
+        lists_allowed = origin is Origin.STORED or LIST_TYPE_ATTRIBUTES in gates
+        problem = results.derived_type_problem(output_type, lists_allowed=lists_allowed)
+    if problem is not None:
+        raise CelCompileError(problem)
+    planned = plan(checked, declared)
+    max_cost = estimated_cost(checked)
+    fast = fast_function(planned) if max_cost < _UNTRACKED_BELOW else None
+    evaluator = Evaluator(interpretable(planned), planned.slots, fast)
+    kind = Selector if use is Use.SELECTOR else DerivedAttribute
+    return kind(expression, use, output_type, max_cost, places_read(planned.root), evaluator)
+
+
+class _ProgramCache:
+    """The programs used last. Expressions that do not compile are not remembered."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._programs: OrderedDict[Hashable, Program] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Program]) -> Program:
+        with self._lock:
+            known = self._programs.get(key)
+            if known is not None:
+                self._programs.move_to_end(key)
+                return known
+        made = make()
+        with self._lock:
+            known = self._programs.setdefault(key, made)
+            self._programs.move_to_end(key)
+            while len(self._programs) > self._size:
+                self._programs.popitem(last=False)
+            return known
+
+
+_programs: Final = _ProgramCache(1_024)

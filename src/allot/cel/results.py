@@ -1,0 +1,145 @@
+"""What an evaluation's value means: a decision for a selector, an attribute for a derived one."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from allot.api.quantity import Quantity
+from allot.api.semver import Semver
+from allot.cel import types
+from allot.cel.device import AttributeValue
+from allot.cel.errors import EvalError
+from allot.cel.library.network import Cidr, Ip
+from allot.cel.library.urls import Url
+from allot.cel.types import Kind, Type
+from allot.cel.values import (
+    CelList,
+    Duration,
+    Optional,
+    Timestamp,
+    Uint,
+    Value,
+    elements,
+    is_list,
+    type_of,
+)
+
+
+def selector_type_problem(type_: Type, attribute: Type) -> str | None:
+    """Why a selector may not have this type; None if it may."""
+    if type_ in (types.BOOL, attribute):
+        return None
+    return f"must evaluate to bool or the unknown type, not {type_}"
+
+
+_SCALARS: Final = (
+    types.BOOL, types.INT, types.STRING, types.ANY, types.DYN, types.SEMVER,
+)  # fmt: skip
+
+
+def derived_type_problem(type_: Type, *, lists_allowed: bool) -> str | None:
+    """Why a derived attribute may not have this type; None if it may."""
+    if type_ in _SCALARS:
+        return None
+    if lists_allowed and type_.kind is Kind.LIST and type_.parameters[0] in _SCALARS:
+        return None
+    lists = " or a list of these scalars" if lists_allowed else ""
+    return (
+        "must evaluate to a primitive scalar (string, integer, boolean, semver)"
+        f"{lists}, not {type_}"
+    )
+
+
+def as_decision(value: Value) -> bool:
+    """A selector's answer; EvalError if the value is none."""
+    if type(value) is bool:
+        return value
+    reason = _BOOL_CONVERSION.get(type(value), "type conversion error from '{}' to 'bool'")
+    name = type_of(value).name
+    raise EvalError(
+        f"CEL result of type {name} could not be converted to bool: {reason.format(name)}"
+    )
+
+
+_BOOL_CONVERSION: Final[dict[type, str]] = {
+    int: "unsupported type conversion from 'int' to bool",
+    Uint: "unsupported type conversion from 'uint' to bool",
+    float: "type conversion error from Double to 'bool'",
+    str: "unsupported native conversion from string to 'bool'",
+    bytes: "type conversion error from Bytes to 'bool'",
+    list: "type conversion error from list to 'bool'",
+    dict: "type conversion error from map to 'bool'",
+    Timestamp: "type conversion error from 'Timestamp' to 'bool'",
+    Duration: "type conversion error from 'Duration' to 'bool'",
+    Semver: "type conversion error from 'Semver' to 'bool'",
+    Quantity: "type conversion error from 'Quantity' to 'bool'",
+    Ip: "type conversion error from 'IP' to 'bool'",
+    Cidr: "type conversion error from 'CIDR' to 'bool'",
+    Url: "type conversion error from 'URL' to 'bool'",
+}
+
+
+def as_attribute(value: Value) -> AttributeValue:
+    """A derived attribute's value; EvalError if the value cannot be one."""
+    if is_list(value):
+        return _list_attribute(elements(cast("CelList", value)))
+    match value:
+        case bool():
+            return AttributeValue(bool_=value)
+        case Uint():
+            pass
+        case int():
+            return AttributeValue(int_=value)
+        case str():
+            return AttributeValue(string=value)
+        case Semver():
+            return AttributeValue(version=str(value))
+    raise EvalError(f"unsupported CEL return type: {_go_type(value)}")
+
+
+_LIST_KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", str: "string", Semver: "semver"}
+
+
+def _list_attribute(values: list[Value]) -> AttributeValue:
+    if not values:
+        return AttributeValue(strings=())
+    first = type(values[0])
+    wanted = _LIST_KINDS.get(first)
+    if wanted is None:
+        raise EvalError(f"unsupported CEL list element type: {_go_type(values[0])}")
+    for index, value in enumerate(values):
+        if type(value) is not first:
+            raise EvalError(
+                f"expected list element at index {index} to be {wanted}, got {_go_type(value)}"
+            )
+    if first is bool:
+        return AttributeValue(bools=tuple(cast("list[bool]", values)))
+    if first is int:
+        return AttributeValue(ints=tuple(cast("list[int]", values)))
+    if first is str:
+        return AttributeValue(strings=tuple(cast("list[str]", values)))
+    return AttributeValue(versions=tuple(map(str, values)))
+
+
+_GO_TYPES: Final[dict[type, str]] = {
+    type(None): "structpb.NullValue",
+    bool: "bool",
+    int: "int64",
+    Uint: "uint64",
+    float: "float64",
+    str: "string",
+    bytes: "[]uint8",
+    list: "[]ref.Val",
+    dict: "map[ref.Val]ref.Val",
+    Timestamp: "time.Time",
+    Duration: "time.Duration",
+    Optional: "*types.Optional",
+    Quantity: "*resource.Quantity",
+    Semver: "semver.Version",
+    types.Type: "string",
+    Url: "*url.URL",
+}
+
+
+def _go_type(value: Value) -> str:
+    return _GO_TYPES.get(type(value), type_of(value).name)

@@ -1,0 +1,134 @@
+"""Types of the expression language: what the checker infers and `type()` answers.
+
+A type has two texts: `str(type)` is the one in return-type errors and answers
+(`google.protobuf.Any`), `type.short()` the one in checker messages (`any`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+
+class Kind(Enum):
+    """The shape of a type; what may be done with a value depends on it."""
+
+    ANY = "any"
+    BOOL = "bool"
+    BYTES = "bytes"
+    DOUBLE = "double"
+    DURATION = "duration"
+    DYN = "dyn"
+    ERROR = "error"
+    INT = "int"
+    LIST = "list"
+    MAP = "map"
+    NULL = "null"
+    OPAQUE = "opaque"
+    STRING = "string"
+    STRUCT = "struct"
+    TIMESTAMP = "timestamp"
+    TYPE = "type"
+    PARAMETER = "parameter"
+    UINT = "uint"
+    WRAPPER = "wrapper"
+
+
+class Type(NamedTuple):
+    """One type. Equal when kind, name and parameters are."""
+
+    kind: Kind
+    name: str
+    parameters: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind is Kind.WRAPPER:
+            return f"wrapper({self.parameters[0]})"
+        if not self.parameters:
+            return self.name
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    def short(self) -> str:
+        """The text in checker messages."""
+        if self.kind in _SHORT_NAMES:
+            return _SHORT_NAMES[self.kind]
+        if not self.parameters:
+            return self.name
+        name = "wrapper" if self.kind is Kind.WRAPPER else self.name
+        return f"{name}({', '.join(parameter.short() for parameter in self.parameters)})"
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether checking is left to the evaluation."""
+        return self.kind in _DYNAMIC_KINDS
+
+
+_SHORT_NAMES: Final = {
+    Kind.ANY: "any",
+    Kind.DURATION: "duration",
+    Kind.TIMESTAMP: "timestamp",
+    Kind.NULL: "null",
+    Kind.ERROR: "!error!",
+}
+_DYNAMIC_KINDS: Final = frozenset({Kind.DYN, Kind.ANY, Kind.ERROR})
+
+ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
+BOOL: Final = Type(Kind.BOOL, "bool")
+BYTES: Final = Type(Kind.BYTES, "bytes")
+DOUBLE: Final = Type(Kind.DOUBLE, "double")
+DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
+DYN: Final = Type(Kind.DYN, "dyn")
+ERROR: Final = Type(Kind.ERROR, "*error*")
+INT: Final = Type(Kind.INT, "int")
+NULL: Final = Type(Kind.NULL, "null_type")
+STRING: Final = Type(Kind.STRING, "string")
+TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+UINT: Final = Type(Kind.UINT, "uint")
+
+# Types of values, as `type()` gives them: without parameters.
+LIST: Final = Type(Kind.LIST, "list")
+MAP: Final = Type(Kind.MAP, "map")
+TYPE: Final = Type(Kind.TYPE, "type")
+OPTIONAL: Final = Type(Kind.OPAQUE, "optional_type")
+
+QUANTITY: Final = Type(Kind.STRUCT, "kubernetes.Quantity")
+SEMVER: Final = Type(Kind.STRUCT, "kubernetes.Semver")
+URL: Final = Type(Kind.STRUCT, "kubernetes.URL")
+FORMAT: Final = Type(Kind.STRUCT, "kubernetes.NamedFormat")
+IP: Final = Type(Kind.OPAQUE, "net.IP")
+CIDR: Final = Type(Kind.OPAQUE, "net.CIDR")
+DEVICE: Final = Type(Kind.STRUCT, "kubernetes.DRADevice")
+
+
+def list_of(element: Type) -> Type:
+    return Type(Kind.LIST, "list", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    return Type(Kind.MAP, "map", (key, value))
+
+
+def optional_of(value: Type) -> Type:
+    return Type(Kind.OPAQUE, "optional_type", (value,))
+
+
+def type_of_type(inner: Type) -> Type:
+    return Type(Kind.TYPE, "type", (inner,))
+
+
+def wrapper_of(inner: Type) -> Type:
+    return Type(Kind.WRAPPER, "wrapper", (inner,))
+
+
+def parameter(name: str) -> Type:
+    """A type variable, to be bound while a call is resolved."""
+    return Type(Kind.PARAMETER, name)
+
+
+def is_optional(type_: Type) -> bool:
+    return type_.kind is Kind.OPAQUE and type_.name == "optional_type"
+
+
+def unwrap_optional(type_: Type) -> Type:
+    """What the optional may hold; the type itself if it is no optional."""
+    return type_.parameters[0] if is_optional(type_) and type_.parameters else type_

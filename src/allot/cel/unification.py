@@ -1,0 +1,119 @@
+"""Which types fit where, and what type variables have come to mean."""
+
+from __future__ import annotations
+
+from allot.cel import types
+from allot.cel.types import Kind, Type
+
+_NULLABLE = frozenset({Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.OPAQUE, Kind.WRAPPER})
+
+
+class Bindings:
+    """What the type variables of one expression stand for so far."""
+
+    def __init__(self) -> None:
+        self._bound: dict[Type, Type] = {}
+        self._variables = 0
+
+    def new_variable(self) -> Type:
+        self._variables += 1
+        return types.parameter(f"_var{self._variables - 1}")
+
+    def fits(self, given: Type, wanted: Type) -> bool:
+        """Whether `given` may stand where `wanted` is; if so, variables are bound accordingly."""
+        return self.all_fit((given,), (wanted,))
+
+    def all_fit(self, given: tuple[Type, ...], wanted: tuple[Type, ...]) -> bool:
+        if len(given) != len(wanted):
+            return False
+        before = dict(self._bound)
+        if all(map(self._fits, given, wanted)):
+            return True
+        self._bound = before
+        return False
+
+    def resolved(self, type_: Type, *, free_as_dyn: bool = False) -> Type:
+        """`type_` with its variables replaced by what they stand for."""
+        if type_.kind is Kind.PARAMETER:
+            bound = self._bound.get(type_)
+            if bound is not None:
+                return self.resolved(bound, free_as_dyn=free_as_dyn)
+            return types.DYN if free_as_dyn else type_
+        if not type_.parameters:
+            return type_
+        inner = tuple(self.resolved(p, free_as_dyn=free_as_dyn) for p in type_.parameters)
+        return type_._replace(parameters=inner)
+
+    def _fits(self, given: Type, wanted: Type) -> bool:
+        if wanted.kind is Kind.PARAMETER:
+            fits, was_bound = self._may_stand_for(given, wanted)
+            if fits or was_bound:
+                return fits
+        if given.kind is Kind.PARAMETER:
+            return self._may_stand_for(wanted, given)[0]
+        if given.is_dynamic or wanted.is_dynamic:
+            return True
+        if given.kind is Kind.NULL or wanted.kind is Kind.NULL:
+            other = wanted if given.kind is Kind.NULL else given
+            return other.kind is Kind.NULL or other.kind in _NULLABLE
+        if given.kind is Kind.WRAPPER or wanted.kind is Kind.WRAPPER:
+            return _unwrapped(given) == _unwrapped(wanted)
+        if given.kind is Kind.TYPE:
+            return wanted.kind is Kind.TYPE
+        if given.kind is not wanted.kind or given.name != wanted.name:
+            return False
+        if len(given.parameters) != len(wanted.parameters):
+            return False
+        return all(map(self._fits, given.parameters, wanted.parameters))
+
+    def _may_stand_for(self, type_: Type, variable: Type) -> tuple[bool, bool]:
+        """Whether `variable` may be `type_`, and whether it already meant something."""
+        if type_ == variable:
+            return True, True
+        bound = self._bound.get(variable)
+        if bound is not None:
+            if not self._fits(type_, bound):
+                return False, True
+            wider = most_general(type_, bound)
+            if not self._mentions(wider, variable):
+                self._bound[variable] = wider
+            return True, True
+        if self._mentions(type_, variable):
+            return False, False
+        self._bound[variable] = type_
+        return True, False
+
+    def _mentions(self, type_: Type, variable: Type) -> bool:
+        if type_ == variable:
+            return True
+        if type_.kind is Kind.PARAMETER:
+            bound = self._bound.get(type_)
+            return bound is not None and self._mentions(bound, variable)
+        return any(self._mentions(inner, variable) for inner in type_.parameters)
+
+
+def _unwrapped(type_: Type) -> Type:
+    return type_.parameters[0] if type_.kind is Kind.WRAPPER else type_
+
+
+def most_general(first: Type, second: Type) -> Type:
+    """The one of two fitting types that admits more."""
+    return first if _is_less_specific(first, second) else second
+
+
+def _is_less_specific(first: Type, second: Type) -> bool:
+    if first.is_dynamic or first.kind is Kind.PARAMETER:
+        return True
+    if second.is_dynamic or second.kind is Kind.PARAMETER:
+        return False
+    if first.kind is Kind.TYPE and second.kind is Kind.TYPE:
+        return True
+    if first.kind is Kind.WRAPPER and second in first.parameters:
+        return True
+    if first.kind in _NULLABLE and second.kind is Kind.NULL:
+        return True
+    if first.kind is not second.kind or first.name != second.name:
+        return False
+    if len(first.parameters) != len(second.parameters):
+        return False
+    return all(map(_is_less_specific, first.parameters, second.parameters))

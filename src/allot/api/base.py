@@ -8,7 +8,7 @@ empty, gets its default from a factory: `omit_defaults` then leaves it in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Final, NamedTuple, TypeVar
 
 from msgspec import Meta, Raw, Struct, field
@@ -33,8 +33,11 @@ __all__ = [
 T = TypeVar("T")
 
 
-class ApiObject(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """A part of an API object: frozen, because listers share them; a change is a `replace`."""
+class ApiObject(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
+    """A part of an API object: frozen, because listers share them; a change is a `replace`.
+
+    Being frozen they form no cycles, so the garbage collector need not look at them.
+    """
 
 
 class GoName(NamedTuple):
@@ -66,8 +69,10 @@ def is_set(opaque: Opaque) -> bool:
 
 
 def whole_seconds(time: datetime | None) -> datetime | None:
-    """API times have no fractions; what clients send beyond seconds is dropped."""
-    return time.replace(microsecond=0) if time is not None and time.microsecond else time
+    """API times are UTC and have no fractions; what clients send beyond seconds is dropped."""
+    if time is None or (time.tzinfo is UTC and not time.microsecond):
+        return time
+    return time.astimezone(UTC).replace(microsecond=0)
 
 
 def wire_names(cls: type[Struct]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from msgspec import field
 
 from allot.api.base import ApiObject, always
 from allot.api.meta import Condition, ObjectMeta
-from allot.api.quantity import Quantity
+from allot.api.quantity import Quantity, quantity_from_json
 from allot.api.raw import OpenObject, RawObject
 
 # --- the DRA parts of a pod ---
@@ -189,7 +189,7 @@ class Node(RawObject):
     @cached_property
     def allocatable(self) -> dict[str, Quantity]:
         amounts = self.get("status", "allocatable", default={})
-        return {name: Quantity.from_json(amount) for name, amount in amounts.items()}
+        return {name: quantity_from_json(amount) for name, amount in amounts.items()}
 
     @property
     def taints(self) -> list[dict[str, Any]]:
@@ -218,7 +218,7 @@ class ResourceQuota(RawObject):
 
     def _amounts(self, *path: str) -> dict[str, Quantity]:
         amounts = self.get(*path, default={})
-        return {name: Quantity.from_json(amount) for name, amount in amounts.items()}
+        return {name: quantity_from_json(amount) for name, amount in amounts.items()}
 
 
 class Event(RawObject):

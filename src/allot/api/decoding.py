@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from allot.api.base import GoName, wire_names
-from allot.api.quantity import Quantity, QuantityError
+from allot.api.quantity import PARSED, Quantity, QuantityError, quantity_from_json
 
 T = TypeVar("T", bound=Struct)
 
@@ -28,7 +28,14 @@ MAX_DEPTH = 200
 
 
 class DecodeError(ValueError):
-    """The document is not an object of this type. The message is what API clients see."""
+    """The document is not an object of this type. The message is what API clients see.
+
+    `field` says where, if that is known, and `problem` the same in words for people.
+    """
+
+    def __init__(self, message: str, field: str = "", problem: str = "") -> None:
+        super().__init__(message)
+        self.field, self.problem = field, problem or message
 
 
 class StrictIssue(NamedTuple):
@@ -36,6 +43,7 @@ class StrictIssue(NamedTuple):
 
     problem: str
     path: str
+    known: tuple[str, ...] = ()  # the fields there are in its place
 
     def __str__(self) -> str:
         return f'{self.problem} field "{self.path}"'
@@ -60,24 +68,25 @@ def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(cls, dec_hook=from_builtin, float_hook=Decimal)
 
 
-def from_builtin(cls: type, value: object) -> object:
-    """Tells msgspec how our own types look in JSON."""
-    if cls is Quantity:
-        return Quantity.from_json(value)
-    raise NotImplementedError(cls)
+def from_builtin(_: type, value: Any) -> Quantity:
+    """Tells msgspec how our own types look in JSON. Quantities are the only ones."""
+    try:
+        return PARSED[value]
+    except (KeyError, TypeError):
+        return quantity_from_json(value)
 
 
 def to_builtin(value: object) -> object:
     """Tells msgspec how to write our own types."""
-    if isinstance(value, Quantity):
-        return str(value)
-    raise NotImplementedError(type(value))
+    assert isinstance(value, Quantity)
+    return str(value)
 
 
 def _syntax_error(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "json: document is nested too deeply"
-    return f"json: {str(error)[:1].lower()}{str(error)[1:]}"
+    text = str(error).removeprefix("JSON is ")
+    return f"json: {text[:1].lower()}{text[1:]}"
 
 
 # --- step by step, for objects that are unusual or wrong ---
@@ -137,6 +146,21 @@ _time = msgspec.json.Decoder(Annotated[datetime, msgspec.Meta(tz=True)])
 _any = msgspec.json.Decoder(float_hook=Decimal)
 
 
+class _Where(NamedTuple):
+    """Where a value is: as Go says it, and with the indexes and keys that Go leaves out."""
+
+    owner: str = ""
+    path: str = ""
+    field: str = ""
+
+    def child(self, owner: str, name: str) -> _Where:
+        dot = "." if self.path else ""
+        return _Where(owner, f"{self.path}{dot}{name}", f"{self.field}{dot}{name}")
+
+    def item(self, key: int | str) -> _Where:
+        return self._replace(field=f"{self.field}[{key}]")
+
+
 class _Reader:
     """Reads one document by shape, and raises on the first thing that does not fit."""
 
@@ -147,43 +171,43 @@ class _Reader:
         shape = Shape("struct", f"{{v}}.{cls.__name__}", cls=cls)
         if body.strip() == b"null":
             return cls()
-        decoded: T = self._read(Raw(body), shape, "", "")
+        decoded: T = self._read(Raw(body), shape, _Where())
         return decoded
 
-    def _read(self, raw: Raw, shape: Shape, owner: str, path: str) -> Any:
+    def _read(self, raw: Raw, shape: Shape, where: _Where) -> Any:
         text = bytes(raw).strip()
         match shape.kind:
             case "struct":
-                return self._read_struct(text, shape, owner, path)
+                return self._read_struct(text, shape, where)
             case "list" if text.startswith(b"["):
                 assert shape.item
                 return tuple(
-                    self._read_item(item, shape.item, owner, path)
-                    for item in _raw_list.decode(text)
+                    self._read_item(item, shape.item, where.item(index))
+                    for index, item in enumerate(_raw_list.decode(text))
                 )
             case "map" if text.startswith(b"{"):
                 assert shape.item
                 return {
-                    key: self._read_item(item, shape.item, owner, path)
+                    key: self._read_item(item, shape.item, where.item(key))
                     for key, item in _raw_object.decode(text).items()
                 }
             case "list" | "map":
-                raise self._mismatch(text, shape, owner, path)
+                raise self._mismatch(text, shape, where)
             case "opaque":
                 return raw.copy()
             case "any":
                 return _any.decode(text)
             case _:
-                return self._read_scalar(text, shape, owner, path)
+                return self._read_scalar(text, shape, where)
 
-    def _read_item(self, raw: Raw, shape: Shape, owner: str, path: str) -> Any:
+    def _read_item(self, raw: Raw, shape: Shape, where: _Where) -> Any:
         if bytes(raw).strip() == b"null" and shape.kind not in ("opaque", "any"):
             return _zero(shape)
-        return self._read(raw, shape, owner, path)
+        return self._read(raw, shape, where)
 
-    def _read_struct(self, text: bytes, shape: Shape, owner: str, path: str) -> Any:
+    def _read_struct(self, text: bytes, shape: Shape, where: _Where) -> Any:
         if not text.startswith(b"{"):
-            raise self._mismatch(text, shape, owner, path)
+            raise self._mismatch(text, shape, where)
         assert shape.cls
         values: dict[str, Any] = {}
         known = _fields(shape.cls)
@@ -193,11 +217,10 @@ class _Reader:
             name, field_shape = known[wire]
             if bytes(raw).strip() == b"null" and field_shape.kind != "opaque":
                 continue  # as if it had not been sent
-            inner_path = f"{path}.{wire}" if path else wire
-            values[name] = self._read(raw, field_shape, shape.cls.__name__, inner_path)
+            values[name] = self._read(raw, field_shape, where.child(shape.cls.__name__, wire))
         return shape.cls(**values)
 
-    def _read_scalar(self, text: bytes, shape: Shape, owner: str, path: str) -> Any:
+    def _read_scalar(self, text: bytes, shape: Shape, where: _Where) -> Any:
         value = _any.decode(text)
         match shape.kind:
             case "string" if isinstance(value, str):
@@ -208,40 +231,59 @@ class _Reader:
                 limit = _INT_RANGES[shape.go_name]
                 if isinstance(value, int) and -limit <= value < limit:
                     return value
-                raise self._mismatch(text, shape, owner, path, literal=True)
+                raise self._mismatch(text, shape, where, literal=True)
             case "time" if isinstance(value, str):
-                return self._read_time(text, value)
+                return self._read_time(text, value, where)
             case "quantity":
                 try:
-                    return Quantity.from_json(value)
+                    return quantity_from_json(value)
                 except QuantityError as error:
-                    raise DecodeError(str(error)) from None
-        raise self._mismatch(text, shape, owner, path)
+                    raise DecodeError(str(error), where.field) from None
+        raise self._mismatch(text, shape, where)
 
-    def _read_time(self, text: bytes, value: str) -> datetime:
+    def _read_time(self, text: bytes, value: str, where: _Where) -> datetime:
         try:
             time: datetime = _time.decode(text)
         except msgspec.ValidationError:
             shown = json.dumps(value, ensure_ascii=False)
             raise DecodeError(
-                f'parsing time {shown} as "2006-01-02T15:04:05Z07:00": not an RFC 3339 time'
+                f'parsing time {shown} as "2006-01-02T15:04:05Z07:00": not an RFC 3339 time',
+                where.field,
+                f"{shown} is not a time; write it like 2026-01-31T12:00:00Z",
             ) from None
         return time
 
     def _mismatch(
-        self, text: bytes, shape: Shape, owner: str, path: str, *, literal: bool = False
+        self, text: bytes, shape: Shape, where: _Where, *, literal: bool = False
     ) -> DecodeError:
-        found = _json_kind(text) + (f" {text.decode()[:64]}" if literal else "")
+        kind = _json_kind(text)
+        found = f"{kind} {text.decode()[:64]}" if literal else kind
         go_name = shape.go_name.replace("{v}", self._version)
-        where = f"Go struct field {owner}.{path} of type" if path else "Go value of type"
-        return DecodeError(f"json: cannot unmarshal {found} into {where} {go_name}")
+        place = f"Go struct field {where.owner}.{where.path}" if where.path else "Go value"
+        wanted = _WORDS.get(shape.go_name) or _WORDS[shape.kind]
+        return DecodeError(
+            f"json: cannot unmarshal {found} into {place} of type {go_name}",
+            where.field,
+            f"must be {wanted}, found {_FOUND.get(found, found)}",
+        )
+
+
+_WORDS = {
+    "struct": "an object", "list": "a list", "map": "an object", "string": "a text", "int": "a whole number",
+    "int32": "a whole number of 32 bits", "int64": "a whole number of 64 bits",
+    "bool": "true or false", "time": "a time", "quantity": "a quantity",
+}  # fmt: skip
+_FOUND = {
+    "object": "an object", "array": "a list", "string": "a text", "bool": "true or false (a text needs quotes)",
+    "number": "a number (a text needs quotes)",
+}  # fmt: skip
 
 
 def _zero(shape: Shape) -> Any:
     """What a null item of a list or map stands for."""
     zeros: dict[str, Callable[[], Any]] = {
         "list": tuple, "map": dict, "string": str, "int": int, "bool": bool,
-        "quantity": lambda: Quantity.from_json(None), "time": lambda: None,
+        "quantity": lambda: quantity_from_json(None), "time": lambda: None,
     }  # fmt: skip
     return shape.cls() if shape.cls else zeros[shape.kind]()
 
@@ -288,18 +330,4 @@ def _issues(value: Any, shape: Shape, path: str, known: set[str]) -> Iterator[St
         elif key in fields:
             yield from _issues(item, fields[key][1], inner, set())
         elif key not in known and not getattr(shape.cls, "__open__", False):
-            yield StrictIssue("unknown", inner)
-
-
-def fields_at(cls: type[Struct], path: str) -> list[str]:
-    """The fields an object of this type can have at `path`, such as `spec.devices[0]`."""
-    shape: Shape | None = Shape("struct", "", cls=cls)
-    for part in path.replace("[", ".[").split("."):
-        if shape is None or not part:
-            continue
-        if shape.item is not None:
-            shape = shape.item
-        elif shape.cls is not None:
-            known = _fields(shape.cls).get(part)
-            shape = known[1] if known else None
-    return list(_fields(shape.cls)) if shape is not None and shape.cls is not None else []
+            yield StrictIssue("unknown", inner, tuple(fields))

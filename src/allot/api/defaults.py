@@ -169,14 +169,12 @@ def _default_taint(taint: DeviceTaint, now: datetime) -> DeviceTaint:
 
 def default_slice(slice_: ResourceSlice, now: datetime) -> ResourceSlice:
     def default_device(device: Device) -> Device:
-        if not device.taints:
-            return device
         return replace(
             device, taints=_changed(device.taints, lambda taint: _default_taint(taint, now))
         )
 
     spec = slice_.spec
-    if spec.devices:
+    if spec.devices and any(device.taints for device in spec.devices):
         spec = replace(spec, devices=_changed(spec.devices, default_device))
     return ResourceSlice(default_metadata(slice_.metadata), spec)
 

@@ -85,14 +85,14 @@ class Quantity:
     @staticmethod
     def parse(text: str) -> Quantity:
         """The quantity `text` stands for; `QuantityError` if it stands for none."""
-        known = _parsed.get(text)
+        known = PARSED.get(text)
         if known is not None:
             return known
         quantity = _parse(text)
-        if len(_parsed) >= _MAX_PARSED:
-            _parsed.clear()
+        if len(PARSED) >= _MAX_PARSED:
+            PARSED.clear()
         if len(text) <= _MAX_REMEMBERED_TEXT:
-            _parsed[text] = quantity
+            PARSED[text] = quantity
         return quantity
 
     @staticmethod
@@ -103,14 +103,7 @@ class Quantity:
 
     @staticmethod
     def from_json(value: object) -> Quantity:
-        """The quantity in a decoded JSON document: a string, a number, or null for zero."""
-        if type(value) is str:
-            return Quantity.parse(value.strip(_GO_WHITE_SPACE))
-        if value is None:
-            return ZERO
-        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return Quantity.parse(str(value))
-        raise QuantityError(WRONG_FORMAT)
+        return quantity_from_json(value)
 
     # --- what it says ---
 
@@ -240,9 +233,21 @@ class Quantity:
 _GO_WHITE_SPACE: Final = " \t\n\v\f\r\x85\xa0"
 _MAX_PARSED: Final = 65_536
 _MAX_REMEMBERED_TEXT: Final = 64
-_parsed: dict[str, Quantity] = {}
+PARSED: Final[dict[str, Quantity]] = {}
+"""Quantities by text, for those that cannot spare a call. Texts repeat: slices are full of `80Gi`."""
 
 ZERO: Final = Quantity(0, "", "0", 0, False)
+
+
+def quantity_from_json(value: object) -> Quantity:
+    """The quantity in a decoded JSON document: a string, a number, or null for zero."""
+    if isinstance(value, str):
+        return Quantity.parse(value.strip(_GO_WHITE_SPACE))
+    if value is None:
+        return ZERO
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return Quantity.parse(str(value))
+    raise QuantityError(WRONG_FORMAT)
 
 
 def _fits(nanos: int, scale: int) -> bool:

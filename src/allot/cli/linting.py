@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.core import PodParts, PodSpec
-from allot.api.decoding import DecodeError, decode, fields_at, strict_issues
+from allot.api.decoding import DecodeError, decode, strict_issues
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
 from allot.api.scheme import KINDS, Kind, UnknownKindError, decode_object, lookup
@@ -84,28 +85,25 @@ class Linter:
                 skipped += 1
             else:
                 checked += 1
-                findings += found
+                findings += _until_undecodable(manifest, found)
         findings.sort(key=lambda finding: (finding.source, finding.line, finding.column))
         return Report(findings, checked, skipped)
 
     def _check_one(
         self, manifest: Manifest, namespaces: dict[str, dict[str, str]]
-    ) -> list[Finding] | None:
+    ) -> Iterator[Finding] | None:
         """What is wrong with one object; None if objects of its kind are not looked at."""
         if not manifest.api_version or not manifest.kind:
             missing = "apiVersion" if not manifest.api_version else "kind"
-            return [_finding(manifest, missing, "Required value: every object says what it is")]
-        group, version = GroupVersion.parse(manifest.api_version)
-        gvk = GroupVersionKind(group, version, manifest.kind)
-        try:
-            if group == GROUP:
-                return [*_duplicates(manifest), *self._check_typed(manifest, gvk, namespaces)]
-            path = POD_SPECS.get((group, manifest.kind))
-            return None if path is None else [*_duplicates(manifest), *_check_pod(manifest, path)]
-        except UnknownKindError:
-            return [_finding(manifest, "apiVersion", _unknown_kind(gvk))]
-        except DecodeError as error:
-            return [_finding(manifest, field_in_error(str(error)), str(error))]
+            why = "Required value: every object says what it is"
+            return iter([_finding(manifest, missing, why)])
+        gvk = GroupVersionKind(*GroupVersion.parse(manifest.api_version), manifest.kind)
+        path = POD_SPECS.get((gvk.group, gvk.kind))
+        if gvk.group == GROUP:
+            return chain(_duplicates(manifest), self._check_typed(manifest, gvk, namespaces))
+        if path is not None:
+            return chain(_duplicates(manifest), _check_pod(manifest, path))
+        return None
 
     def _check_typed(
         self, manifest: Manifest, gvk: GroupVersionKind, namespaces: dict[str, dict[str, str]]
@@ -128,6 +126,16 @@ class Linter:
         yield from _outcome(manifest, pipeline.create(_as_new(sent), kind, request))
         yield from _check_status(manifest, sent, kind, request)
         yield from _advice(manifest, sent, gvk, labels is None)
+
+
+def _until_undecodable(manifest: Manifest, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """All findings. What cannot be decoded is one, and the last."""
+    try:
+        yield from findings
+    except UnknownKindError as error:
+        yield _finding(manifest, "apiVersion", _unknown_kind(error.gvk))
+    except DecodeError as error:
+        yield _finding(manifest, error.field, error.problem)
 
 
 def _namespace_labels(manifests: Sequence[Manifest | Unreadable]) -> dict[str, dict[str, str]]:
@@ -216,9 +224,9 @@ def _advice(
 
 def _unknown_fields(manifest: Manifest, cls: type[msgspec.Struct]) -> Iterator[Finding]:
     for issue in strict_issues(manifest.body, cls):
-        parent, _, name = issue.path.rpartition(".")
-        known = ", ".join(sorted(fields_at(cls, parent)))
+        known = ", ".join(sorted(issue.known))
         hint = f"; known here: {known}" if known else ""
+        name = issue.path.rpartition(".")[2]
         yield _finding(manifest, issue.path, f'unknown field "{name}"{hint}')
 
 
@@ -272,9 +280,3 @@ def _duplicates(manifest: Manifest) -> Iterator[Finding]:
 
 def _unreadable(problem: Unreadable) -> Finding:
     return Finding("error", problem.source, problem.line, problem.column, "", "", problem.problem)
-
-
-def field_in_error(message: str) -> str:
-    """The field a decoding error is about: `... struct field DeviceRequest.spec.x of type ...`."""
-    _, found, rest = message.partition(" struct field ")
-    return rest.partition(" of type")[0].partition(".")[2] if found else ""

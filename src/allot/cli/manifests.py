@@ -136,7 +136,7 @@ def _json_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
 def _json_error(source: str, body: bytes, error: Exception) -> Unreadable:
     if isinstance(error, RecursionError):
         return Unreadable(source, 1, 1, "JSON: nested too deeply")
-    text = str(error)
+    text = str(error).removeprefix("JSON is ")
     position = re.search(r"byte (\d+)", text)
     offset = int(position[1]) if position else len(body)
     line = body.count(b"\n", 0, offset) + 1

@@ -18,7 +18,13 @@ from allot.api.base import ApiObject
 from allot.api.core import Pod, PodParts
 from allot.api.decoding import DecodeError, decode, strict_issues
 from allot.api.identities import GroupVersion, GroupVersionKind
-from allot.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError
+from allot.api.quantity import (
+    MAX_INT64,
+    MIN_INT64,
+    Quantity,
+    QuantityError,
+    quantity_from_json,
+)
 from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
 from allot.api.semver import Semver, SemverError, is_version_attribute
 from allot.apiserver import quota, tables
@@ -289,7 +295,7 @@ def _quantity(vector: Vector) -> Answer:
         if vector.op == "parse":
             return _describe(Quantity.parse(vector.s))
         if vector.op == "json":
-            return _describe(Quantity.from_json(msgspec.json.decode(bytes(vector.raw))))
+            return _describe(quantity_from_json(msgspec.json.decode(bytes(vector.raw))))
         return _calculate(vector, Quantity.parse(vector.a))
     except QuantityError as error:
         return {"error": str(error)}

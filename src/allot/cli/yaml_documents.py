@@ -66,15 +66,16 @@ def parse_documents(text: str) -> Iterator[Document]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise YamlError(_problem(error), line, column) from None
+        raise YamlError(_problem(error, text, line, column), line, column) from None
     except yaml.YAMLError as error:  # such as characters that YAML does not allow
         raise YamlError(str(error).splitlines()[0], 1) from None
 
 
-def _problem(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or error.context or "not YAML"
-    if "'\\t'" in problem or "\\t" in problem:
-        return "found a tab character where YAML allows only spaces for indentation"
+def _problem(error: yaml.MarkedYAMLError, text: str, line: int, column: int) -> str:
+    lines = text.splitlines()
+    if line <= len(lines) and lines[line - 1][column - 1 : column] == "\t":
+        return "a tab character, and YAML allows only spaces for indentation"
+    problem = error.problem or "not YAML"
     return f"{error.context}: {problem}" if error.context else problem
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
+
+from msgspec.structs import astuple
 
 from allot.api.semver import is_version_attribute
 from allot.api.slices import Counter, Device, DeviceAttribute, DeviceCounterConsumption
@@ -20,7 +23,12 @@ from allot.validation.fields import (
 )
 from allot.validation.formats import byte_length, is_label, label_problems, shorten_key
 from allot.validation.lists import duplicates, validate_items
-from allot.validation.names import validate_label, validate_qualified_name, validate_subdomain
+from allot.validation.names import (
+    is_qualified_name,
+    validate_label,
+    validate_qualified_name,
+    validate_subdomain,
+)
 from allot.validation.node_allocatable import validate_node_allocatable_resources
 from allot.validation.node_selector import validate_node_selector
 from allot.validation.tolerations import validate_taint
@@ -105,9 +113,13 @@ def _validate_attributes_and_capacity(
     before = old.attributes if old else {}
     attributes_path = path / "attributes"
     for key, attribute in device.attributes.items():
-        yield from validate_qualified_name(key, attributes_path)
-        yield from _validate_attribute(attribute, before.get(key), attributes_path, key)
-        values += count_values(attribute)
+        if not is_qualified_name(key):
+            yield from validate_qualified_name(key, attributes_path)
+        if is_sound_scalar(attribute):
+            values += 1
+        else:
+            yield from _validate_attribute(attribute, before.get(key), attributes_path, key)
+            values += count_values(attribute)
     if values > MAX_ATTRIBUTE_VALUES:
         yield invalid(
             path,
@@ -116,6 +128,22 @@ def _validate_attributes_and_capacity(
         )
     if old is None or old.capacity != device.capacity:
         yield from _validate_capacity(device, path / "capacity", rules.fractional_capacity)
+
+
+def is_sound_scalar(attribute: DeviceAttribute) -> bool:
+    """One value that is no list, and nothing wrong with it: the quick answer for the common case."""
+    _, _, string, version, *lists = fields = astuple(attribute)
+    return (
+        fields.count(None) == len(fields) - 1
+        and lists.count(None) == len(lists)
+        and (string is None or byte_length(string) <= MAX_TEXT_ATTRIBUTE)
+        and (version is None or _is_sound_version(version))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _is_sound_version(text: str) -> bool:
+    return byte_length(text) <= MAX_TEXT_ATTRIBUTE and is_version_attribute(text)
 
 
 def count_values(attribute: DeviceAttribute) -> int:
@@ -174,7 +202,8 @@ def _validate_version(text: str, path: FieldPath) -> Iterator[FieldError]:
 
 def _validate_capacity(device: Device, path: FieldPath, fractional: bool) -> Iterator[FieldError]:
     for key, capacity in device.capacity.items():
-        yield from validate_qualified_name(key, path)
+        if not is_qualified_name(key):
+            yield from validate_qualified_name(key, path)
         policy = capacity.request_policy
         if policy is None:
             continue

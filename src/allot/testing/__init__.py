@@ -1,0 +1,1 @@
+"""Builders for tests: objects with everything that does not matter filled in."""

@@ -1,0 +1,97 @@
+"""Views of untyped kinds: what they read, and that nothing is lost when they are changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from allot.api.base import replace
+from allot.api.core import Event, Namespace, Node, Pod, ResourceQuota
+from allot.api.decoding import DecodeError
+from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.quantity import Quantity
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "ns", "futureField": [1]},
+    "spec": {
+        "nodeName": "n",
+        "futureField": {"a": 1},
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}],
+        "containers": [{"name": "c", "resources": {"claims": [{"name": "gpu"}]}, "new": True}],
+    },
+    "status": {
+        "phase": "Succeeded",
+        "podIPs": [{"ip": "10.0.0.1"}],
+        "conditions": [{"type": "Ready"}],
+    },
+}
+
+
+def test_pod_view() -> None:
+    pod = Pod(POD)
+
+    assert pod.key == ObjectKey("ns", "p")
+    assert str(pod.key) == "ns/p"
+    assert pod.gvk == GroupVersionKind("", "v1", "Pod")
+    assert pod.spec.resource_claims[0].resource_claim_name == "c"
+    assert pod.spec.containers[0].resources.claims[0].name == "gpu"
+    assert pod.node_name == "n"
+    assert pod.scheduler_name == "default-scheduler"
+    assert pod.is_finished
+    assert pod.conditions[0].type == "Ready"
+    assert repr(pod) == "Pod(Pod ns/p)"
+
+
+def test_a_change_keeps_everything_else() -> None:
+    before = json.loads(json.dumps(POD))
+    pod = Pod(POD)
+
+    changed = pod.with_value("Running", "status", "phase").with_metadata(
+        replace(pod.metadata, labels={"a": "b"})
+    )
+
+    assert pod.data == before, "the original is shared and must not change"
+    assert changed.get("status") == before["status"] | {"phase": "Running"}
+    assert changed.get("metadata") == before["metadata"] | {"labels": {"a": "b"}}
+    assert changed.get("spec") == before["spec"]
+    assert Pod.from_json(changed.to_json()) == changed
+    assert changed != pod
+
+
+def test_removing_and_creating() -> None:
+    pod = Pod(POD).with_value(None, "status", "podIPs").with_value(1, "new", "inner")
+
+    assert "podIPs" not in pod.get("status")
+    assert pod.get("new", "inner") == 1
+    assert pod.get("spec", "containers", 7, "name", default="none") == "none"
+
+
+def test_parts_of_the_wrong_shape_read_as_empty() -> None:
+    assert Pod({"spec": {"containers": "x"}}).spec.containers == ()
+
+
+def test_other_views() -> None:
+    node = Node(
+        {
+            "spec": {"unschedulable": True, "taints": [{"key": "a"}]},
+            "status": {"allocatable": {"cpu": "2"}},
+        }
+    )
+    quota = ResourceQuota({"spec": {"hard": {"pods": "3"}}, "status": {"used": {"pods": "1"}}})
+    event = Event({"reason": "R", "message": "m", "involvedObject": {"kind": "Pod"}})
+
+    assert node.is_unschedulable
+    assert node.taints == [{"key": "a"}]
+    assert node.allocatable == {"cpu": Quantity.of(2)}
+    assert quota.hard["pods"] - quota.used["pods"] == Quantity.of(2)
+    assert (event.reason, event.message, event.involved_object["kind"]) == ("R", "m", "Pod")
+    assert Namespace({"status": {"phase": "Terminating"}}).is_terminating
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b"1"])
+def test_not_an_object(body: bytes) -> None:
+    with pytest.raises(DecodeError):
+        Pod.from_json(body)

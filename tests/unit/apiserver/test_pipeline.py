@@ -1,0 +1,125 @@
+"""Writes: what the server refuses before it looks, what it keeps, and what both versions see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot import features
+from allot.api.base import replace
+from allot.api.claims import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
+from allot.api.meta import ObjectMeta
+from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec
+from allot.api.scheme import KINDS
+from allot.apiserver.strategies import pipeline
+from allot.apiserver.strategies.pipeline import Accepted, Refused, Rejected
+from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.testing.builders import a_claim, a_slice
+from allot.validation.expressions import AcceptEverything
+
+CLAIMS, SLICES = KINDS["ResourceClaim"], KINDS["ResourceSlice"]
+
+
+def a_write(version: str = "v1", **changes: Any) -> WriteRequest:
+    request = WriteRequest(
+        gates=features.DEFAULTS,
+        version=version,
+        expressions=AcceptEverything(),
+        now=datetime(2026, 1, 1, tzinfo=UTC),
+        new_name_suffix=lambda: "bcdfg",
+        caller=Caller("me", {}, lambda _: True),
+    )
+    return request._replace(**changes)
+
+
+def stored(claim: ResourceClaim) -> ResourceClaim:
+    return replace(
+        claim, metadata=replace(claim.metadata, resource_version="5", uid="u", generation=2)
+    )
+
+
+def test_created_objects_have_no_version_yet() -> None:
+    claim = stored(a_claim())
+
+    assert isinstance(pipeline.create(claim, CLAIMS, a_write()), Refused)
+
+
+def test_stale_updates_are_refused() -> None:
+    old = stored(a_claim())
+    stale = replace(old, metadata=replace(old.metadata, resource_version="4"))
+
+    outcome = pipeline.update(stale, old, CLAIMS, a_write())
+
+    assert isinstance(outcome, Refused)
+    assert outcome.code == 409
+
+
+def test_an_allocation_stays_through_spec_updates() -> None:
+    allocation = AllocationResult(
+        DeviceAllocationResult((DeviceRequestAllocationResult("gpu", "d.e", "p", "x"),))
+    )
+    old = replace(stored(a_claim()), status=ResourceClaimStatus(allocation=allocation))
+    new = replace(
+        old, status=ResourceClaimStatus(), metadata=replace(old.metadata, labels={"a": "b"})
+    )
+
+    outcome = pipeline.update(new, old, CLAIMS, a_write())
+
+    assert isinstance(outcome, Accepted)
+    assert outcome.object.status.allocation == allocation
+    assert outcome.object.metadata.labels == {"a": "b"}
+
+
+def test_upper_case_drivers_are_worth_a_warning() -> None:
+    outcome = pipeline.create(a_slice(driver="GPU.example.com"), SLICES, a_write())
+
+    assert isinstance(outcome, Accepted)
+    assert outcome.warnings == [
+        'spec.driver: driver names should be lowercase; "GPU.example.com" contains uppercase characters'
+    ]
+
+
+def a_question(driver: str, **spec: Any) -> ResourcePoolStatusRequest:
+    return ResourcePoolStatusRequest(
+        ObjectMeta(name="q", resource_version="1"),
+        ResourcePoolStatusRequestSpec(driver, limit=100, **spec),
+    )
+
+
+def test_the_kep_writes_drivers_with_a_slash() -> None:
+    kind = KINDS["ResourcePoolStatusRequest"]
+    question = replace(a_question("example.com/gpu"), metadata=ObjectMeta(name="q"))
+
+    assert isinstance(pipeline.create(question, kind, a_write("v1alpha1")), Accepted)
+    assert isinstance(pipeline.create(question, kind, a_write("v1alpha3")), Rejected)
+
+
+def test_a_client_of_one_version_keeps_the_fields_of_the_other() -> None:
+    kind = KINDS["ResourcePoolStatusRequest"]
+    old = a_question("d.e", ttl_seconds_after_complete=60)
+    sent = a_question("d.e")
+
+    outcome = pipeline.update(sent, old, kind, a_write("v1alpha3"))
+
+    assert isinstance(outcome, Accepted)
+    assert outcome.object.spec.ttl_seconds_after_complete == 60
+
+
+@pytest.mark.parametrize("seconds", [-1])
+def test_time_to_live_is_not_negative(seconds: int) -> None:
+    question = replace(
+        a_question("d.e", ttl_seconds_after_complete=seconds), metadata=ObjectMeta(name="q")
+    )
+
+    outcome = pipeline.create(question, KINDS["ResourcePoolStatusRequest"], a_write("v1alpha1"))
+
+    assert isinstance(outcome, Rejected)
+    assert str(outcome.errors[0].path) == "spec.ttlSecondsAfterComplete"

@@ -1,0 +1,97 @@
+"""Pods: quality of service, and what an update may change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot import features
+from allot.api.core import Pod
+from allot.apiserver.strategies import pod as strategy
+from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.validation.expressions import AcceptEverything
+
+REQUEST = WriteRequest(
+    gates=features.DEFAULTS,
+    version="v1",
+    expressions=AcceptEverything(),
+    now=datetime(2026, 1, 1, tzinfo=UTC),
+    new_name_suffix=lambda: "bcdfg",
+    caller=Caller("me", {}, lambda _: True),
+)
+
+
+def a_pod(*resources: dict[str, Any], **spec: Any) -> Pod:
+    containers = [
+        {"name": f"c{index}", "image": "i", "resources": needs}
+        for index, needs in enumerate(resources or ({},))
+    ]
+    return Pod({"metadata": {"name": "p"}, "spec": {"containers": containers} | spec})
+
+
+ALL = {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "quality"),
+    [
+        pytest.param(a_pod(), "BestEffort", id="nothing"),
+        pytest.param(a_pod({"limits": ALL}), "Guaranteed", id="limits-only"),
+        pytest.param(a_pod({"limits": ALL, "requests": ALL}), "Guaranteed", id="equal"),
+        pytest.param(a_pod({"limits": ALL, "requests": {"cpu": "500m"}}), "Burstable", id="less"),
+        pytest.param(a_pod({"limits": ALL}, {}), "Burstable", id="only-one-of-two"),
+        pytest.param(a_pod({"requests": {"example.com/gpu": "1"}}), "BestEffort", id="other"),
+    ],
+)
+def test_quality_of_service(pod: Pod, quality: str) -> None:
+    assert strategy.quality_of_service(pod) == quality
+
+
+def test_create_fills_in() -> None:
+    pod = Pod({"metadata": {"generateName": "p-"}, "spec": {"containers": []}, "status": {"x": 1}})
+
+    created = strategy.prepare_create(pod, REQUEST)
+
+    assert created.metadata.name == "p-bcdfg"
+    assert created.metadata.namespace == "default"
+    assert created.get("status") == {"phase": "Pending", "qosClass": "BestEffort"}
+
+
+def is_allowed(old: Pod, new: Pod) -> bool:
+    prepared = strategy.prepare_update(new, old, REQUEST)
+    return not strategy.validate_update(prepared, old, REQUEST)
+
+
+def test_allowed_changes() -> None:
+    old = a_pod(tolerations=[{"key": "a"}], schedulingGates=[{"name": "g"}])
+    image = old.with_value(
+        [old.get("spec", "containers", 0) | {"image": "j"}], "spec", "containers"
+    )
+
+    assert is_allowed(old, image)
+    assert is_allowed(old, old.with_value(7, "spec", "activeDeadlineSeconds"))
+    assert is_allowed(old, old.with_value([{"key": "a"}, {"key": "b"}], "spec", "tolerations"))
+    assert is_allowed(old, old.with_value(None, "spec", "schedulingGates"))
+    assert is_allowed(
+        a_pod(terminationGracePeriodSeconds=-1), a_pod(terminationGracePeriodSeconds=1)
+    )
+
+
+def test_forbidden_changes() -> None:
+    old = a_pod(tolerations=[{"key": "a"}])
+
+    assert not is_allowed(old, old.with_value([{"key": "b"}], "spec", "tolerations"))
+    assert not is_allowed(old, old.with_value([{"name": "x"}], "spec", "resourceClaims"))
+    assert not is_allowed(old, old.with_value([{"name": "g"}], "spec", "schedulingGates"))
+
+
+def test_claims_are_dropped_without_dra() -> None:
+    request = REQUEST._replace(gates=features.FeatureGates([]))
+    pod = a_pod({"claims": [{"name": "a"}]}, resourceClaims=[{"name": "a"}])
+
+    created = strategy.prepare_create(pod, request)
+
+    assert created.get("spec", "resourceClaims") is None
+    assert created.get("spec", "containers", 0, "resources") == {}

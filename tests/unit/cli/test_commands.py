@@ -1,0 +1,246 @@
+"""The program from outside: output, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+GOOD = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+
+
+def run(*arguments: str, stdin: str | bytes = "") -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of `allot`."""
+    data = stdin if isinstance(stdin, bytes) else stdin.encode()
+    done = subprocess.run(
+        [sys.executable, "-c", "from allot.cli.main import run; run()", *arguments],
+        input=data,
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_help_and_version() -> None:
+    code, output, _ = run()
+    assert code == 0
+    assert "Exit codes: 0 all is well" in output
+    assert run("--help")[1] == output
+    assert run("version") == (0, "allot 0.1.0, resource.k8s.io as of Kubernetes 1.38\n", "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    code, output, _ = run("completion", shell)
+
+    assert code == 0
+    assert "_ALLOT_COMPLETE" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope"], "No such command 'nope'"),
+        (["lint"], "nothing to check: name files with -f FILE"),
+        (["lint", "-f", "nope.yaml"], "nope.yaml: No such file or directory"),
+        (["lint", "-f", "-", "--feature-gates", "X=1"], "unknown feature gate 'X'"),
+        (["lint", "-o", "xml", "-f", "-"], "'xml' is not one of 'text', 'json'"),
+        (["validate"], "add --jsonl"),
+        (["validate", "--jsonl", "nope.jsonl"], "nope.jsonl"),
+    ],
+)
+def test_mistakes_get_one_line(arguments: list[str], message: str) -> None:
+    code, output, errors = run(*arguments)
+
+    assert code == 2
+    assert output == ""
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    assert message in errors
+
+
+def test_lint_says_where_what_and_what_is_allowed() -> None:
+    wrong = GOOD + "        allocationMode: Some\n        cuont: 2\n"
+
+    code, output, _ = run("lint", "-f", "-", stdin=wrong)
+
+    assert code == 1
+    mode, unknown, summary = output.splitlines()
+    assert mode == (
+        "<stdin>:10:25: error: ResourceClaim/c spec.devices.requests[0].exactly.allocationMode: "
+        'Unsupported value: "Some": supported values: "All", "ExactCount"'
+    )
+    assert unknown == (
+        "<stdin>:11:16: error: ResourceClaim/c spec.devices.requests[0].exactly.cuont: "
+        'unknown field "cuont"; known here: adminAccess, allocationMode, capacity, count, '
+        "derivedAttributes, deviceClassName, selectors, tolerations"
+    )
+    assert summary == "1 object checked, 2 errors"
+
+
+def test_lint_for_machines() -> None:
+    wrong = GOOD.replace("name: c", "name: C")
+
+    code, output, _ = run("lint", "-o", "json", "-f", "-", stdin=wrong)
+
+    report = json.loads(output)
+    assert code == 1
+    assert report["checked"] == 1
+    (finding,) = report["findings"]
+    assert (finding["line"], finding["field"], finding["severity"]) == (3, "metadata.name", "error")
+
+
+def test_lint_of_good_manifests() -> None:
+    assert run("lint", "-f", "-", stdin=GOOD) == (0, "1 object checked, no errors\n", "")
+
+
+def test_lint_looks_at_gates() -> None:
+    derived = GOOD + "        derivedAttributes: [{name: a/b, expression: device.driver}]\n"
+    derived += "    constraints: [{matchAttribute: a/b}]\n"
+
+    assert run("lint", "-f", "-", stdin=derived)[0] == 0
+    code, output, _ = run("lint", "-", "--feature-gates=DRADerivedAttributes=false", stdin=derived)
+    assert code == 1
+    assert "while feature gate DRADerivedAttributes is off" in output
+
+
+def test_lint_knows_namespaces_among_the_files() -> None:
+    admin = GOOD + "        adminAccess: true\n"
+    namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n"
+    label = "  labels: {resource.kubernetes.io/admin-access: 'true'}\n"
+
+    assert "warning" in run("lint", "-", stdin=admin)[1]
+    assert run("lint", "-", stdin=admin + namespace)[0] == 1
+    assert "warning" not in run("lint", "-", stdin=admin + namespace + label)[1]
+
+
+def test_lint_looks_into_workloads() -> None:
+    job = """\
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: j}
+spec:
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          resourceClaims:
+          - name: gpu
+            source: {resourceClaimName: x}
+          containers:
+          - name: c
+            resources:
+              claims: [{name: other}]
+"""
+    code, output, _ = run("lint", "-", stdin=job)
+
+    assert code == 1
+    assert (
+        "<stdin>:11:13: error: CronJob/j "
+        'spec.jobTemplate.spec.template.spec.resourceClaims[0].source: unknown field "source"'
+    ) in output
+    assert (
+        'containers[0].resources.claims[0]: Not found: "other": '
+        "must be one of the names in pod.spec.resourceClaims: gpu"
+    ) in output
+
+
+def test_old_versions_are_worth_a_warning() -> None:
+    code, output, _ = run("lint", "-", stdin=GOOD.replace("io/v1\n", "io/v1beta2\n"))
+
+    assert code == 0
+    assert "write resource.k8s.io/v1" in output
+
+
+def test_validate_answers_line_by_line() -> None:
+    lines = [
+        '{"op":"parse","s":"1.5Gi"}',
+        "not json",
+        '{"op":"parse","s":"1.2.3"}',
+        '{"op":"parse","s":"1"}',
+        "",
+        '{"op":"add","a":"1","b":"1"}',
+        "{}",
+        '{"operation":"create","gvk":"x/v1/Y","object":{}}',
+    ]
+
+    code, output, _ = run("validate", "--jsonl", stdin="\n".join(lines))
+
+    answers = [json.loads(line) for line in output.splitlines()]
+    assert code == 1
+    assert answers[0]["canonical"] == "1536Mi"
+    assert "not a vector" in answers[1]["error"]
+    assert answers[2]["major"] == 1
+    assert answers[3]["parseError"] == "No Major.Minor.Patch elements found", "versions go on"
+    assert answers[4]["canonical"] == "2"
+    assert "not a vector" in answers[5]["error"]
+    assert "no kind" in answers[6]["error"]
+    forced = run("validate", "--jsonl", "--texts", "semver", stdin='{"op":"parse","s":"1"}')[1]
+    assert "parseError" in forced
+
+
+BAD_INPUT = {
+    "truncated-json": b'{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","spec":{"devi',
+    "tabs": b"apiVersion: v1\nkind: Pod\nspec:\n\tcontainers: []\n",
+    "ten-megabytes-json": b'{"kind":"ResourceClaim","x":"' + b"x" * 10_000_000 + b'"}',
+    "ten-megabytes-yaml": b"kind: ResourceClaim\nx: |\n" + b"  xxxxxxxxx\n" * 1_000_000,
+    "deep-json": b'{"a":' * 200_000,
+    "deep-yaml": b"a: " + b"{a: " * 100_000,
+    "deep-valid-json": b'{"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","spec":'
+    + b'{"a":' * 900 + b"1" + b"}" * 901,
+    "huge-integer": GOOD.encode() + b"        count: " + b"9" * 100_000 + b"\n",
+    "huge-float": GOOD.encode() + b"        count: 1e999999\n",
+    "huge-quantity": GOOD.encode() + b"        capacity: {requests: {a: 1e999999999}}\n",
+    "binary": bytes(range(256)) * 100,
+    "many-documents": b"---\n{}\n" * 2_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_gets_a_clear_error_quickly(name: str) -> None:
+    started = time.monotonic()
+
+    code, output, errors = run("lint", "-f", "-", stdin=BAD_INPUT[name])
+
+    seconds = time.monotonic() - started
+    assert code == 1
+    assert "error" in output
+    assert "Traceback" not in output + errors
+    assert max(map(len, output.splitlines())) < 1000, "nobody reads a longer line"
+    assert seconds < 10, "a second is meant; the rest is for slow machines"
+
+
+def test_output_that_nobody_reads_any_more() -> None:
+    """As in `allot lint ... | head`."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from allot.cli.main import run; run()", "validate", "--jsonl"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+
+    _, errors = process.communicate(b'{"op":"neg","a":"1"}\n' * 10, timeout=60)
+
+    assert errors == b""
+    assert process.returncode == 1

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from allot import features
+from allot.features import FeatureGateError, parse_feature_gates, with_overrides
+
+KEPS = (
+    features.PRIORITIZED_LIST,
+    features.CONSUMABLE_CAPACITY,
+    features.BINDING_CONDITIONS,
+    features.RESOURCE_POOL_STATUS,
+    features.DERIVED_ATTRIBUTES,
+)
+BASE = (
+    features.DYNAMIC_RESOURCE_ALLOCATION,
+    features.DEVICE_STATUS,
+    features.PARTITIONABLE_DEVICES,
+    features.DEVICE_TAINTS,
+    features.ADMIN_ACCESS,
+    features.LIST_TYPE_ATTRIBUTES,
+)
+
+
+def test_the_five_keps_and_their_base_are_on() -> None:
+    assert all(gate in features.DEFAULTS for gate in KEPS + BASE)
+
+
+def test_kubernetes_has_fewer_on() -> None:
+    assert features.DERIVED_ATTRIBUTES not in features.KUBERNETES_DEFAULTS
+    assert features.CONSUMABLE_CAPACITY in features.KUBERNETES_DEFAULTS
+
+
+def test_overrides() -> None:
+    gates = with_overrides(
+        parse_feature_gates("DRADerivedAttributes=false, DRADeviceCompatibilityGroups=true")
+    )
+
+    assert features.DERIVED_ATTRIBUTES not in gates
+    assert features.COMPATIBILITY_GROUPS in gates
+
+
+def test_all_of_a_stage() -> None:
+    gates = with_overrides({"AllAlpha": False})
+
+    assert features.DERIVED_ATTRIBUTES not in gates
+    assert features.CONSUMABLE_CAPACITY in gates
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("Nope=true", "unknown feature gate 'Nope'; known gates: .*DRA", id="unknown"),
+        pytest.param("DRADeviceTaints", "needs a value", id="no-value"),
+        pytest.param("DRADeviceTaints=maybe", "not true or false", id="not-a-bool"),
+        pytest.param("DRAAdminAccess=false", "locked to true", id="locked"),
+        pytest.param(
+            "DRADeviceTaints=false",
+            "DRADeviceTaintRules needs DRADeviceTaints, which is off",
+            id="dependency",
+        ),
+    ],
+)
+def test_refused(text: str, message: str) -> None:
+    with pytest.raises(FeatureGateError, match=message):
+        with_overrides(parse_feature_gates(text))
+
+
+def test_every_dependency_is_a_gate() -> None:
+    assert all(
+        dependency in features.GATES
+        for gate in features.GATES.values()
+        for dependency in gate.depends_on
+    )
+
+
+def test_gates_compare_and_print() -> None:
+    assert with_overrides({}) == features.DEFAULTS
+    assert hash(with_overrides({})) == hash(features.DEFAULTS)
+    assert "DRAAdminAccess" in repr(features.DEFAULTS)

@@ -1,0 +1,77 @@
+"""Derived attributes as KEP-6080 has them: bare names, at most eight, refused while the gate is off."""
+
+from __future__ import annotations
+
+import pytest
+
+from allot import features
+from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute, ResourceClaim
+from allot.features import FeatureGates
+from allot.testing.builders import a_claim, a_request, an_exact_request
+from allot.validation.context import Context
+from allot.validation.resource_claim import validate_claim
+
+
+def a_claim_deriving(
+    *names: str, match: str | None = None, expression: str = "device.driver"
+) -> ResourceClaim:
+    derived = tuple(DeviceDerivedAttribute(name, expression) for name in names)
+    return a_claim(
+        a_request("gpu", exactly=an_exact_request(derived_attributes=derived)),
+        constraints=tuple(DeviceConstraint(match_attribute=name) for name in names)
+        if match is None
+        else (DeviceConstraint(match_attribute=match),),
+    )
+
+
+def problems(claim: ResourceClaim, gates: FeatureGates = features.DEFAULTS) -> list[str]:
+    return [f"{error.path}: {error.detail}" for error in validate_claim(claim, Context(gates))]
+
+
+@pytest.mark.parametrize("name", ["numa", "shared-numa-node", "_x", "example.com/numa"])
+def test_good_names(name: str) -> None:
+    assert problems(a_claim_deriving(name)) == []
+
+
+@pytest.mark.parametrize("name", ["0m", "-a", "a.b", "x" * 33, "example.com/a-b", "/x", "x/"])
+def test_bad_names(name: str) -> None:
+    assert problems(a_claim_deriving(name))
+
+
+def test_bare_names_are_for_derived_attributes_only() -> None:
+    (problem,) = problems(a_claim(constraints=(DeviceConstraint(match_attribute="numa"),)))
+
+    assert problem == (
+        "spec.devices.constraints[0].matchAttribute: "
+        "a fully qualified name must be a domain and a name separated by a slash"
+    )
+
+
+def test_at_most_eight() -> None:
+    names = [f"a{number}" for number in range(9)]
+
+    assert problems(a_claim_deriving(*names[:8])) == []
+    (problem,) = problems(a_claim_deriving(*names))
+    assert problem.endswith("derivedAttributes: must have at most 8 items")
+
+
+def test_something_must_refer_to_it() -> None:
+    (problem,) = problems(a_claim_deriving("numa", match="example.com/other"))
+
+    assert "must be referenced by at least one" in problem
+
+
+def test_refused_while_the_gate_is_off() -> None:
+    gates = features.with_overrides({features.DERIVED_ATTRIBUTES: False})
+
+    found = problems(a_claim_deriving("numa"), gates)
+
+    assert "may not be used while feature gate DRADerivedAttributes is off" in found[0]
+
+
+def test_expressions_are_measured() -> None:
+    assert problems(a_claim_deriving("numa", expression="")) == [
+        "spec.devices.requests[0].exactly.derivedAttributes[0].expression: "
+    ]
+    (problem,) = problems(a_claim_deriving("numa", expression="x" * 10241))
+    assert problem.endswith("expression: may not be more than 10240 bytes")

@@ -286,7 +286,7 @@ class _Checker:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
-            key = self._join(key, self.check(entry.key))
+            key = self._join(key, _key_type(self.check(entry.key)))
             found = self.check(entry.value)
             if entry.optional:
                 found = self._optional_content(entry.value, found)
@@ -367,3 +367,14 @@ class _Checker:
                 self.bindings.resolved(wanted, free_as_dyn=True),
                 self.bindings.resolved(found, free_as_dyn=True),
             )
+
+
+_MOST_NESTED_KEY = 4
+
+
+def _key_type(type_: Type) -> Type:
+    """The type, or dyn if it nests deeply: keys of keys would make types that double in size."""
+    level = [type_]
+    for _ in range(_MOST_NESTED_KEY):
+        level = [inner for outer in level for inner in outer.parameters]
+    return types.DYN if level else type_

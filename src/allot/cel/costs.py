@@ -16,7 +16,7 @@ from allot.cel.library.formats import Format
 from allot.cel.library.lists import COMPARABLE
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
-from allot.cel.values import CelList, Value, elements, is_list, size
+from allot.cel.values import CelList, Value, elements, is_list, leaves, size
 
 Cost = Callable[[Sequence[Value], Value], int]
 """From arguments and result to cost."""
@@ -92,15 +92,15 @@ def _self_comparison(index: int) -> Cost:
 
 def _walk(value: Value) -> int:
     """The cost of looking at every part of a value once."""
-    if isinstance(value, str):
-        return int(len(value.encode("utf-8", "surrogatepass")) * TRAVERSAL)
-    if isinstance(value, bytes):
-        return int(len(value) * TRAVERSAL)
-    if is_list(value):
-        return sum(map(_walk, elements(cast("CelList", value))))
-    if isinstance(value, dict):
-        return sum(_walk(key) + _walk(item) for key, item in value.items())
-    return 1
+    total = 0
+    for leaf in leaves(value):
+        if isinstance(leaf, str):
+            total += int(len(leaf.encode("utf-8", "surrogatepass")) * TRAVERSAL)
+        elif isinstance(leaf, bytes):
+            total += int(len(leaf) * TRAVERSAL)
+        else:
+            total += 1
+    return total
 
 
 def _target_walk(arguments: Sequence[Value], _result: Value) -> int:

@@ -20,8 +20,8 @@ class Frame:
         self.limit = limit
 
     def pay(self, cost: int) -> None:
-        self.cost += cost
-        if self.cost > self.limit:
+        self.cost = total = self.cost + cost
+        if total > self.limit:
             raise CostLimitError
 
 

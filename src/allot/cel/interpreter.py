@@ -126,7 +126,7 @@ def _resolution(node: Node) -> Closure:
 
     def resolve(frame: Frame) -> Value:
         value = root(frame)
-        if isinstance(value, EvalError):
+        if type(value) is EvalError:
             return value
         is_optional = isinstance(value, Optional)
         if is_optional:
@@ -137,7 +137,7 @@ def _resolution(node: Node) -> Closure:
         for key_of, optional in keys:
             is_optional = is_optional or optional
             key = key_of(frame)
-            if isinstance(key, EvalError):
+            if type(key) is EvalError:
                 frame.pay(1)
                 return key
             try:
@@ -173,7 +173,7 @@ def _root(root: Local | Global | Choice | Node) -> Closure:
 def _local(slot: int) -> Closure:
     def evaluate(frame: Frame) -> Value:
         value = frame.slots[slot]
-        if isinstance(value, _Unevaluated):
+        if type(value) is _Unevaluated:
             value = frame.slots[slot] = value.initial(frame)
         return value
 
@@ -205,7 +205,7 @@ def _presence(node: Presence) -> Closure:
         value = resolve(frame)
         if not is_choice:
             frame.pay(1)
-        if isinstance(value, EvalError):
+        if type(value) is EvalError:
             return value
         try:
             return has_field(value, field)
@@ -222,22 +222,48 @@ def _invoke(node: Invoke) -> Closure:
     arguments = [_compile(argument) for argument in node.arguments]
     call = node.implementation
     cost_of = costs.call_cost(node.function, node.overload_id)
-    if node.stops_at_errors:
+    if node.stops_at_errors or not arguments:
         return _invoke_in_turn(arguments, call, cost_of)
-    absorbs_errors = node.absorbs_errors
+    if len(arguments) == 1:
+        return _invoke_unary(arguments[0], call, cost_of, node.absorbs_errors)
+    left, right = arguments
+    return _invoke_binary(left, right, call, cost_of)
 
+
+def _invoke_unary(
+    argument: Closure, call: Callable[..., Value], cost_of: costs.Cost | None, absorbs_errors: bool
+) -> Closure:
     def evaluate(frame: Frame) -> Value:
-        values = [argument(frame) for argument in arguments]
-        result: Value
-        failed = None if absorbs_errors else _first_error(values)
-        if failed is not None:
-            result = failed
+        value = argument(frame)
+        if type(value) is EvalError and not absorbs_errors:
+            result: Value = value
         else:
             try:
-                result = call(*values)
+                result = call(value)
             except EvalError as error:
                 result = error
-        frame.pay(1 if cost_of is None else cost_of(values, result))
+        frame.pay(1 if cost_of is None else cost_of((value,), result))
+        return result
+
+    return evaluate
+
+
+def _invoke_binary(
+    left_of: Closure, right_of: Closure, call: Callable[..., Value], cost_of: costs.Cost | None
+) -> Closure:
+    def evaluate(frame: Frame) -> Value:
+        left = left_of(frame)
+        right = right_of(frame)
+        if type(left) is EvalError:
+            result: Value = left
+        elif type(right) is EvalError:
+            result = right
+        else:
+            try:
+                result = call(left, right)
+            except EvalError as error:
+                result = error
+        frame.pay(1 if cost_of is None else cost_of((left, right), result))
         return result
 
     return evaluate
@@ -254,7 +280,7 @@ def _invoke_in_turn(
         for index, argument in enumerate(arguments):
             value = argument(frame)
             values.append(value)
-            if isinstance(value, EvalError):
+            if type(value) is EvalError:
                 if index < last:
                     return value
                 result = value
@@ -269,13 +295,6 @@ def _invoke_in_turn(
     return evaluate
 
 
-def _first_error(values: list[Value]) -> EvalError | None:
-    for value in values:
-        if isinstance(value, EvalError):
-            return value
-    return None
-
-
 def _logical(node: Logical) -> Closure:
     terms = [_compile(term) for term in node.terms]
     decided_by = node.decided_by
@@ -287,8 +306,7 @@ def _logical(node: Logical) -> Closure:
             if value is decided_by:
                 return decided_by
             if failed is None and type(value) is not bool:
-                is_error = isinstance(value, EvalError)
-                failed = cast("EvalError", value) if is_error else EvalError(NO_SUCH_OVERLOAD)
+                failed = value if type(value) is EvalError else EvalError(NO_SUCH_OVERLOAD)
         return not decided_by if failed is None else failed
 
     return evaluate
@@ -300,7 +318,7 @@ def _membership(node: Membership) -> Closure:
 
     def evaluate(frame: Frame) -> Value:
         value = operand(frame)
-        return value if isinstance(value, EvalError) else member_key(value) in allowed
+        return value if type(value) is EvalError else member_key(value) in allowed
 
     return evaluate
 
@@ -312,7 +330,7 @@ def _optional_or(node: OptionalOr) -> Closure:
 
     def evaluate(frame: Frame) -> Value:
         value = optional(frame)
-        if isinstance(value, EvalError):
+        if type(value) is EvalError:
             return value
         if not isinstance(value, Optional):
             return EvalError(NO_SUCH_OVERLOAD)
@@ -336,9 +354,9 @@ def _append(node: Append) -> Closure:
         value = element(frame)
         frame.pay(costs.LIST)
         frame.pay(1)
-        if isinstance(accumulator, EvalError):
+        if type(accumulator) is EvalError:
             return accumulator
-        if isinstance(value, EvalError):
+        if type(value) is EvalError:
             return value
         cast("list[Value]", accumulator).append(value)
         return accumulator
@@ -369,7 +387,7 @@ def _fold(node: Fold) -> Closure:
 
     def evaluate(frame: Frame) -> Value:
         values = over(frame)
-        if isinstance(values, EvalError):
+        if type(values) is EvalError:
             return values
         slots = frame.slots
         start = initial(frame)

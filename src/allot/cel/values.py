@@ -15,9 +15,7 @@ Python's own hashing makes 1, 1u and 1.0 the same key, as CEL wants it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
-from functools import cmp_to_key
+from collections.abc import Iterator
 from typing import Final, cast
 
 from allot.api.quantity import Quantity
@@ -34,6 +32,9 @@ MAX_UINT: Final = 2**64 - 1
 
 MAX_ELEMENTS: Final = 2_000_000
 """Longer lists can be built (by joining them to themselves) but not walked."""
+
+MAX_CONTAINERS: Final = 200_000
+"""More lists and maps within one value are not walked. Few can hold each other very many times."""
 
 MAX_CHARACTERS: Final = 16_000_000
 """Longer texts cannot be built: whatever made them cost more than any limit allows."""
@@ -203,110 +204,18 @@ _TYPE_BY_CLASS: Final[dict[type, types.Type]] = {
 }
 
 
+OBJECTS: Final[set[type]] = {Quantity, Semver}
+"""Kubernetes' own values. They cannot be compared with anything but their own kind."""
+
+
 def register_class(class_: type, type_: types.Type) -> None:
     """Tell which type the values of `class_` have. For the modules that bring their own values."""
     _TYPE_BY_CLASS[class_] = type_
+    OBJECTS.add(class_)
 
 
 def type_of(value: Value) -> types.Type:
     return _TYPE_BY_CLASS[type(value)]
-
-
-def is_map(value: Value) -> bool:
-    return isinstance(value, dict)
-
-
-_NUMBERS: Final = frozenset({int, Uint, float})
-_OBJECTS: Final = frozenset({Quantity, Semver})
-"""Compared with anything but their own kind on the right, these are an error."""
-
-
-def equal(left: Value, right: Value) -> bool:
-    """Whether two values are equal; EvalError where Kubernetes cannot tell."""
-    kind, other = type(left), type(right)
-    if kind is other and kind is not list:
-        if kind is dict or kind is DomainMap:
-            return _maps_equal(cast("dict[Value, Value]", left), cast("dict[Value, Value]", right))
-        if kind is Optional:
-            return _optionals_equal(cast("Optional", left), cast("Optional", right))
-        if kind is JoinedList:
-            return _lists_equal(cast("JoinedList", left), cast("JoinedList", right))
-        return left == right
-    if kind in _NUMBERS and other in _NUMBERS:
-        return _numbers_equal(cast("float", left), cast("float", right))
-    if kind in _OBJECTS:
-        raise EvalError("no such overload")
-    if is_list(left) and is_list(right):
-        return _lists_equal(cast("CelList", left), cast("CelList", right))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return _maps_equal(left, right)
-    return False
-
-
-def _numbers_equal(left: float, right: float) -> bool:
-    """Beside a double every number is one, with what that loses."""
-    if type(left) is float or type(right) is float:
-        return float(left) == float(right)
-    return left == right
-
-
-def _lists_equal(left: CelList, right: CelList) -> bool:
-    if len(left) != len(right):
-        return False
-    if left is right and len(left) > MAX_ELEMENTS:
-        raise CostLimitError
-    return all(map(_elements_equal, elements(left), elements(right)))
-
-
-def _maps_equal(left: dict[Value, Value], right: dict[Value, Value]) -> bool:
-    if len(left) != len(right):
-        return False
-    return all(key in right and _elements_equal(value, right[key]) for key, value in left.items())
-
-
-def _optionals_equal(left: Optional, right: Optional) -> bool:
-    if left.has_value != right.has_value:
-        return False
-    return not left.has_value or equal(left.value, right.value)
-
-
-def _elements_equal(left: Value, right: Value) -> bool:
-    """Within a container an error is just not equal."""
-    try:
-        return equal(left, right)
-    except EvalError:
-        return False
-
-
-def contains(haystack: CelList, needle: Value) -> bool:
-    """Whether a list has an element equal to `needle`."""
-    return any(_elements_equal(needle, element) for element in elements(haystack))
-
-
-def compare(left: Value, right: Value) -> int:
-    """Negative, zero or positive; EvalError if there is no order between the two."""
-    kind, other = type(left), type(right)
-    if kind in _NUMBERS and other in _NUMBERS:
-        return _compare_numbers(cast("float", left), cast("float", right))
-    if kind is not other:
-        raise EvalError("no such overload")
-    if kind is Timestamp or kind is Duration:
-        a = cast("Timestamp", left).nanoseconds
-        b = cast("Timestamp", right).nanoseconds
-        return (a > b) - (a < b)
-    if kind is str or kind is bytes or kind is bool:
-        # Texts by code point, which is also the order of their UTF-8 bytes.
-        first, second = cast("bytes", left), cast("bytes", right)
-        return (first > second) - (first < second)
-    raise EvalError("no such overload")
-
-
-def _compare_numbers(left: float, right: float) -> int:
-    if type(left) is float or type(right) is float:
-        left, right = float(left), float(right)
-        if math.isnan(left) or math.isnan(right):
-            raise EvalError("NaN values cannot be ordered")
-    return (left > right) - (left < right)
 
 
 def iterate(value: Value) -> Iterator[Value]:
@@ -340,13 +249,28 @@ def go_type_name(value: Value) -> str:
     return _GO_NAME_BY_CLASS.get(type(value), type_of(value).name)
 
 
+def leaves(value: Value) -> Iterator[Value]:
+    """What is found within lists and maps, keys and all; CostLimitError if that is too much."""
+    waiting = [value]
+    containers = seen = 0
+    while waiting:
+        part = waiting.pop()
+        if is_list(part):
+            inner = elements(cast("CelList", part))
+        elif isinstance(part, dict):
+            inner = [*map(from_key, part), *part.values()]
+        else:
+            yield part
+            continue
+        containers += 1
+        seen += len(inner)
+        if containers > MAX_CONTAINERS or seen > MAX_ELEMENTS:
+            raise CostLimitError
+        waiting += inner
+
+
 def size(value: Value) -> int:
     """What `size()` and the cost model count; 1 for values without a size."""
     if isinstance(value, str | bytes | list | JoinedList | dict):
         return len(value)
     return 1
-
-
-def sort_by_comparison(items: Iterable[Value], order: Callable[[Value, Value], int]) -> list[Value]:
-    """`items` in order; equal ones stay as they were."""
-    return sorted(items, key=cmp_to_key(order))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final, cast
 
+from allot.cel.comparison import compare, contains, equal, is_equal
 from allot.cel.declarations import Function, function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
 from allot.cel.library.times import checked_duration, checked_timestamp
@@ -19,9 +20,6 @@ from allot.cel.values import (
     Timestamp,
     Uint,
     Value,
-    compare,
-    contains,
-    equal,
     is_list,
     size,
     to_key,
@@ -176,10 +174,7 @@ def greater_or_equal(left: Value, right: Value) -> bool:
 
 def not_equal(left: Value, right: Value) -> bool:
     """What cannot be compared is certainly not equal."""
-    try:
-        return not equal(left, right)
-    except EvalError:
-        return True
+    return not is_equal(left, right)
 
 
 def is_in(needle: Value, haystack: Value) -> bool:

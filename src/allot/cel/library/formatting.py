@@ -24,6 +24,7 @@ from allot.cel.values import (
     elements,
     from_key,
     is_list,
+    leaves,
     type_of,
 )
 
@@ -142,6 +143,8 @@ def _filled(clause: Clause, value: Value, localized: bool) -> str:
 def _fill(clause: Clause, value: Value, localized: bool) -> str:
     kind = clause.kind
     if kind == "s":
+        for _ in leaves(value):  # gives up on what nobody could read
+            pass
         return _text(value) if not localized else _quoted_text(value)
     if kind in "fe":
         precision = _DEFAULT_PRECISION if clause.precision is None else clause.precision

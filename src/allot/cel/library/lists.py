@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cmp_to_key
 from itertools import pairwise
 from typing import Final, cast
 
+from allot.cel.comparison import compare, contains, is_equal
 from allot.cel.declarations import Overload, function, overload
-from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
+from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
 from allot.cel.library.arithmetic import add
 from allot.cel.values import (
+    MAX_ELEMENTS,
     NONE,
     CelList,
     Duration,
     Optional,
     Uint,
     Value,
-    compare,
-    contains,
     elements,
-    equal,
     from_key,
     is_list,
     optional_of,
-    sort_by_comparison,
     to_key,
     type_of,
 )
@@ -69,6 +68,8 @@ def _flatten(items: Value, depth: Value = 1) -> list[Value]:
         deeper: list[Value] = []
         for item in level:
             deeper.extend(elements(cast("CelList", item)) if is_list(item) else (item,))
+        if len(deeper) > MAX_ELEMENTS:
+            raise CostLimitError
         level = deeper
     return level
 
@@ -92,16 +93,9 @@ def _distinct(items: CelList) -> list[Value]:
             if item not in seen:
                 seen.add(item)
                 unique.append(item)
-        elif not any(_is_equal(item, other) for other in unique):
+        elif not any(is_equal(item, other) for other in unique):
             unique.append(item)
     return unique
-
-
-def _is_equal(left: Value, right: Value) -> bool:
-    try:
-        return equal(left, right)
-    except EvalError:
-        return False
 
 
 def _sort_by_keys(items: CelList, keys: CelList) -> list[Value]:
@@ -118,11 +112,12 @@ def _sort_by_keys(items: CelList, keys: CelList) -> list[Value]:
         raise EvalError("list elements must be comparable")
     if any(type_of(key) != first for key in sorted_by):
         raise EvalError("list elements must have the same type")
-    order = sort_by_comparison(
-        range(len(sorted_by)),
-        lambda a, b: _order(sorted_by[cast("int", a)], sorted_by[cast("int", b)]),
-    )
-    return [sorted_items[cast("int", index)] for index in order]
+
+    def order(left: int, right: int) -> int:
+        return _order(sorted_by[left], sorted_by[right])
+
+    in_order = sorted(range(len(sorted_by)), key=cmp_to_key(order))
+    return [sorted_items[index] for index in in_order]
 
 
 _COMPARABLE_NAMES: Final = frozenset(name for _, name in COMPARABLE)
@@ -256,7 +251,7 @@ def _extreme(name: str, sign: int) -> Callable[[CelList], Value]:
 
 def _index_of(items: CelList, wanted: Value) -> int:
     for index, item in enumerate(elements(items)):
-        if _is_equal(item, wanted):
+        if is_equal(item, wanted):
             return index
     return -1
 
@@ -264,7 +259,7 @@ def _index_of(items: CelList, wanted: Value) -> int:
 def _last_index_of(items: CelList, wanted: Value) -> int:
     candidates = elements(items)
     for index in range(len(candidates) - 1, -1, -1):
-        if _is_equal(candidates[index], wanted):
+        if is_equal(candidates[index], wanted):
             return index
     return -1
 
@@ -272,7 +267,7 @@ def _last_index_of(items: CelList, wanted: Value) -> int:
 def _includes(target: Value, wanted: Value) -> bool:
     if is_list(target):
         return _index_of(cast("CelList", target), wanted) >= 0
-    return _is_equal(target, wanted)
+    return is_equal(target, wanted)
 
 
 _SUMMABLE: Final[tuple[tuple[str, Value], ...]] = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from allot.validation.fields import FieldError, FieldPath, duplicate, invalid
-from allot.validation.lists import validate_items
+from allot.validation.fields import FieldError, FieldPath, invalid
+from allot.validation.lists import duplicates, validate_items
 from allot.validation.names import validate_label_key
 
 MAX_BINDING_CONDITIONS: Final = 4
@@ -20,12 +20,7 @@ def validate_binding_conditions(
     """Both lists or none, each condition in only one of them."""
     for names, list_path in ((conditions, path / _CONDITIONS), (failures, path / _FAILURES)):
         yield from validate_items(names, list_path, MAX_BINDING_CONDITIONS, validate_label_key)
-        if len(names) <= MAX_BINDING_CONDITIONS:
-            seen: set[str] = set()
-            for index, name in enumerate(names):
-                if name in seen:
-                    yield duplicate(list_path @ index, name)
-                seen.add(name)
+        yield from duplicates(names, list_path, lambda name: name, declared=False)
     for index, name in enumerate(failures):
         if name in conditions:
             yield invalid(

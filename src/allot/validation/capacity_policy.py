@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from allot.api.quantity import MAX_INT64, Quantity
@@ -49,21 +50,20 @@ def _validate_values(
     policy: CapacityRequestPolicy, capacity: Quantity, path: FieldPath, fractional: bool
 ) -> Iterator[FieldError]:
     values = policy.valid_values
-    found = False
+    for index, (value, following) in enumerate(pairwise(values), 1):
+        if value > following:
+            yield invalid(path @ index, str(following), "values must be sorted in ascending order")
     if len(values) > MAX_VALID_VALUES:
         yield too_many(path, len(values), MAX_VALID_VALUES)
-        values = ()
+        values = ()  # too many to look for the default among them
+    found = False
     seen: set[str] = set()
-    previous: Quantity | None = None
     for index, value in enumerate(values):
         # Without fractions, values count as the same when they round up to the same number.
         key = value.decimal_text() if fractional else str(value.value())
         if key in seen:
             yield duplicate(path @ index, key)
         seen.add(key)
-        if previous is not None and value < previous:
-            yield invalid(path @ index, str(value), "values must be sorted in ascending order")
-        previous = value
         if value > capacity:
             yield invalid(
                 path @ index, str(value), f"option is larger than capacity value: {capacity}"
@@ -99,19 +99,31 @@ def _validate_range(
             yield invalid(path / "max", str(most), f"max is larger than capacity value: {capacity}")
         if default > most:
             yield invalid(path / "default", str(default), f"default is more than max: {most}")
+    amounts = {"default": default, "min": least, "max": most, "step": range_.step}
+    given = {name: amount for name, amount in amounts.items() if amount is not None}
+    in_milli = fractional and not all(amount.is_whole() for amount in given.values())
+    if in_milli:
+        finer = [
+            invalid(path / name, str(amount), "value cannot be represented as a milli value")
+            for name, amount in given.items()
+            if amount.milli_value() * 10**6 != amount.nanos
+        ]
+        yield from finer
+        if finer:
+            return
     if range_.step is not None:
-        yield from _validate_step(range_.step, least, range_, default, capacity, path, fractional)
+        yield from _validate_step(range_.step, given, capacity, path, in_milli)
 
 
 def _validate_step(
     step: Quantity,
-    least: Quantity,
-    range_: CapacityRequestPolicyRange,
-    default: Quantity,
+    given: Mapping[str, Quantity],
     capacity: Quantity,
     path: FieldPath,
-    fractional: bool,
+    in_milli: bool,
 ) -> Iterator[FieldError]:
+    """Default and maximum must be reachable from the minimum in whole steps."""
+    least = given["min"]
     if step.sign <= 0:
         yield invalid(path / "step", str(step), "must be greater than zero")
         return
@@ -121,22 +133,19 @@ def _validate_step(
             str(step),
             f"one step {least + step} is larger than capacity value: {capacity}",
         )
-    amounts = {"default": default, "min": least, "step": step}
-    if range_.max is not None:
-        amounts["max"] = range_.max
-    in_milli = fractional and not all(amount.is_whole() for amount in amounts.values())
-    problems = [
-        invalid(path / name, str(amount), problem)
-        for name, amount in amounts.items()
-        if (problem := _range_problem(amount, in_milli))
-    ]
-    yield from problems
-    if problems:
-        return
+    if not in_milli:
+        outside = [
+            invalid(path / name, str(amount), problem)
+            for name, amount in given.items()
+            if (problem := _int64_problem(amount))
+        ]
+        yield from outside
+        if outside:
+            return
     scale = -3 if in_milli else 0
     start, stride = least.scaled_value(scale), step.scaled_value(scale)
     for name in ("default", "max"):
-        amount = amounts.get(name)
+        amount = given.get(name)
         if amount is not None and (amount.scaled_value(scale) - start) % stride:
             yield invalid(
                 path / "step",
@@ -145,13 +154,8 @@ def _validate_step(
             )
 
 
-def _range_problem(amount: Quantity, in_milli: bool) -> str:
+def _int64_problem(amount: Quantity) -> str:
     """Why steps cannot be counted with this amount: they are counted in int64."""
     if amount.sign < 0:
         return "must be greater than or equal to 0"
-    if in_milli:
-        if amount.nanos % 10**6 or amount.nanos // 10**6 > MAX_INT64:
-            return "value cannot be represented as a milli value"
-    elif amount.nanos > MAX_INT64 * 10**9:
-        return f"must not be larger than {MAX_INT64}"
-    return ""
+    return f"must not be larger than {MAX_INT64}" if amount.nanos > MAX_INT64 * 10**9 else ""

@@ -31,10 +31,11 @@ def validate_conditions(
     *,
     limit_declared: bool = False,
 ) -> Iterator[FieldError]:
-    """At most `limit` conditions, one of each type."""
+    """At most `limit` conditions, one of each type. Only a declared limit ends the look at them."""
     if len(conditions) > limit:
         yield too_many(path, len(conditions), limit, declared=limit_declared)
-        return
+        if limit_declared:
+            return
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         if condition.type in seen:

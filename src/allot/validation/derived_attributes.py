@@ -37,13 +37,15 @@ def referenced_attributes(
 ) -> frozenset[str]:
     """The attributes that constraints on this request, or alternative, are about."""
     mine = {request, f"{request}/{alternative}"} if alternative else {request}
-    return frozenset(
-        name
+    # A constraint that has both is taken for one on matchAttribute.
+    names = (
+        constraint.match_attribute
+        if constraint.match_attribute is not None
+        else constraint.distinct_attribute
         for constraint in claim.constraints
         if not constraint.requests or not mine.isdisjoint(constraint.requests)
-        for name in (constraint.match_attribute, constraint.distinct_attribute)
-        if name is not None
     )
+    return frozenset(name for name in names if name is not None)
 
 
 def _all_derived(claim: DeviceClaim) -> Iterator[DeviceDerivedAttribute]:
@@ -58,7 +60,11 @@ def bare_derived_names(claim: DeviceClaim, context: Context) -> frozenset[str]:
     """The names without a domain that constraints of the claim may use."""
     if features.DERIVED_ATTRIBUTES not in context.gates:
         return frozenset()
-    return frozenset(derived.name for derived in _all_derived(claim) if "/" not in derived.name)
+    return frozenset(
+        derived.name
+        for derived in _all_derived(claim)
+        if "/" not in derived.name and not any(_validate_name(derived.name, FieldPath("")))
+    )
 
 
 def validate_derived_attributes(

@@ -157,7 +157,7 @@ def _validate_attribute(
 ) -> Iterator[FieldError]:
     set_ = _set_fields(attribute)
     if len(set_) != 1:
-        yield _wrong_number_of_values(set_, before, path @ key)
+        yield from _wrong_number_of_values(attribute, set_, before, path @ key)
     short_path = path @ shorten_key(key, MAX_KEY_SHOWN)
     if attribute.string is not None:
         yield from _validate_text(attribute.string, short_path / "string")
@@ -178,15 +178,19 @@ def _set_fields(attribute: DeviceAttribute) -> list[str]:
 
 
 def _wrong_number_of_values(
-    set_: list[str], before: DeviceAttribute | None, path: FieldPath
-) -> FieldError:
+    attribute: DeviceAttribute, set_: list[str], before: DeviceAttribute | None, path: FieldPath
+) -> Iterator[FieldError]:
+    """What is to be said about `set_` fields, if anything."""
     if before is not None and _set_fields(before) == set_:
-        # An update that leaves the fields as they are is left to the hand-written rule.
-        return invalid(path, "", "exactly one value must be specified")
-    if not set_:
-        return invalid(path, "", f"must specify one of: {_VALUE_NAMES}", declared=True)
-    shown = "{" + ", ".join(set_) + "}"
-    return invalid(path, shown, f"must specify exactly one of: {_VALUE_NAMES}", declared=True)
+        # An update that leaves the fields as they are is left to the hand-written rule, for which
+        # an empty list is a value too.
+        if astuple(attribute).count(None) != len(_VALUE_FIELDS) - 1:
+            yield invalid(path, attribute, "exactly one value must be specified")
+    elif not set_:
+        yield invalid(path, "", f"must specify one of: {_VALUE_NAMES}", declared=True)
+    else:
+        shown = "{" + ", ".join(set_) + "}"
+        yield invalid(path, shown, f"must specify exactly one of: {_VALUE_NAMES}", declared=True)
 
 
 def _validate_text(text: str, path: FieldPath) -> Iterator[FieldError]:
@@ -256,6 +260,8 @@ def validate_counters(
         yield required(path, declared=not stored)
     elif len(counters) > MAX_COUNTERS:
         yield too_many(path, len(counters), MAX_COUNTERS)
+        if stored:
+            return
     unit = "characters" if stored else "bytes"
     for name in counters:
         for problem in label_problems(name, unit):

@@ -76,11 +76,12 @@ def _validate_extended_resource_name(
 
 
 def _extended_resource_name_problems(name: str) -> list[str]:
-    if "/" not in name:
-        return ["a name must be a domain-prefixed path, such as 'example.com/my-prop'"]
     problems = []
-    if _DOMAIN in name:
+    if "/" not in name:
+        problems.append("a name must be a domain-prefixed path, such as 'example.com/my-prop'")
+    elif _DOMAIN in name:
         problems.append(f'must not have "{_DOMAIN}" domain')
     if name.startswith(_REQUESTS):
         problems.append(f'must not have "{_REQUESTS}" prefix')
-    return problems or label_key_problems(_REQUESTS + name)
+    # As a quota it is written with a prefix, and must be a label key then, too.
+    return problems + label_key_problems(_REQUESTS + name)

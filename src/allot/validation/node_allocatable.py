@@ -60,9 +60,10 @@ def _validate_mapping(
         yield required(
             path / "capacityKey", "capacityKey is required when capacityMultiplier is set"
         )
-    for name, multiplier in (("capacityMultiplier", per_unit), ("deviceMultiplier", per_device)):
-        if multiplier is not None and multiplier.sign <= 0:
-            yield invalid(path / name, str(multiplier), "must be positive")
+    if key is not None and per_unit is not None and per_unit.sign <= 0:
+        yield invalid(path / "capacityMultiplier", str(per_unit), "must be positive")
+    if per_device is not None and per_device.sign <= 0:
+        yield invalid(path / "deviceMultiplier", str(per_device), "must be positive")
 
 
 def _validate_overhead(overhead: NodeAllocatableOverhead, path: FieldPath) -> Iterator[FieldError]:

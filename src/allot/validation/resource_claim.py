@@ -66,13 +66,14 @@ class RequestNames(NamedTuple):
 
     @staticmethod
     def of(claim: DeviceClaim) -> RequestNames:
-        names = set()
-        for request in claim.requests:
-            names.add(request.name)
-            names.update(
-                f"{request.name}/{alternative.name}" for alternative in request.first_available
-            )
-        return RequestNames(frozenset(names))
+        # Of requests with the same name, which is an error of its own, the last one counts.
+        by_name = {request.name: request for request in claim.requests}
+        alternatives = {
+            f"{name}/{alternative.name}"
+            for name, request in by_name.items()
+            for alternative in request.first_available
+        }
+        return RequestNames(frozenset(by_name.keys() | alternatives))
 
     def validate_reference(self, name: str, path: FieldPath) -> Iterator[FieldError]:
         parts = name.split("/")
@@ -97,8 +98,9 @@ def validate_claim_update(new: ResourceClaim, old: ResourceClaim) -> Iterator[Fi
 
 
 def validate_claim_spec(
-    spec: ResourceClaimSpec, path: FieldPath, context: Context
+    spec: ResourceClaimSpec, path: FieldPath, context: Context, *, stored: bool = False
 ) -> Iterator[FieldError]:
+    """`stored`: an update left it as it was, and hand-written rules answer, in their own words."""
     claim, path = spec.devices, path / "devices"
     names = RequestNames.of(claim)
     bare_names = bare_derived_names(claim, context)
@@ -115,7 +117,7 @@ def validate_claim_spec(
         config: DeviceClaimConfiguration, config_path: FieldPath
     ) -> Iterator[FieldError]:
         yield from validate_references(config.requests, config_path / "requests", names)
-        yield from validate_opaque_configuration(config.opaque, config_path)
+        yield from validate_opaque_configuration(config.opaque, config_path, stored=stored)
 
     requests_path = path / "requests"
     yield from validate_items(claim.requests, requests_path, MAX_REQUESTS, validate_request)

@@ -45,14 +45,20 @@ def validate_template_update(
 ) -> Iterator[FieldError]:
     """An existing template. Unlike a claim, it is judged again as a whole."""
     yield from validate_metadata_update(new.metadata, old.metadata)
-    yield from _validate_spec(new.spec, context)
-    if new.spec != old.spec:
+    if new.spec == old.spec:
+        # Declared rules leave alone what did not change, and their hand-written twins answer.
+        for error in _validate_spec(new.spec, context, stored=True):
+            yield error._replace(declared=False)
+    else:
+        yield from _validate_spec(new.spec, context)
         yield invalid(SPEC, new.spec, IMMUTABLE)
 
 
-def _validate_spec(spec: ResourceClaimTemplateSpec, context: Context) -> Iterator[FieldError]:
+def _validate_spec(
+    spec: ResourceClaimTemplateSpec, context: Context, *, stored: bool = False
+) -> Iterator[FieldError]:
     yield from _validate_claim_metadata(spec.metadata, SPEC / "metadata")
-    yield from validate_claim_spec(spec.spec, SPEC / "spec", context)
+    yield from validate_claim_spec(spec.spec, SPEC / "spec", context, stored=stored)
 
 
 def _validate_claim_metadata(metadata: ObjectMeta, path: FieldPath) -> Iterator[FieldError]:

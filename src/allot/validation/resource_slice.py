@@ -166,7 +166,8 @@ def device_limit(devices: tuple[Device, ...]) -> int:
 
 
 def _is_list(attribute: DeviceAttribute) -> bool:
-    return bool(attribute.ints or attribute.bools or attribute.strings or attribute.versions)
+    lists = (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
+    return any(values is not None for values in lists)
 
 
 # --- counters ---
@@ -199,8 +200,6 @@ def _validate_partition_type(
         yield forbidden(path, "", declared=True)
     problems = list(validate_fully_qualified_name(name, path))
     yield from problems
-    if problems:
-        return
     consumers = [
         (index, device)
         for index, device in enumerate(spec.devices or ())
@@ -210,6 +209,8 @@ def _validate_partition_type(
         yield invalid(
             path, name, "may only be set on a slice which declares devices that consume counters"
         )
+    if problems:
+        return  # no device can have an attribute of that name
     for index, device in consumers:
         attribute = _partition_attribute(device, name, spec.driver)
         attribute_path = SPEC / "devices" @ index / "attributes" @ name

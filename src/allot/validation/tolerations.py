@@ -43,10 +43,12 @@ def validate_toleration(toleration: DeviceToleration, path: FieldPath) -> Iterat
 def validate_taint(
     taint: DeviceTaint, path: FieldPath, *, stored_effect: str | None = None
 ) -> Iterator[FieldError]:
-    """A taint. An unknown effect that is stored already is kept."""
+    """A taint. An effect that is stored already is kept, known or not."""
     yield from validate_label_key(taint.key, path / "key")
     yield from validate_label_value(taint.value, path / "value")
+    if taint.effect == stored_effect:
+        return
     if not taint.effect:
         yield required(path / "effect", declared=True)
-    elif taint.effect not in EFFECTS and taint.effect != stored_effect:
+    elif taint.effect not in EFFECTS:
         yield not_supported(path / "effect", taint.effect, EFFECTS, declared=True)

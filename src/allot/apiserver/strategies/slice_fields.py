@@ -53,7 +53,7 @@ def _without_capacity_policies(device: Device) -> Device:
 
 def _uses_partitions(spec: ResourceSliceSpec) -> bool:
     return (
-        bool(spec.shared_counters)
+        spec.shared_counters is not None
         or spec.per_device_node_selection is not None
         or any(
             device.consumes_counters

@@ -1,0 +1,27 @@
+"""The examples are valid, and there are some for every KEP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from allot import features
+from allot.cli.linting import Linter
+from allot.cli.manifests import read_manifests
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = sorted(EXAMPLES.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_example_is_valid(path: Path) -> None:
+    report = Linter(features.DEFAULTS).check(read_manifests([str(path)]))
+
+    assert report.findings == []
+    assert report.checked
+
+
+@pytest.mark.parametrize("kep", ["4816", "5007", "5075", "5677", "6080"])
+def test_every_kep_has_examples(kep: str) -> None:
+    assert any(path.parent.name.startswith(kep) for path in FILES)

@@ -1,8 +1,8 @@
-"""The fast evaluator: a Python function per plan.
+"""The fast evaluators: a Python function per plan, one that counts costs and one that does not.
 
 Generated code knows only the way without errors: whatever it does not expect raises, and the caller
 evaluates again with the reference. That keeps it short, and right about errors by construction.
-For the same reason bindings need not be lazy here.
+For the same reason bindings need not be lazy where costs do not matter.
 
 The code consists of names made from counters. Everything that comes from an expression, be it a
 key, a text or a number, is bound to such a name and never written into the source.
@@ -11,11 +11,11 @@ key, a text or a number, is bound to such a name and never written into the sour
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
+from allot.cel import costs
 from allot.cel.access import follow, get, has_field
-from allot.cel.errors import EvalError
-from allot.cel.inputs import parts
+from allot.cel.errors import CostLimitError, EvalError
 from allot.cel.plan import (
     Access,
     Append,
@@ -40,6 +40,10 @@ from allot.cel.planner import member_key
 from allot.cel.values import Optional, Value, is_list, iterate
 
 FastFunction = Callable[[Mapping[str, Value]], Value]
+"""From variables to value."""
+
+CountingFunction = Callable[[Mapping[str, Value], int], tuple[Value, int]]
+"""From variables and a limit to value and cost. It may overspend by what one loop step costs."""
 
 MAX_DEPTH: Final = 40
 """Deeper plans are left to the reference: Python's own compiler has limits too."""
@@ -55,7 +59,18 @@ class Unexpected(Exception):  # noqa: N818
 
 def fast_function(plan: Plan) -> FastFunction | None:
     """The plan as a Python function; None if only the reference can evaluate it."""
-    generated = generate(plan)
+    function: FastFunction | None = _function(plan, counts=False)
+    return function
+
+
+def counting_function(plan: Plan) -> CountingFunction | None:
+    """The plan as a function that also counts; None if only the reference can evaluate it."""
+    function: CountingFunction | None = _function(plan, counts=True)
+    return function
+
+
+def _function(plan: Plan, *, counts: bool) -> Any:
+    generated = generate(plan, counts=counts)
     if generated is None:
         return None
     source, constants = generated
@@ -65,20 +80,25 @@ def fast_function(plan: Plan) -> FastFunction | None:
     except (SyntaxError, RecursionError, MemoryError):
         return None
     exec(code, namespace)  # noqa: S102
-    function: FastFunction = namespace["program"]  # type: ignore[assignment]
-    return function
+    return namespace["program"]
 
 
-def generate(plan: Plan) -> tuple[str, dict[str, object]] | None:
+def generate(plan: Plan, *, counts: bool) -> tuple[str, dict[str, object]] | None:
     """The source of the function and the constants it needs; None if there can be none."""
     if plan.depth > MAX_DEPTH:
         return None
-    generator = _Generator()
+    generator = _Generator(counts)
     try:
         result = generator.value(plan.root)
     except _Unsupported:
         return None
+    generator.settle()
     body = "\n".join(generator.lines)
+    if counts:
+        return (
+            f"def program(v, m):\n    c = 0\n{body}\n    return {result}, c\n",
+            generator.constants,
+        )
     return f"def program(v):\n{body}\n    return {result}\n", generator.constants
 
 
@@ -87,7 +107,9 @@ _SIMPLE_CLASSES: Final = (str, int)
 
 
 class _Generator:
-    def __init__(self) -> None:
+    def __init__(self, counts: bool) -> None:
+        self._counts = counts
+        self._owed = 0
         self.lines: list[str] = []
         self.constants: dict[str, object] = {}
         self._names: dict[int, str] = {}
@@ -117,6 +139,17 @@ class _Generator:
             self.constants[name] = value
         return name
 
+    # --- costs ---
+
+    def _owe(self, cost: int) -> None:
+        """Note a cost that is known now. It is written when the code branches next."""
+        self._owed += cost
+
+    def settle(self) -> None:
+        if self._counts and self._owed:
+            self._write(f"c += {self._owed}")
+        self._owed = 0
+
     # --- nodes ---
 
     def value(self, node: Node) -> str:
@@ -125,6 +158,8 @@ class _Generator:
             case Const():
                 return self._bound(node.value)
             case Path():
+                if not isinstance(node.root, Choice):
+                    self._owe(1)
                 return self._path(node)
             case Presence():
                 return self._presence(node)
@@ -136,16 +171,18 @@ class _Generator:
                 return self._membership(node)
             case MakeList() if not node.optional:
                 elements = [self.value(element) for element in node.elements]
+                self._owe(costs.LIST)
                 return self._assign(f"[{', '.join(elements)}]")
             case MakeMap():
                 return self._make_map(node)
             case Append():
                 element = self.value(node.element)
+                self._owe(2 + costs.LIST)
                 self._write(f"s{node.accumulator.slot}.append({element})")
                 return f"s{node.accumulator.slot}"
             case Fold():
                 return self._fold(node)
-            case Bind():
+            case Bind() if not self._counts:
                 initial = self.value(node.initial)
                 self._write(f"s{node.slot} = {initial}")
                 return self.value(node.result)
@@ -153,6 +190,10 @@ class _Generator:
                 return self._optional_or(node)
             case _:
                 raise _Unsupported
+
+    def _resolved(self, node: Node) -> str:
+        """A value as a branch of a conditional or as a key: naming its root costs nothing."""
+        return self._path(node) if isinstance(node, Path) else self.value(node)
 
     def _path(self, path: Path) -> str:
         match path.root:
@@ -167,6 +208,8 @@ class _Generator:
         if not path.accesses:
             return root if root.isidentifier() else self._assign(root)
         if any(access.optional for access in path.accesses):
+            if self._counts:
+                raise _Unsupported
             steps = ", ".join(
                 f"({self.value(access.key)}, {access.optional})" for access in path.accesses
             )
@@ -177,9 +220,10 @@ class _Generator:
 
     def _accessed(self, container: str, access: Access) -> str:
         """An expression for one step. A text as key raises by itself on all but maps."""
+        self._owe(1)
         if isinstance(access.key, Const) and isinstance(access.key.value, str):
             return f"{container}[{self._bound(access.key.value)}]"
-        key = self.value(access.key)
+        key = self._resolved(access.key)
         if isinstance(access.key, Const) and _is_index(access.key.value):
             held = self._assign(container)
             return f"({held}[{key}] if type({held}) is list else {self._bound(get)}({held}, {key}))"
@@ -188,6 +232,7 @@ class _Generator:
     def _choice(self, choice: Choice) -> str:
         condition = self._decision(choice.condition)
         result = self._temporary()
+        self.settle()
         self._write(f"if {condition}:")
         self._branch(choice.when_true, result)
         self._write("else:")
@@ -196,7 +241,8 @@ class _Generator:
 
     def _branch(self, node: Node, result: str) -> None:
         self._indent += 1
-        self._write(f"{result} = {self.value(node)}")
+        self._write(f"{result} = {self._resolved(node)}")
+        self.settle()
         self._indent -= 1
 
     def _decision(self, node: Node) -> str:
@@ -208,6 +254,8 @@ class _Generator:
         return name
 
     def _presence(self, node: Presence) -> str:
+        if not isinstance(node.path.root, Choice):
+            self._owe(1)
         container = self._path(node.path)
         field = self._bound(node.field)
         return self._assign(
@@ -218,11 +266,13 @@ class _Generator:
     def _logical(self, node: Logical) -> str:
         """A block that is left as soon as a term decides. Flat, however many terms there are."""
         result = self._temporary()
+        self.settle()
         self._write(f"{result} = {node.decided_by}")
         self._write("while True:")
         self._indent += 1
         for term in node.terms:
             decision = self._decision(term)
+            self.settle()
             self._write(f"if {decision if node.decided_by else f'not {decision}'}:")
             self._write("    break")
         self._write(f"{result} = {not node.decided_by}")
@@ -243,23 +293,49 @@ class _Generator:
             if optional or not isinstance(key, Const) or not isinstance(key.value, str):
                 raise _Unsupported
             entries.append(f"{self._bound(key.value)}: {self.value(value)}")
+        self._owe(costs.MAP)
         return self._assign("{" + ", ".join(entries) + "}")
 
     # --- calls ---
 
     def _invoke(self, node: Invoke) -> str:
-        constant = _precomputed(node)
+        constant = self._precomputed(node)
         if constant is not None:
-            return self._bound(constant.value)
+            return constant
         match node.function:
             case "@not_strictly_false":
+                self._owe(1)
                 return self._assign(f"{self.value(node.arguments[0])} is not False")
             case "!_":
+                self._owe(1)
                 return self._assign(f"not {self._decision(node.arguments[0])}")
         arguments = [self.value(argument) for argument in node.arguments]
         call = f"{self._bound(node.implementation)}({', '.join(arguments)})"
         direct = self._direct(node, arguments)
-        return self._assign(f"{direct} else {call}" if direct else call)
+        result = self._assign(f"{direct} else {call}" if direct else call)
+        self._pay_for_call(node, arguments, result)
+        return result
+
+    def _pay_for_call(self, node: Invoke, arguments: list[str], result: str) -> None:
+        cost_of = costs.call_cost(node.function, node.overload_id)
+        if cost_of is None:
+            self._owe(1)
+        elif self._counts:
+            values = "".join(f"{argument}, " for argument in arguments)
+            self._write(f"c += {self._bound(cost_of)}(({values}), {result})")
+
+    def _precomputed(self, node: Invoke) -> str | None:
+        """The name of the value of a call on constants, which need not be made every time."""
+        constants = [part.value for part in node.arguments if isinstance(part, Const)]
+        if not constants or len(constants) < len(node.arguments):
+            return None
+        try:
+            value = node.implementation(*constants)
+        except (EvalError, CostLimitError):
+            return None
+        cost_of = costs.call_cost(node.function, node.overload_id)
+        self._owe(1 if cost_of is None else cost_of(constants, value))
+        return self._bound(value)
 
     def _direct(self, node: Invoke, arguments: list[str]) -> str | None:
         """What Python does itself, where a constant tells which class is meant."""
@@ -283,6 +359,7 @@ class _Generator:
     def _optional_or(self, node: OptionalOr) -> str:
         optional = self.value(node.optional)
         result = self._temporary()
+        self.settle()
         self._write(f"if type({optional}) is not {self._bound(Optional)}:")
         self._write(f"    raise {self._bound(Unexpected)}")
         self._write(f"if {optional}.has_value:")
@@ -290,7 +367,10 @@ class _Generator:
             f"    {result} = {optional}.value" if node.unwraps else f"    {result} = {optional}"
         )
         self._write("else:")
-        self._branch(node.otherwise, result)
+        self._indent += 1
+        self._write(f"{result} = {self.value(node.otherwise)}")
+        self.settle()
+        self._indent -= 1
         return result
 
     # --- loops ---
@@ -302,6 +382,7 @@ class _Generator:
             self._write(f"{accumulator} = {self.value(node.initial)}")
         else:
             self._write(f"{accumulator} = {node.collects.__name__}()")
+        self.settle()
         if node.variable2 is None:
             self._write(f"for s{node.variable} in {self._bound(iterate)}({values}):")
         else:
@@ -309,9 +390,15 @@ class _Generator:
             self._write(f"for s{node.variable}, s{node.variable2} in {pairs}:")
         self._indent += 1
         if not (isinstance(node.condition, Const) and node.condition.value is True):
-            self._write(f"if not {self.value(node.condition)}:")
+            condition = self.value(node.condition)
+            self.settle()
+            self._write(f"if not {condition}:")
             self._write("    break")
         self._write(f"{accumulator} = {self.value(node.step)}")
+        self.settle()
+        if self._counts:
+            self._write("if c > m:")
+            self._write(f"    raise {self._bound(Unexpected)}")
         self._indent -= 1
         return self.value(node.result)
 
@@ -337,14 +424,3 @@ def _gives_bool(node: Node) -> bool:
             return node.gives_bool
         case _:
             return False
-
-
-def _precomputed(node: Invoke) -> Const | None:
-    """The value of a call on constants. Mutable values stay out: a fold may change its own."""
-    if not node.arguments or not all(isinstance(part, Const) for part in parts(node)):
-        return None
-    try:
-        value = node.implementation(*(part.value for part in node.arguments))  # type: ignore[union-attr]
-    except EvalError:
-        return None
-    return Const(value)

@@ -37,6 +37,8 @@ def _traversal(index: int, factor: float = TRAVERSAL) -> Cost:
 
 
 def _size(value: Value) -> int:
+    if type(value) is str:
+        return len(value)
     return value.byte_size if isinstance(value, Cidr | Ip) else size(value)
 
 
@@ -131,11 +133,11 @@ def _validation(arguments: Sequence[Value], _result: Value) -> int:
     return text * _part(format_.max_regex_size, REGEX)
 
 
-_SIMPLY_EQUAL: Final = (Quantity, Semver, Ip, Cidr, Format, Url)
+_SIMPLY_EQUAL: Final = frozenset({Quantity, Semver, Ip, Cidr, Format, Url})
 
 
 def equality(arguments: Sequence[Value], result: Value) -> int:
-    return 1 if isinstance(arguments[0], _SIMPLY_EQUAL) else _smaller(arguments, result)
+    return 1 if type(arguments[0]) in _SIMPLY_EQUAL else _smaller(arguments, result)
 
 
 def _set_product(factor: int) -> Cost:

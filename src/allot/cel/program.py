@@ -6,11 +6,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from enum import Enum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from allot.cel import results
 from allot.cel.checker import check
-from allot.cel.codegen import FastFunction, fast_function
+from allot.cel.codegen import CountingFunction, counting_function, fast_function
 from allot.cel.device import AttributeValue, Place, PreparedDevice
 from allot.cel.errors import (
     COST_LIMIT_TEXT,
@@ -26,6 +27,7 @@ from allot.cel.inputs import places_read
 from allot.cel.interpreter import interpretable
 from allot.cel.kubernetes import Origin, attribute_type, environment
 from allot.cel.parser import parse
+from allot.cel.plan import Plan
 from allot.cel.planner import plan
 from allot.cel.recursion import make_room
 from allot.cel.sizes import MAX
@@ -84,7 +86,7 @@ class Program:
         """The parts of a device that can make a difference."""
         self.evaluations = 0
         """How often the expression was evaluated because the answer was not remembered."""
-        self._evaluator = evaluator
+        self.evaluator = evaluator
         self._answers: dict[Hashable, Value | CelEvaluationError] = {}
         self._lock = threading.Lock()
 
@@ -92,7 +94,7 @@ class Program:
         """Value and exact cost on one device, computed afresh."""
         if device.error is not None:
             return Outcome(None, device.error, 0)
-        outcome = self._evaluator.evaluate(device, limit)
+        outcome = self.evaluator.evaluate(device, limit)
         if outcome.error is not None:
             return outcome
         try:
@@ -122,7 +124,7 @@ class Program:
 
     def _computed(self, device: PreparedDevice) -> Value | CelEvaluationError:
         try:
-            return _converted(self.use, self._evaluator.value(device))
+            return _converted(self.use, self.evaluator.value(device))
         except EvalError as error:
             return CelEvaluationError(error.message)
         except CelEvaluationError as error:
@@ -155,21 +157,21 @@ def _converted(use: Use, value: Value) -> Value:
 
 
 class Evaluator:
-    """Both ways to evaluate a plan: fast, and exact."""
+    """All ways to evaluate a plan: exactly, fast and counting, fast and not counting."""
 
-    def __init__(
-        self,
-        evaluate: Callable[[Frame], Value],
-        slots: int,
-        fast: FastFunction | None,
-    ) -> None:
-        self._interpret = evaluate
-        self._slots = slots
-        self._fast = fast
+    def __init__(self, plan: Plan, *, may_be_expensive: bool) -> None:
+        self._plan = plan
+        self._interpret = interpretable(plan)
+        self._compute = None if may_be_expensive else fast_function(plan)
 
-    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
-        """The reference: value or error, at its exact cost."""
-        frame = Frame(device.variables, self._slots, limit)
+    @cached_property
+    def _count(self) -> CountingFunction | None:
+        return counting_function(self._plan)
+
+    def reference(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+        """Value or error, at its exact cost."""
+        make_room(self._plan.depth)
+        frame = Frame(device.variables, self._plan.slots, limit)
         try:
             value = self._interpret(frame)
         except CostLimitError:
@@ -178,15 +180,26 @@ class Evaluator:
             return Outcome(None, value.message, frame.cost)
         return Outcome(value, None, frame.cost)
 
-    def value(self, device: PreparedDevice) -> Value:
-        """The value, by the fast way if there is one; CelEvaluationError if there is no value.
+    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+        """The same, by generated code where that knows the way.
 
-        Generated code only knows the way without errors. Whatever it stumbles over is evaluated
-        again by the reference, which knows what an error means where it occurs.
+        It only knows the way without errors. Whatever it stumbles over is evaluated again by the
+        reference, which knows what an error means where it occurs.
         """
-        if self._fast is not None:
+        if self._count is not None:
             try:
-                return self._fast(device.variables)
+                value, cost = self._count(device.variables, limit)
+            except Exception:  # noqa: BLE001
+                return self.reference(device, limit)
+            if cost <= limit:
+                return Outcome(value, None, cost)
+        return self.reference(device, limit)
+
+    def value(self, device: PreparedDevice) -> Value:
+        """The value alone, as fast as can be; CelEvaluationError if there is none."""
+        if self._compute is not None:
+            try:
+                return self._compute(device.variables)
             except Exception:  # noqa: BLE001, S110
                 pass
         outcome = self.evaluate(device)
@@ -242,8 +255,7 @@ def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> 
         raise CelCompileError(problem)
     planned = plan(checked, declared)
     max_cost = estimated_cost(checked)
-    fast = fast_function(planned) if max_cost < _UNTRACKED_BELOW else None
-    evaluator = Evaluator(interpretable(planned), planned.slots, fast)
+    evaluator = Evaluator(planned, may_be_expensive=max_cost >= _UNTRACKED_BELOW)
     kind = Selector if use is Use.SELECTOR else DerivedAttribute
     return kind(expression, use, output_type, max_cost, places_read(planned.root), evaluator)
 

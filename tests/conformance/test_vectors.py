@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,14 @@ SKIPPED: dict[tuple[str, str], str] = {
 FIRST_LINE_ONLY = {("pod_update", "containerClaimsImmutable")}
 
 
-def is_about_cel(error: dict[str, str]) -> bool:
-    """Errors that only somebody who compiles the expression can find."""
-    return error["field"].endswith("expression") or "too complex" in error["detail"]
+# Of syntax errors in CEL the place counts; the words are the parser's own.
+SYNTAX_ERROR = re.compile(r"compilation failed: ERROR: <input>:\d+:\d+: Syntax error")
 
 
 def error_key(error: dict[str, str], first_line_only: bool) -> tuple[str, str, str]:
     detail = error["detail"].partition("\n")[0] if first_line_only else error["detail"]
-    return error["type"], error["field"], detail
+    syntax_error = SYNTAX_ERROR.match(detail)
+    return error["type"], error["field"], syntax_error[0] if syntax_error else detail
 
 
 def difference(name: str, vector: dict[str, Any], answer: dict[str, Any]) -> str:
@@ -71,8 +72,6 @@ def test_answers_like_kubernetes(path: Path) -> None:
         answer = json.loads(json.dumps(answerer.answer(line)))
         case = vector.get("id", f"line {number}")
         if (name, case) in SKIPPED:
-            continue
-        if any(map(is_about_cel, vector["expect"].get("errors") or [])):
             continue
         if problem := difference(name, vector, answer):
             wrong[case] = problem

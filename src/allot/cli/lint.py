@@ -73,6 +73,8 @@ def _print_text(report: Report) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for finding in report.findings:
         console.print(_line(finding))
+        if finding.snippet:
+            console.print(finding.snippet, style="dim", markup=False)
     console.print(_summary(report))
 
 

@@ -18,9 +18,17 @@ from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
 from allot.api.scheme import KINDS, Kind, UnknownKindError, decode_object, lookup
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.cli.expressions import (
+    PublishedNames,
+    expression_issues,
+    point_at,
+    published_names,
+    unpublished_reads,
+)
 from allot.cli.manifests import Manifest, Unreadable
 from allot.features import FeatureGates
-from allot.validation.expressions import AcceptEverything, ExpressionChecker
+from allot.validation.cel_checker import CelChecker
+from allot.validation.expressions import ExpressionChecker
 from allot.validation.fields import FieldError
 from allot.validation.pod import validate_pod_spec
 
@@ -50,6 +58,7 @@ class Finding(NamedTuple):
     object: str
     field: str
     message: str
+    snippet: str = ""  # the line in question, and a caret under the place
 
 
 class Report(NamedTuple):
@@ -69,11 +78,12 @@ class Linter:
 
     def __init__(self, gates: FeatureGates, expressions: ExpressionChecker | None = None) -> None:
         self._gates = gates
-        self._expressions = expressions or AcceptEverything()
+        self._expressions = expressions or CelChecker()
 
     def check(self, manifests: Iterable[Manifest | Unreadable]) -> Report:
         everything = list(manifests)
         namespaces = _namespace_labels(everything)
+        published = published_names(everything, NOW)
         findings: list[Finding] = []
         checked = skipped = 0
         for manifest in everything:
@@ -86,6 +96,7 @@ class Linter:
             else:
                 checked += 1
                 findings += _until_undecodable(manifest, found)
+                findings += self._unpublished(manifest, published)
         findings.sort(key=lambda finding: (finding.source, finding.line, finding.column))
         return Report(findings, checked, skipped)
 
@@ -104,6 +115,11 @@ class Linter:
         if path is not None:
             return chain(_duplicates(manifest), _check_pod(manifest, path))
         return None
+
+    def _unpublished(self, manifest: Manifest, published: PublishedNames) -> Iterator[Finding]:
+        """Attributes and capacities that no device among the manifests has."""
+        for path, message in unpublished_reads(manifest, published, self._gates):
+            yield _finding(manifest, path, message, severity="warning")
 
     def _check_typed(
         self, manifest: Manifest, gvk: GroupVersionKind, namespaces: dict[str, dict[str, str]]
@@ -183,7 +199,7 @@ def _outcome(
         case pipeline.Rejected(errors):
             for error in errors:
                 if str(error.path).startswith(only_under):
-                    yield _field_finding(manifest, error)
+                    yield from _field_findings(manifest, error)
         case pipeline.Refused(_, _, message):
             yield _finding(manifest, "metadata", message)
 
@@ -253,10 +269,8 @@ def _check_pod(manifest: Manifest, path: tuple[str, ...]) -> Iterator[Finding]:
         yield _finding(manifest, where, f'unknown field "{issue.path.rpartition(".")[2]}"')
     parts: PodSpec = decode(body, PodParts, "v1").spec
     for error in validate_pod_spec(parts):
-        finding = _field_finding(manifest, error)
-        where = finding.field.replace("spec", prefix, 1)
-        place = manifest.locate(where)
-        yield finding._replace(field=where, line=place.line, column=place.column)
+        where = str(error.path).replace("spec", prefix, 1)
+        yield _finding(manifest, where, error.message)
 
 
 # --- findings ---
@@ -268,8 +282,17 @@ def _finding(manifest: Manifest, path: str, message: str, *, severity: str = "er
     return Finding(severity, manifest.source, place.line, place.column, name, path, message)
 
 
-def _field_finding(manifest: Manifest, error: FieldError) -> Finding:
-    return _finding(manifest, str(error.path), error.message)
+def _field_findings(manifest: Manifest, error: FieldError) -> Iterator[Finding]:
+    """One finding per error; for an expression, one per problem in it."""
+    finding = _finding(manifest, str(error.path), error.message)
+    issues = expression_issues(error.detail)
+    if not issues:
+        yield finding
+    for issue in issues:
+        place, snippet = point_at(manifest, finding.field, str(error.value), issue)
+        yield finding._replace(
+            line=place.line, column=place.column, message=issue.message, snippet=snippet
+        )
 
 
 def _duplicates(manifest: Manifest) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ class Manifest:
     data: dict[str, Any]
     body: bytes
     place: Place
+    lines: Sequence[str] = ()  # of the whole file
     duplicates: tuple[tuple[str, Place], ...] = ()
 
     @property
@@ -130,7 +131,7 @@ def _json_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
     small = len(body) <= MAX_OBJECT_SIZE
     place, duplicates = _json_places(text) if small else (Place(), [])
     document = Document(data, place, duplicates)
-    yield from _objects(source, document, len(body))
+    yield from _objects(source, document, len(body), text.splitlines())
 
 
 def _json_error(source: str, body: bytes, error: Exception) -> Unreadable:
@@ -160,6 +161,7 @@ _LIST_KIND: Final = re.compile(r"^kind:[ \t]*\w*List[ \t]*$", re.MULTILINE)
 
 
 def _yaml_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
+    lines = text.splitlines()
     for first_line, part in _split(text):
         if all(not line.strip() or line[0] in "#%" for line in part.splitlines()):
             continue  # nothing, comments or directives
@@ -170,7 +172,7 @@ def _yaml_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
         try:
             for document in parse_documents(part):
                 _shift(document, first_line - 1)
-                yield from _objects(source, document, size)
+                yield from _objects(source, document, size, lines)
         except YamlError as error:
             line = error.line + first_line - 1
             yield Unreadable(source, line, error.column, f"YAML: {error.problem}")
@@ -212,23 +214,26 @@ def _too_large(size: int) -> str:
 # --- objects ---
 
 
-def _objects(source: str, document: Document, size: int) -> Iterator[Manifest | Unreadable]:
+def _objects(
+    source: str, document: Document, size: int, lines: Sequence[str]
+) -> Iterator[Manifest | Unreadable]:
     data, place = document.value, document.place
     if not isinstance(data, dict):
         yield Unreadable(source, place.line, place.column, "not an object with apiVersion and kind")
         return
     items = data.get("items")
     if str(data.get("kind") or "").endswith("List") and isinstance(items, list):
-        yield from _list_items(source, document, items)
+        yield from _list_items(source, document, items, lines)
         return
     if size > MAX_OBJECT_SIZE:
         yield Unreadable(source, place.line, place.column, _too_large(size))
         return
-    yield Manifest(source, data, msgspec.json.encode(data), place, tuple(document.duplicates))
+    duplicates = tuple(document.duplicates)
+    yield Manifest(source, data, msgspec.json.encode(data), place, lines, duplicates)
 
 
 def _list_items(
-    source: str, document: Document, items: list[Any]
+    source: str, document: Document, items: list[Any], lines: Sequence[str]
 ) -> Iterator[Manifest | Unreadable]:
     kind = str(document.value["kind"]).removesuffix("List")
     places = document.place.items.get("items", Place()).items
@@ -246,4 +251,4 @@ def _list_items(
             for path, where in document.duplicates
             if path.startswith(prefix)
         )
-        yield Manifest(source, data, msgspec.json.encode(data), place, duplicates)
+        yield Manifest(source, data, msgspec.json.encode(data), place, lines, duplicates)

@@ -32,9 +32,10 @@ from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies import pod as pod_strategy
 from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
 from allot.features import GATES, FeatureGates
+from allot.validation.cel_checker import CelChecker
 from allot.validation.device import MAX_TEXT_ATTRIBUTE
-from allot.validation.expressions import AcceptEverything, ExpressionChecker
-from allot.validation.fields import FieldError, show_value
+from allot.validation.expressions import ExpressionChecker
+from allot.validation.fields import WITHOUT_VALUE, FieldError, show_value
 
 Answer = dict[str, Any]
 
@@ -83,7 +84,7 @@ class VectorAnswerer:
     def __init__(
         self, expressions: ExpressionChecker | None = None, texts: str | None = None
     ) -> None:
-        self._expressions = expressions or AcceptEverything()
+        self._expressions = expressions or CelChecker()
         self._texts = texts
         self._seen_texts = "quantity"
 
@@ -218,7 +219,7 @@ def _error(error: FieldError) -> Answer:
         "field": str(error.path),
         "detail": error.detail,
     }
-    if error.type.type_name not in ("Required", "Forbidden", "TooLong"):
+    if error.type not in WITHOUT_VALUE:
         answer["badValue"] = _bad_value(error.value)
     return answer
 

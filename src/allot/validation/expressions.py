@@ -11,7 +11,15 @@ from typing import Final, NamedTuple, Protocol
 
 from allot.api.resource import DeviceSelector
 from allot.features import FeatureGates
-from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required, too_long
+from allot.validation.fields import (
+    FieldError,
+    FieldPath,
+    forbidden,
+    internal,
+    invalid,
+    required,
+    too_long,
+)
 from allot.validation.formats import byte_length
 
 MAX_EXPRESSION_LENGTH: Final = 10 * 1024
@@ -20,10 +28,14 @@ TOO_COMPLEX: Final = "too complex, exceeds cost limit"
 
 
 class Verdict(NamedTuple):
-    """What is wrong with an expression, if anything, and what it may cost to evaluate."""
+    """What is wrong with an expression, if anything, and what it may cost to evaluate.
+
+    `internal` problems are those that Kubernetes blames on itself.
+    """
 
     problem: str = ""
     cost: int = 0
+    internal: bool = False
 
 
 class ExpressionChecker(Protocol):
@@ -60,7 +72,9 @@ def validate_selector(
 
 
 def validate_verdict(expression: str, verdict: Verdict, path: FieldPath) -> Iterator[FieldError]:
-    if verdict.problem:
+    if verdict.internal:
+        yield internal(path, verdict.problem)
+    elif verdict.problem:
         yield invalid(path, expression, verdict.problem)
     elif verdict.cost > COST_LIMIT:
         yield forbidden(path, TOO_COMPLEX)

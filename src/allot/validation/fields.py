@@ -51,6 +51,7 @@ class ErrorType(Enum):
     TOO_LONG = ("TooLong", "FieldValueTooLong", "Too long")
     TOO_MANY = ("TooMany", "FieldValueTooMany", "Too many")
     NOT_FOUND = ("NotFound", "FieldValueNotFound", "Not found")
+    INTERNAL = ("InternalError", "InternalError", "Internal error")
 
     @property
     def type_name(self) -> str:
@@ -65,7 +66,10 @@ class ErrorType(Enum):
         return self.value[2]
 
 
-_WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
+WITHOUT_VALUE: Final = frozenset(
+    {ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.INTERNAL}
+)
+"""Errors that do not show the value they are about."""
 
 
 class FieldError(NamedTuple):
@@ -81,7 +85,7 @@ class FieldError(NamedTuple):
     def message(self) -> str:
         """`Invalid value: "x": must be ...`, as clients show it behind the field."""
         parts = [self.type.words]
-        if self.type not in _WITHOUT_VALUE:
+        if self.type not in WITHOUT_VALUE:
             parts.append(show_value(self.value))
         if self.detail:
             parts.append(self.detail)
@@ -114,6 +118,10 @@ def duplicate(path: FieldPath, value: Any, *, declared: bool = False) -> FieldEr
 
 def forbidden(path: FieldPath, detail: str, *, declared: bool = False) -> FieldError:
     return FieldError(ErrorType.FORBIDDEN, path, None, detail, declared)
+
+
+def internal(path: FieldPath, detail: str) -> FieldError:
+    return FieldError(ErrorType.INTERNAL, path, None, detail)
 
 
 def not_found(path: FieldPath, value: Any, detail: str = "") -> FieldError:

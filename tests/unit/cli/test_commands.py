@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 
@@ -64,6 +65,10 @@ def test_completion(shell: str) -> None:
         (["lint", "-f", "-", "--feature-gates", "X=1"], "unknown feature gate 'X'"),
         (["lint", "-o", "xml", "-f", "-"], "'xml' is not one of 'text', 'json'"),
         (["validate"], "add --jsonl"),
+        (["cel"], "which expression?"),
+        (["cel", "true"], "on which devices?"),
+        (["cel", "true", "-f", "examples/base/devices.yaml", "--pool", "x"], "no device in these"),
+        (["cel", "true", "-f", "examples/README.md"], "examples/README.md:3"),
         (["validate", "--jsonl", "nope.jsonl"], "nope.jsonl"),
     ],
 )
@@ -168,6 +173,111 @@ def test_old_versions_are_worth_a_warning() -> None:
 
     assert code == 0
     assert "write resource.k8s.io/v1" in output
+
+
+def test_lint_points_into_expressions() -> None:
+    wrong = GOOD + (
+        "        selectors:\n"
+        "        - cel:\n"
+        "            expression: |\n"
+        "              device.driver == 'a' &&\n"
+        "                device.nope\n"
+        '        - cel: {expression: "device.driver == \\"a\\" && device.no"}\n'
+        "        - cel: {expression: '1'}\n"
+    )
+
+    code, output, _ = run("lint", "-", stdin=wrong)
+
+    assert code == 1
+    path = "ResourceClaim/c spec.devices.requests[0].exactly.selectors"
+    not_bool = 'Invalid value: "1": must evaluate to bool or the unknown type, not int'
+    assert output.splitlines() == [
+        f"<stdin>:14:23: error: {path}[0].cel.expression: undefined field 'nope'",
+        "                    device.nope",
+        "                          ^",
+        f"<stdin>:15:29: error: {path}[1].cel.expression: undefined field 'no'",
+        '    device.driver == "a" && device.no',
+        "                                  ^",
+        f"<stdin>:16:29: error: {path}[2].cel.expression: {not_bool}",
+        "1 object checked, 3 errors",
+    ]
+
+
+def test_lint_compares_expressions_with_published_devices() -> None:
+    selector = '        selectors: [{cel: {expression: \'device.attributes["gpu.example.com"].modle == "x"\'}}]\n'
+
+    code, output, _ = run("lint", "-", "examples/base/devices.yaml", stdin=GOOD + selector)
+
+    assert code == 0
+    assert (
+        "warning: ResourceClaim/c spec.devices.requests[0].exactly.selectors[0].cel.expression: "
+        'no device in these files has the attribute "gpu.example.com/modle"; '
+        'did you mean "gpu.example.com/model"?'
+    ) in output
+
+
+MODEL = 'device.attributes["gpu.example.com"].model == "hopper"'
+DEVICES = ("-f", "examples/base/devices.yaml")
+
+
+def test_cel_on_devices() -> None:
+    code, output, _ = run("cel", MODEL, *DEVICES)
+
+    lines = [line.split() for line in output.splitlines()]
+    assert code == 0
+    assert lines[0] == ["DRIVER", "POOL", "DEVICE", "VALUE", "TYPE", "COST", "ERROR"]
+    assert [line[3] for line in lines[1:4]] == ["true", "true", "false"]
+    assert output.splitlines()[4].startswith("estimated cost ")
+
+
+def test_cel_groups_of_a_derived_attribute() -> None:
+    numa = 'device.attributes["gpu.example.com"].numa'
+
+    code, output, _ = run("cel", numa, "--derived", *DEVICES)
+
+    assert code == 0
+    assert output.splitlines()[-3:] == [
+        "2 groups:",
+        "  0: gpu.example.com/server-1/gpu-0, gpu.example.com/server-2/gpu-0",
+        "  1: gpu.example.com/server-1/gpu-1",
+    ]
+
+
+@pytest.mark.parametrize("output_format", ["json", "yaml"])
+def test_cel_for_machines(output_format: str) -> None:
+    missing = 'device.attributes["gpu.example.com"].nope == 1'
+
+    code, output, _ = run("cel", missing, "--pool", "server-2", "-o", output_format, *DEVICES)
+
+    document = yaml.safe_load(output)
+    assert code == 1
+    (device,) = document["devices"]
+    assert device["error"].startswith("no such key: nope")
+    assert (device["pool"], device["device"]) == ("server-2", "gpu-0")
+
+
+def test_cel_that_does_not_compile() -> None:
+    code, output, errors = run("cel", "device.nope", *DEVICES)
+
+    assert (code, output) == (1, "")
+    assert errors.splitlines() == [
+        "error: compilation failed: ERROR: <input>:1:7: undefined field 'nope'",
+        " | device.nope",
+        " | ......^",
+    ]
+
+
+def test_cel_answers_line_by_line() -> None:
+    device = {"driver": "d.e", "device": {"attributes": {"a": {"int": 1}}}}
+    vector = {"expression": "device.attributes['d.e'].a == 1", "device": device, "env": "new"}
+
+    code, output, _ = run("cel", "--jsonl", stdin=json.dumps(vector) + "\n[]\n{}\n")
+
+    good, not_an_object, empty = map(json.loads, output.splitlines())
+    assert code == 1
+    assert (good["value"], good["type"]) == (True, "bool")
+    assert "not a vector" in not_an_object["error"]
+    assert "not a vector" in empty["error"]
 
 
 def test_validate_answers_line_by_line() -> None:

@@ -1,0 +1,23 @@
+"""Judges the expressions of new objects by compiling them."""
+
+from __future__ import annotations
+
+from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
+from allot.features import FeatureGates
+from allot.validation.expressions import Verdict
+
+
+class CelChecker:
+    """The `ExpressionChecker` of the API server: new expressions, with the gates of the request."""
+
+    def check_selector(self, expression: str, gates: FeatureGates) -> Verdict:
+        try:
+            return Verdict(cost=compile_selector(expression, Origin.NEW, gates).max_cost)
+        except CelCompileError as error:
+            return Verdict(problem=error.text, internal=error.internal)
+
+    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> Verdict:
+        try:
+            return Verdict(cost=compile_derived(expression, Origin.NEW, gates).max_cost)
+        except CelCompileError as error:
+            return Verdict(problem=error.text, internal=error.internal)

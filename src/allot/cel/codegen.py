@@ -113,6 +113,7 @@ class _Generator:
         self.lines: list[str] = []
         self.constants: dict[str, object] = {}
         self._names: dict[int, str] = {}
+        self._globals: dict[str, str] = {}
         self._indent = 1
         self._temporaries = 0
 
@@ -138,6 +139,14 @@ class _Generator:
             self._names[id(value)] = name
             self.constants[name] = value
         return name
+
+    def _global(self, name: str) -> str:
+        """The local name of a variable of the environment, which is looked up at the start."""
+        local = self._globals.get(name)
+        if local is None:
+            local = self._globals[name] = f"g{len(self._globals)}"
+            self.lines.insert(0, f"    {local} = v[{self._bound(name)}]")
+        return local
 
     # --- costs ---
 
@@ -200,7 +209,7 @@ class _Generator:
             case Local():
                 root = f"s{path.root.slot}"
             case Global():
-                root = f"v[{self._bound(path.root.name)}]"
+                root = self._global(path.root.name)
             case Choice():
                 root = self._choice(path.root)
             case _:
@@ -339,6 +348,9 @@ class _Generator:
 
     def _direct(self, node: Invoke, arguments: list[str]) -> str | None:
         """What Python does itself, where a constant tells which class is meant."""
+        if node.on_text is not None:
+            text = arguments[0]
+            return f"{self._bound(node.on_text)}({text}) if type({text}) is str"
         for index, argument in enumerate(node.arguments):
             if not isinstance(argument, Const) or len(arguments) != 2:
                 continue

@@ -102,7 +102,19 @@ def _guarded(name: str, overload: Overload) -> Implementation:
             raise no_such_overload(name, arguments)
         return implementation(*arguments)
 
-    return call
+    if implementation is None or len(classes) not in (1, 2):
+        return call
+    first, second = classes[0], classes[-1]
+
+    def call_unary(value: Value) -> Value:
+        return implementation(value) if type(value) is first else call(value)
+
+    def call_binary(left: Value, right: Value) -> Value:
+        if type(left) is first and type(right) is second:
+            return implementation(left, right)
+        return call(left, right)
+
+    return call_unary if len(classes) == 1 else call_binary
 
 
 def no_such_overload(name: str, arguments: Iterable[Value]) -> EvalError:

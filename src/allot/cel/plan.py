@@ -85,6 +85,8 @@ class Invoke:
     stops_at_errors: bool = False
     """Whether arguments after a failed one are left alone."""
     gives_bool: bool = False
+    on_text: Callable[[str], Value] | None = None
+    """What the call comes to if its first argument is a text and the rest is constant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,9 +324,16 @@ def _with_compiled_regex(invoke: Invoke, pattern: str) -> Node:
         "findAll": regex.all,
     }[invoke.function]
 
-    def call(text: Value, _pattern: Value, *limit: Value) -> Value:
-        if type(text) is not str or any(type(number) is not int for number in limit):
+    def call(text: Value, _pattern: Value) -> Value:
+        if type(text) is not str:
             raise EvalError(NO_SUCH_OVERLOAD)
-        return search(text, *limit)
+        return search(text)
 
-    return replace(invoke, implementation=call, stops_at_errors=True)
+    def call_limited(text: Value, _pattern: Value, limit: Value) -> Value:
+        if type(text) is not str or type(limit) is not int:
+            raise EvalError(NO_SUCH_OVERLOAD)
+        return search(text, limit)
+
+    if len(invoke.arguments) == 2:
+        return replace(invoke, implementation=call, stops_at_errors=True, on_text=search)
+    return replace(invoke, implementation=call_limited, stops_at_errors=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
 
@@ -24,7 +24,7 @@ class RegexError(ValueError):
 class Regex:
     """A compiled pattern."""
 
-    __slots__ = ("_match",)
+    __slots__ = ("_match", "is_in")
 
     def __init__(self, pattern: str) -> None:
         options = re2.Options()
@@ -37,21 +37,28 @@ class Regex:
                 problem = _go_text(compiled.error().decode("utf-8", "replace"))
         if problem is not None:
             raise RegexError(f"error parsing regexp: {problem}")
-        self._match = compiled.Match
+        self._match = match = compiled.Match
 
-    def is_in(self, text: str) -> bool:
-        encoded = text.encode("utf-8", "surrogatepass")
-        return cast("bool", self._match(_ANYWHERE, encoded, 0, len(encoded))[0][0] >= 0)
+        def is_in(text: str) -> bool:
+            try:
+                encoded = text.encode()
+            except UnicodeEncodeError:
+                encoded = _encoded(text)
+            start: int = match(_ANYWHERE, encoded, 0, len(encoded))[0][0]
+            return start >= 0
+
+        self.is_in = is_in
+        """Whether the pattern matches anywhere in a text. A function, for it is called most."""
 
     def first(self, text: str) -> str:
         """The leftmost match, or nothing."""
-        encoded = text.encode("utf-8", "surrogatepass")
+        encoded = _encoded(text)
         start, end = self._match(_ANYWHERE, encoded, 0, len(encoded))[0]
         return "" if start < 0 else encoded[start:end].decode("utf-8", "surrogatepass")
 
     def all(self, text: str, limit: int = -1) -> list[Value]:
         """The matches from left to right that do not overlap; an empty one never touches another."""
-        encoded = text.encode("utf-8", "surrogatepass")
+        encoded = _encoded(text)
         found: list[Value] = []
         position, last_end = 0, -1
         while position <= len(encoded) and len(found) != limit:
@@ -63,6 +70,10 @@ class Regex:
                 last_end = end
             position = end if end > position else _next_character(encoded, position)
         return found
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _next_character(encoded: bytes, position: int) -> int:

@@ -1,0 +1,149 @@
+"""Devices: what is broken about them, and what a program remembers of them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from allot.api.quantity import Quantity
+from allot.cel import (
+    AttributeValue,
+    CelEvaluationError,
+    PreparedDevice,
+    compile_derived,
+    compile_selector,
+    prepare_device,
+)
+
+
+class Amount:
+    def __init__(self, text: str) -> None:
+        self.value = Quantity.parse(text)
+
+
+def a_device(
+    name: str = "gpu-0", memory: str = "80Gi", **attributes: AttributeValue
+) -> PreparedDevice:
+    return prepare_device("d", name, attributes, {"memory": Amount(memory)}, None)
+
+
+def test_names_without_domain_belong_to_the_driver() -> None:
+    attributes = {"x": AttributeValue(int_=1), "other.com/x": AttributeValue(int_=2)}
+    device = prepare_device("d", "gpu-0", attributes, {})
+
+    assert compile_selector('device.attributes["d"].x == 1').matches(device)
+    assert compile_selector('device.attributes["other.com"].x == 2').matches(device)
+
+
+def test_lists_win_over_scalars() -> None:
+    device = a_device(x=AttributeValue(int_=1, ints=(2, 3)))
+
+    assert compile_derived('device.attributes["d"].x').attribute(device).ints == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text"),
+    [
+        pytest.param(AttributeValue(), "attribute v: unsupported attribute value", id="nothing"),
+        pytest.param(
+            AttributeValue(version="1"),
+            "attribute v: parse semantic version: No Major.Minor.Patch elements found",
+            id="bad-version",
+        ),
+    ],
+)
+def test_a_broken_attribute_breaks_every_expression(attribute: AttributeValue, text: str) -> None:
+    with pytest.raises(CelEvaluationError) as raised:
+        compile_selector("true").matches(a_device(v=attribute))
+
+    assert raised.value.text == text
+
+
+def test_ten_thousand_devices_of_three_models_are_three_evaluations() -> None:
+    selector = compile_selector(
+        'device.attributes["d"].model == "H100" && "x.com" in device.attributes || '
+        'has(device.capacity["d"].memory) && device.attributes["d"].model != "A100"'
+    )
+    devices = [
+        a_device(
+            f"gpu-{i}",
+            model=AttributeValue(string=("A100", "H100", "L40")[i % 3]),
+            uuid=AttributeValue(string=f"GPU-{i}"),
+        )
+        for i in range(10_000)
+    ]
+
+    matched = sum(selector.matches(device) for device in devices)
+
+    assert matched == 6_666
+    assert selector.evaluations == 3
+
+
+@pytest.mark.parametrize(
+    ("expression", "first", "second"),
+    [
+        pytest.param(
+            'device.attributes["d"].x == 1',
+            a_device(x=AttributeValue(int_=1)),
+            a_device(x=AttributeValue(bool_=True)),
+            id="one-is-not-true",
+        ),
+        pytest.param(
+            'device.capacity["d"].memory.isInteger()',
+            a_device(memory="1000m"),
+            a_device(memory="1"),
+            id="equal-amounts-written-differently",
+        ),
+        pytest.param(
+            "device.attributes.exists(d, d == 'b.com')",
+            prepare_device("d", "gpu-0", {"a.com/x": AttributeValue(int_=1)}, {}),
+            prepare_device("d", "gpu-0", {"b.com/x": AttributeValue(int_=1)}, {}),
+            id="whole-map",
+        ),
+        pytest.param(
+            'device.attributes["d"].v == semver("1.0.0") && "x" in device.attributes',
+            a_device(v=AttributeValue(version="1.0.0")),
+            a_device(v=AttributeValue(version="1.0.1")),
+            id="versions",
+        ),
+    ],
+)
+def test_different_inputs_are_never_mixed_up(
+    expression: str, first: PreparedDevice, second: PreparedDevice
+) -> None:
+    program = compile_derived(expression)
+    before = program.evaluations
+
+    for device in (first, second, first, second):
+        expected = program.evaluate(device)
+        assert program.answer(device) == expected.value
+
+    assert program.evaluations == before + 2
+
+
+def test_a_program_knows_what_it_reads() -> None:
+    program = compile_derived(
+        'device.driver == "d" && device.attributes["d"].x == device.capacity["d"].memory.asInteger()'
+    )
+
+    assert program.reads == (("attributes", "d", "x"), ("capacity", "d", "memory"), ("driver",))
+
+
+def test_programs_and_devices_are_shared_between_threads() -> None:
+    device = a_device(x=AttributeValue(int_=5))
+    answers: list[bool] = []
+
+    def work() -> None:
+        for limit in range(200):
+            selector = compile_selector(f'device.attributes["d"].x < {limit}')
+            answers.append(selector.matches(device) == (limit > 5))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(answers) == 800
+    assert all(answers)

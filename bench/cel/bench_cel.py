@@ -164,50 +164,52 @@ def their_environment() -> Any:
     )
 
 
-def microseconds(call: Callable[[], object], calls: int = 2_000, rounds: int = 7) -> float:
-    """The best of several rounds, per call."""
-    best = float("inf")
+def microseconds_of(
+    calls: dict[str, Callable[[], object]], repeat: int = 2_000, rounds: int = 9
+) -> dict[str, float]:
+    """Per call, the best of several rounds. All take turns, so that they share the machine's moods."""
+    best = dict.fromkeys(calls, float("inf"))
     for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, time.perf_counter() - start)
-    return best / calls * 1e6
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(repeat):
+                call()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return {name: seconds / repeat * 1e6 for name, seconds in best.items()}
+
+
+def microseconds(call: Callable[[], object], repeat: int) -> float:
+    return microseconds_of({"": call}, repeat)[""]
 
 
 def compile_milliseconds(expression: str) -> float:
     def compile_anew() -> None:
         programs._compile(expression, Use.DERIVED, Origin.STORED, FeatureGates(()))
 
-    return microseconds(compile_anew, calls=50) / 1e3
+    return microseconds(compile_anew, repeat=50) / 1e3
 
 
-def measure() -> dict[str, dict[str, float | None]]:
-    figures: dict[str, dict[str, float | None]] = {}
+def measure() -> dict[str, dict[str, float]]:
     environment = their_environment() if cel is not None else None
+    return {name: measured(text, environment) for name, text in EXPRESSIONS.items()}
+
+
+def measured(text: str, environment: Any) -> dict[str, float]:
     device, data = our_device(), their_device()
-    for name, text in EXPRESSIONS.items():
-        program = compile_derived(text)
-        evaluate = program.evaluator.value
-        ours = microseconds(lambda evaluate=evaluate: evaluate(device))  # type: ignore[misc]
-        counted = microseconds(lambda program=program: program.evaluate(device))  # type: ignore[misc]
-        remembered = microseconds(lambda program=program: program.answer(device))  # type: ignore[misc]
-        fresh = reused = None
-        if environment is not None:
-            theirs = environment.compile(text)
-            activation = environment.Activation({"device": data})
-            assert theirs.eval(activation).plain_value() == evaluate(device), name
-            fresh = microseconds(lambda theirs=theirs: theirs.eval(data={"device": data}))  # type: ignore[misc]
-            reused = microseconds(lambda theirs=theirs, a=activation: theirs.eval(a))  # type: ignore[misc]
-        figures[name] = {
-            "ours": ours,
-            "counted": counted,
-            "remembered": remembered,
-            "fresh": fresh,
-            "reused": reused,
-            "compile": compile_milliseconds(text),
-        }
-    return figures
+    program = compile_derived(text)
+    evaluate = program.evaluator.value
+    calls: dict[str, Callable[[], object]] = {
+        "ours": lambda: evaluate(device),
+        "counted": lambda: program.evaluate(device),
+        "remembered": lambda: program.answer(device),
+    }
+    if environment is not None:
+        theirs = environment.compile(text)
+        activation = environment.Activation({"device": data})
+        assert theirs.eval(activation).plain_value() == evaluate(device), text
+        calls["fresh"] = lambda: theirs.eval(data={"device": data})
+        calls["reused"] = lambda: theirs.eval(activation)
+    return {**microseconds_of(calls), "compile": compile_milliseconds(text)}
 
 
 def evaluations_of_many_devices() -> tuple[int, float]:
@@ -234,8 +236,8 @@ def shown(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def ratio(theirs: float | None, ours: float | None, wanted: int) -> str:
-    if theirs is None or ours is None:
+def ratio(theirs: float | None, ours: float, wanted: int) -> str:
+    if theirs is None:
         return "-"
     return f"{theirs / ours:.0f}x" + ("" if theirs / ours >= wanted else f" (wanted {wanted}x)")
 
@@ -252,13 +254,14 @@ def main() -> None:
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, row in figures.items():
-        slow = "" if (row["compile"] or 0) < WANTED_COMPILE_MS else " (wanted < 2)"
-        cells = [name, *(shown(row[k]) for k in ("ours", "counted", "remembered"))]
-        cells += [shown(row["fresh"]), shown(row["reused"])]
-        cells += [ratio(row["fresh"], row["ours"], WANTED_FRESH)]
-        cells += [ratio(row["reused"], row["ours"], WANTED_REUSED), shown(row["compile"]) + slow]
+        slow = "" if row["compile"] < WANTED_COMPILE_MS else " (wanted < 2)"
+        columns = ("ours", "counted", "remembered", "fresh", "reused")
+        cells = [name, *(shown(row.get(column)) for column in columns)]
+        cells += [ratio(row.get("fresh"), row["ours"], WANTED_FRESH)]
+        cells += [ratio(row.get("reused"), row["ours"], WANTED_REUSED)]
+        cells += [shown(row["compile"]) + slow]
         print("| " + " | ".join(cells) + " |")
-    print(f"\nPreparing a device: {microseconds(our_device, calls=500):.1f} us, once per device.")
+    print(f"\nPreparing a device: {microseconds(our_device, repeat=500):.1f} us, once per device.")
     evaluations, each = evaluations_of_many_devices()
     print(f"10,000 devices of 3 models: {evaluations} evaluations, {each:.2f} us per device.")
     for name, expression in PATHOLOGICAL.items():

@@ -98,7 +98,7 @@ class Program:
         if outcome.error is not None:
             return outcome
         try:
-            return outcome._replace(value=_converted(self.use, outcome.value))
+            return Outcome(_converted(self.use, outcome.value), None, outcome.cost)
         except EvalError as error:
             return Outcome(None, error.message, outcome.cost)
 

@@ -25,3 +25,9 @@ def test_example_is_valid(path: Path) -> None:
 @pytest.mark.parametrize("kep", ["4816", "5007", "5075", "5677", "6080"])
 def test_every_kep_has_examples(kep: str) -> None:
     assert any(path.parent.name.startswith(kep) for path in FILES)
+
+
+def test_examples_ask_only_for_what_their_devices_have() -> None:
+    report = Linter(features.DEFAULTS).check(read_manifests([str(EXAMPLES)]))
+
+    assert [finding.message for finding in report.findings] == []

@@ -122,11 +122,16 @@ _NOUNS: Final = {"attributes": "attribute", "capacity": "capacity"}
 
 
 def _advice(kind: str, domain: str, identifier: str, known: frozenset[tuple[str, str]]) -> str:
-    wanted = f"{domain}/{identifier}"
-    names = ["/".join(name) for name in known]
-    close = difflib.get_close_matches(wanted, names, n=1)
-    hint = f'; did you mean "{close[0]}"?' if close else ""
-    return f'no device in these files has the {_NOUNS[kind]} "{wanted}"{hint}'
+    alike = difflib.get_close_matches(
+        identifier, [name for place, name in known if place == domain]
+    )
+    elsewhere = sorted(place for place, name in known if name == identifier)
+    hint = ""
+    if alike:
+        hint = f'; did you mean "{domain}/{alike[0]}"?'
+    elif elsewhere:
+        hint = f'; did you mean "{elsewhere[0]}/{identifier}"?'
+    return f'no device in these files has the {_NOUNS[kind]} "{domain}/{identifier}"{hint}'
 
 
 def _expressions(value: Any, path: str) -> Iterator[tuple[str, str, bool]]:

@@ -145,6 +145,11 @@ class FeatureGates:
     def __contains__(self, name: str) -> bool:
         return name in self._enabled
 
+    def switched(self, states: Mapping[str, bool]) -> FeatureGates:
+        """These gates with some switched on or off. As in `__init__`, no rule is checked."""
+        on = {name for name, state in states.items() if state}
+        return FeatureGates((self._enabled - states.keys()) | on)
+
     def __eq__(self, other: object) -> bool:
         return (
             self._enabled == other._enabled if isinstance(other, FeatureGates) else NotImplemented

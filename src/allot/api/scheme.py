@@ -19,7 +19,6 @@ from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersionKind
-from allot.api.meta import ObjectMeta
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.resource import GROUP
 from allot.api.slices import ResourceSlice
@@ -235,11 +234,6 @@ def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = T
         return body
     head = f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}"'.encode()
     return head + (b"," if body != b"{}" else b"") + body[1:]
-
-
-def metadata_of(hub_object: Any) -> ObjectMeta:
-    metadata: ObjectMeta = hub_object.metadata
-    return metadata
 
 
 # Go writes some empty lists as null instead of leaving them out. They are rare, so that only

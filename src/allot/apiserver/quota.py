@@ -7,9 +7,11 @@ from typing import Final
 
 from allot.api.claims import DeviceRequest, DeviceSubRequest, ExactDeviceRequest, ResourceClaim
 from allot.api.classes import DeviceClass
+from allot.api.core import Pod
 from allot.api.resource import (
     ALL,
     EXACT_COUNT,
+    EXTENDED_RESOURCE_CLAIM,
     IMPLICIT_EXTENDED_RESOURCE_PREFIX,
     MAX_RESULTS,
 )
@@ -38,9 +40,17 @@ def _created(device_class: DeviceClass) -> float:
 
 
 def claim_usage(
-    claim: ResourceClaim, classes: Iterable[DeviceClass], *, extended_resources: bool = True
+    claim: ResourceClaim,
+    classes: Iterable[DeviceClass],
+    *,
+    extended_resources: bool = True,
+    pod: Pod | None = None,
 ) -> dict[str, int]:
-    """What the claim uses up, by quota name."""
+    """What the claim uses up, by quota name.
+
+    `pod` is the one for whose extended resources the claim was made, if so: what it accounts for
+    itself is not counted twice.
+    """
     usage = {CLAIM_COUNT: 1}
     devices = _devices_by_class(claim.spec.devices.requests)
     extended = {
@@ -53,7 +63,31 @@ def claim_usage(
         usage[f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{class_name}"] = count
         if class_name in extended:
             usage[REQUESTS + extended[class_name]] = count
+    if pod is not None and _is_made_for(claim, pod):
+        for name, amount in _extended_requests(pod).items():
+            if name in usage:
+                usage[name] = max(0, usage[name] - amount)
     return usage
+
+
+def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether the claim stands for extended resources of this pod."""
+    return claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true" and any(
+        owner.controller and owner.kind == "Pod" and owner.uid == pod.metadata.uid
+        for owner in claim.metadata.owner_references
+    )
+
+
+def _extended_requests(pod: Pod) -> dict[str, int]:
+    """What a pod asks for, by quota name: all containers together, or the largest init container."""
+    together: dict[str, int] = {}
+    for container in pod.spec.containers:
+        for name, amount in container.resources.requests.items():
+            together[REQUESTS + name] = together.get(REQUESTS + name, 0) + amount.value()
+    for container in pod.spec.init_containers:
+        for name, amount in container.resources.requests.items():
+            together[REQUESTS + name] = max(together.get(REQUESTS + name, 0), amount.value())
+    return together
 
 
 def _devices_by_class(requests: tuple[DeviceRequest, ...]) -> Mapping[str, int]:

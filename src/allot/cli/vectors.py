@@ -7,7 +7,6 @@ An input says what it is by its keys: `operation` (a write), `to` (a conversion)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -31,7 +30,7 @@ from allot.apiserver import quota, tables
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies import pod as pod_strategy
 from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
-from allot.features import GATES, FeatureGates
+from allot.features import KUBERNETES_DEFAULTS
 from allot.validation.cel_checker import CelChecker
 from allot.validation.device import MAX_TEXT_ATTRIBUTE
 from allot.validation.expressions import ExpressionChecker
@@ -123,12 +122,6 @@ class VectorAnswerer:
 # --- writes ---
 
 
-def _gates(features: Mapping[str, bool]) -> FeatureGates:
-    """The gates of the vector; what it does not name is as Kubernetes has it."""
-    state = {gate.name: gate.kubernetes_default for gate in GATES.values()} | dict(features)
-    return FeatureGates(name for name, on in state.items() if on)
-
-
 def _write(vector: Vector, expressions: ExpressionChecker) -> Answer:
     granted = (
         None
@@ -144,7 +137,7 @@ def _write(vector: Vector, expressions: ExpressionChecker) -> Answer:
 
     gvk = GroupVersionKind.parse(vector.gvk)
     request = WriteRequest(
-        gates=_gates(vector.features),
+        gates=KUBERNETES_DEFAULTS.switched(vector.features),
         version=gvk.version,
         expressions=expressions,
         now=NOW,
@@ -263,9 +256,13 @@ def _convert(vector: Vector) -> Answer:
 def _table(vector: Vector) -> Answer:
     gvk = GroupVersionKind.parse(vector.gvk)
     hub = decode_object(bytes(vector.object), gvk, NOW)
-    age: Callable[[datetime | None], str] = lambda time: "AGE" if time else tables.UNKNOWN  # noqa: E731
     columns = [column._asdict() for column in tables.COLUMNS[gvk.kind]]
-    return {"cells": tables.cells(hub, age), "columns": columns}
+    return {"cells": tables.cells(hub, _age), "columns": columns}
+
+
+def _age(time: datetime | None) -> str:
+    """Vectors do not say how old a thing is, only that it has an age."""
+    return "AGE" if time else tables.UNKNOWN
 
 
 def _quota(vector: Vector) -> Answer:

@@ -1,0 +1,55 @@
+"""Quota of claims beyond the vectors: names in conflict, and claims that pods pay for themselves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from allot.api.base import replace
+from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.core import Pod
+from allot.api.meta import ObjectMeta, OwnerReference
+from allot.apiserver.quota import claim_usage, extended_resource_names
+from allot.testing.builders import DRIVER, a_claim
+
+EXTENDED = "example.com/gpu"
+COUNTED = f"requests.{EXTENDED}"
+
+
+def a_class(name: str, day: int | None = None) -> DeviceClass:
+    created = datetime(2026, 1, day, tzinfo=UTC) if day else None
+    return DeviceClass(
+        ObjectMeta(name=name, creation_timestamp=created),
+        DeviceClassSpec(extended_resource_name=EXTENDED),
+    )
+
+
+def test_the_newest_class_has_the_name() -> None:
+    assert extended_resource_names([a_class("a", 1), a_class("b", 2)]) == {EXTENDED: "b"}
+    assert extended_resource_names([a_class("b", 1), a_class("a", 1)]) == {EXTENDED: "a"}
+
+
+def test_a_claim_made_for_a_pod_is_not_counted_twice() -> None:
+    pod = Pod(
+        {
+            "metadata": {"name": "p", "uid": "u"},
+            "spec": {
+                "containers": [{"name": "c", "resources": {"requests": {EXTENDED: "1"}}}],
+                "initContainers": [{"name": "i", "resources": {"requests": {EXTENDED: "1"}}}],
+            },
+        }
+    )
+    plain = a_claim()
+    owner = OwnerReference("v1", "Pod", "p", "u", controller=True)
+    made = replace(
+        plain,
+        metadata=replace(
+            plain.metadata,
+            annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
+            owner_references=(owner,),
+        ),
+    )
+    classes = [a_class(DRIVER)]
+
+    assert claim_usage(plain, classes, pod=pod)[COUNTED] == 1
+    assert claim_usage(made, classes, pod=pod)[COUNTED] == 0
+    assert COUNTED not in claim_usage(plain, classes, extended_resources=False)

@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 from allot.api.quantity import Quantity
 from allot.cel import (
+    COST_LIMIT,
     AttributeValue,
     CelError,
     CelEvaluationError,
     Origin,
     PreparedDevice,
+    Program,
     compile_derived,
     compile_selector,
     prepare_device,
 )
-from allot.cel.program import COST_LIMIT, Program
 from allot.cel.values import Value, elements, is_list
 from allot.features import FeatureGates
 

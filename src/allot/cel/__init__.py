@@ -11,13 +11,12 @@ safely between threads.
 
 from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
 from allot.cel.errors import CelCompileError, CelError, CelEvaluationError, Issue
+from allot.cel.evaluator import COST_LIMIT, Outcome
 from allot.cel.jsonl import answer_line
 from allot.cel.kubernetes import Origin
 from allot.cel.program import (
-    COST_LIMIT,
     UNBOUNDED_COST,
     DerivedAttribute,
-    Outcome,
     Program,
     Selector,
     Use,

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 from allot.cel.errors import EvalError
-from allot.cel.library.conversions import double_text
+from allot.cel.library.conversions import shown
 from allot.cel.values import (
     NONE,
     CelList,
     DomainMap,
     Optional,
-    Uint,
     Value,
     elements,
     is_list,
@@ -49,8 +48,8 @@ def get(container: Value, key: Value) -> Value:
 
 def missing(container: Value, key: Value) -> EvalError:
     if is_list(container):
-        return EvalError(f"index out of bounds: {_shown(key)}")
-    return EvalError(f"no such key: {_shown(key)}")
+        return EvalError(f"index out of bounds: {shown(key)}")
+    return EvalError(f"no such key: {shown(key)}")
 
 
 def follow(root: Value, steps: Sequence[tuple[Value, bool]]) -> Value:
@@ -87,15 +86,3 @@ def _index(key: Value) -> int:
             raise EvalError(f"unsupported index value {key:f} in list")
         return int(key)
     raise EvalError(f"unsupported index type '{type_of(key).name}' in list")
-
-
-def _shown(key: Value) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, float):
-        return double_text(key)
-    if isinstance(key, Uint):
-        return str(int(key))
-    if isinstance(key, bytes):
-        return key.decode("utf-8", "replace")
-    return str(key)

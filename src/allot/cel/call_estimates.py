@@ -339,6 +339,11 @@ def _matches(_id: str, target: Argument | None, arguments: Arguments) -> CallEst
     return CallEstimate(_regex_cost(target.size_or_unknown, arguments[0].size_or_unknown))
 
 
+def _matches_function(_id: str, _target: Argument | None, arguments: Arguments) -> CallEstimate:
+    text, pattern = arguments
+    return CallEstimate(_regex_cost(text.size_or_unknown, pattern.size_or_unknown))
+
+
 def _contains(_id: str, target: Argument | None, arguments: Arguments) -> CallEstimate | None:
     if target is None:
         return None
@@ -364,6 +369,7 @@ _BY_OVERLOAD: Final[dict[str, Estimate]] = {
     "starts_with_string": _argument_traversal(),
     "ends_with_string": _argument_traversal(),
     "in_list": _in_list,
+    "matches": _matches_function,
     "matches_string": _matches,
     "contains_string": _contains,
     "add_string": _sum,

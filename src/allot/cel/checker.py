@@ -151,7 +151,10 @@ class _Checker:
                 return target.parameters[1]
             case Kind.STRUCT:
                 message = self._environment.messages.get(target.name)
-                if message is not None and name in message.fields:
+                if message is None:
+                    self._report(node.offset, f"unexpected failed resolution of '{target.name}'")
+                    return types.ERROR
+                if name in message.fields:
                     return message.fields[name]
                 self._report(node.offset, f"undefined field '{name}'")
                 return types.ERROR

@@ -43,7 +43,10 @@ FastFunction = Callable[[Mapping[str, Value]], Value]
 """From variables to value."""
 
 CountingFunction = Callable[[Mapping[str, Value], int], tuple[Value, int]]
-"""From variables and a limit to value and cost. It may overspend by what one loop step costs."""
+"""From variables and a limit to value and cost, or CostLimitError.
+
+It may notice late that the limit was passed: at the end of a loop's step, or not at all.
+"""
 
 MAX_DEPTH: Final = 40
 """Deeper plans are left to the reference: Python's own compiler has limits too."""
@@ -410,7 +413,7 @@ class _Generator:
         self.settle()
         if self._counts:
             self._write("if c > m:")
-            self._write(f"    raise {self._bound(Unexpected)}")
+            self._write(f"    raise {self._bound(CostLimitError)}")
         self._indent -= 1
         return self.value(node.result)
 

@@ -11,7 +11,8 @@ from typing import Final
 from allot.cel import costs
 from allot.cel.errors import EvalError
 from allot.cel.frame import Closure, Frame
-from allot.cel.values import Optional, Value, to_key
+from allot.cel.library.conversions import shown
+from allot.cel.values import Optional, Value, is_key, to_key
 
 MessageMaker = Callable[[dict[str, Value]], Value]
 
@@ -27,7 +28,7 @@ def make_list(elements: Sequence[tuple[Closure, bool]]) -> Closure:
             if optional:
                 if not isinstance(value, Optional):
                     return EvalError(
-                        f"cannot initialize optional list element from non-optional value {value}"
+                        f"cannot initialize optional list element from non-optional value {shown(value)}"
                     )
                 if not value.has_value:
                     continue
@@ -57,12 +58,13 @@ def make_map(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
             if optional:
                 if not isinstance(value, Optional):
                     return EvalError(
-                        f"cannot initialize optional entry '{key}' from non-optional value {value}"
+                        f"cannot initialize optional entry '{shown(key)}' from non-optional value {shown(value)}"
                     )
                 if not value.has_value:
+                    values.pop(to_key(key), None)
                     continue
                 value = value.value
-            if not isinstance(key, str | int):
+            if not is_key(key):
                 return EvalError(UNSUPPORTED_KEY)
             stored = to_key(key)
             values.pop(stored, None)
@@ -93,7 +95,7 @@ def make_message(
             if optional:
                 if not isinstance(value, Optional):
                     return EvalError(
-                        f"cannot initialize optional entry '{name}' from non-optional value {value}"
+                        f"cannot initialize optional entry '{name}' from non-optional value {shown(value)}"
                     )
                 if not value.has_value:
                     continue

@@ -5,7 +5,8 @@ Overloads are declared with their signature as text: `string.(int) -> string` is
 values of the wrong type follows from the way the function is bound:
 
 - per overload: `no such overload: name(types)`;
-- once for all overloads, for values with a trait: `no such overload: name`;
+- once for all overloads, for values with a trait: `no such overload: name`, or without the name if
+  the first value is a text or a time;
 - once for all overloads, without a trait: whatever the implementation says.
 """
 
@@ -21,7 +22,16 @@ from allot.api.semver import Semver
 from allot.cel import types
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
 from allot.cel.types import Kind, Type
-from allot.cel.values import Uint, Value, elements, from_key, is_list, type_of
+from allot.cel.values import (
+    Duration,
+    Timestamp,
+    Uint,
+    Value,
+    elements,
+    from_key,
+    is_list,
+    type_of,
+)
 
 Implementation = Callable[..., Value]
 
@@ -85,8 +95,9 @@ class Function:
         message = f"{NO_SUCH_OVERLOAD}: {self.name}"
 
         def call(*arguments: Value) -> Value:
-            if not trait(arguments[0]):
-                raise EvalError(message)
+            first = arguments[0]
+            if not trait(first):
+                raise EvalError(NO_SUCH_OVERLOAD if type(first) in _RECEIVERS else message)
             return implementation(*arguments)
 
         return call
@@ -139,6 +150,9 @@ def _accepts(parameter: Type, value: Value) -> bool:
             )
     return True
 
+
+_RECEIVERS: Final = frozenset({str, Timestamp, Duration})
+"""Values that are asked themselves before a call fails. They do not say what they were asked."""
 
 _CLASSES: Final[dict[Type, type]] = {
     types.BOOL: bool,

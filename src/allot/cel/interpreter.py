@@ -137,14 +137,16 @@ def _resolution(node: Node) -> Closure:
         for key_of, optional in keys:
             is_optional = is_optional or optional
             key = key_of(frame)
-            if type(key) is EvalError:
-                frame.pay(1)
-                return key
-            try:
-                found = find(value, key)
-            except EvalError as error:
-                frame.pay(1)
-                return error
+            failed = key if type(key) is EvalError else None
+            found: Value = None
+            if failed is None:
+                try:
+                    found = find(value, key)
+                except EvalError as error:
+                    failed = error
+            if failed is not None:
+                frame.pay(0 if is_optional else 1)
+                return failed
             if found is MISSING:
                 if is_optional:
                     return NONE

@@ -69,6 +69,10 @@ def _one_variable(arguments: Arguments) -> _Loop:
     return _Loop(_variable(arguments[0]), None, arguments[1:])
 
 
+def _element_variable(arguments: Arguments) -> _Loop:
+    return _Loop(_variable(arguments[0], "argument is not an identifier"), None, arguments[1:])
+
+
 def _two_variables(arguments: Arguments) -> _Loop:
     first = _variable(arguments[0])
     second = _variable(arguments[1])
@@ -161,13 +165,13 @@ def _collect(
 
 
 def _map(offset: int, target: Expression | None, arguments: Arguments) -> Expression:
-    loop = _one_variable(arguments)
+    loop = _element_variable(arguments)
     predicate = loop.rest[0] if len(loop.rest) == 2 else None
     return _collect(offset, target, loop, loop.rest[-1], predicate)
 
 
 def _filter(offset: int, target: Expression | None, arguments: Arguments) -> Expression:
-    loop = _one_variable(arguments)
+    loop = _element_variable(arguments)
     element = Identifier(arguments[0].offset, loop.variable)
     return _collect(offset, target, loop, element, loop.rest[0])
 

@@ -47,7 +47,7 @@ from allot.cel.syntax import (
     Select,
     depth,
 )
-from allot.cel.values import CelList, Uint, Value, elements, to_key
+from allot.cel.values import CelList, Uint, Value, elements, is_key, to_key
 
 
 def plan(checked: Checked, environment: Environment) -> Plan:
@@ -201,7 +201,7 @@ class _Planner:
         for key, value, optional in entries:
             if not (isinstance(key, Const) and isinstance(value, Const)) or optional:
                 return MakeMap(entries)
-            if not isinstance(key.value, str | int):
+            if not is_key(key.value):
                 return MakeMap(entries)
             stored = to_key(key.value)
             constant.pop(stored, None)

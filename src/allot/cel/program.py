@@ -6,28 +6,22 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from enum import Enum
-from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from allot.cel import results
 from allot.cel.checker import check
-from allot.cel.codegen import CountingFunction, counting_function, fast_function
 from allot.cel.device import AttributeValue, Place, PreparedDevice
 from allot.cel.errors import (
-    COST_LIMIT_TEXT,
     CelCompileError,
     CelEvaluationError,
-    CostLimitError,
     EvalError,
     compilation_failed,
 )
 from allot.cel.estimate import estimated_cost
-from allot.cel.frame import Frame
+from allot.cel.evaluator import COST_LIMIT, Evaluator, Outcome
 from allot.cel.inputs import places_read
-from allot.cel.interpreter import interpretable
 from allot.cel.kubernetes import Origin, attribute_type, environment
 from allot.cel.parser import parse
-from allot.cel.plan import Plan
 from allot.cel.planner import plan
 from allot.cel.recursion import make_room
 from allot.cel.sizes import MAX
@@ -37,9 +31,6 @@ from allot.cel.types import Type
 from allot.cel.validators import literal_issues
 from allot.cel.values import Value
 from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
-
-COST_LIMIT: Final = 1_000_000
-"""What an evaluation may cost, and what an expression may be estimated to cost."""
 
 UNBOUNDED_COST: Final = MAX
 """The estimate of an expression that nothing bounds."""
@@ -55,14 +46,6 @@ class Use(Enum):
 
     SELECTOR = "selector"
     DERIVED = "derived"
-
-
-class Outcome(NamedTuple):
-    """What one evaluation came to: a value or an error, and its cost."""
-
-    value: Value
-    error: str | None
-    cost: int
 
 
 class Program:
@@ -154,58 +137,6 @@ class DerivedAttribute(Program):
 
 def _converted(use: Use, value: Value) -> Value:
     return results.as_decision(value) if use is Use.SELECTOR else results.as_attribute(value)
-
-
-class Evaluator:
-    """All ways to evaluate a plan: exactly, fast and counting, fast and not counting."""
-
-    def __init__(self, plan: Plan, *, may_be_expensive: bool) -> None:
-        self._plan = plan
-        self._interpret = interpretable(plan)
-        self._compute = None if may_be_expensive else fast_function(plan)
-
-    @cached_property
-    def _count(self) -> CountingFunction | None:
-        return counting_function(self._plan)
-
-    def reference(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
-        """Value or error, at its exact cost."""
-        make_room(self._plan.depth)
-        frame = Frame(device.variables, self._plan.slots, limit)
-        try:
-            value = self._interpret(frame)
-        except CostLimitError:
-            return Outcome(None, COST_LIMIT_TEXT, max(frame.cost, limit + 1))
-        if isinstance(value, EvalError):
-            return Outcome(None, value.message, frame.cost)
-        return Outcome(value, None, frame.cost)
-
-    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
-        """The same, by generated code where that knows the way.
-
-        It only knows the way without errors. Whatever it stumbles over is evaluated again by the
-        reference, which knows what an error means where it occurs.
-        """
-        if self._count is not None:
-            try:
-                value, cost = self._count(device.variables, limit)
-            except Exception:  # noqa: BLE001
-                return self.reference(device, limit)
-            if cost <= limit:
-                return Outcome(value, None, cost)
-        return self.reference(device, limit)
-
-    def value(self, device: PreparedDevice) -> Value:
-        """The value alone, as fast as can be; CelEvaluationError if there is none."""
-        if self._compute is not None:
-            try:
-                return self._compute(device.variables)
-            except Exception:  # noqa: BLE001, S110
-                pass
-        outcome = self.evaluate(device)
-        if outcome.error is not None:
-            raise CelEvaluationError(outcome.error, outcome.cost)
-        return outcome.value
 
 
 # --- compiling ---

@@ -62,10 +62,15 @@ _TRUE_KEY: Final = BoolKey(True)
 _FALSE_KEY: Final = BoolKey(False)
 
 
+def is_key(value: Value) -> bool:
+    """Whether a map may have the value as a key."""
+    return value is None or isinstance(value, str | int | float)
+
+
 def to_key(value: Value) -> Value:
-    """The value in the form in which it is looked up in a dict; EvalError if it can be no key."""
+    """The value in the form in which it is looked up in a dict. What is no key is found nowhere."""
     kind = type(value)
-    if kind is str or kind is int or kind is Uint or kind is float:
+    if kind is str or kind is int or kind is Uint or kind is float or value is None:
         return value
     if kind is bool:
         return _TRUE_KEY if value else _FALSE_KEY
@@ -208,9 +213,10 @@ OBJECTS: Final[set[type]] = {Quantity, Semver}
 """Kubernetes' own values. They cannot be compared with anything but their own kind."""
 
 
-def register_class(class_: type, type_: types.Type) -> None:
-    """Tell which type the values of `class_` have. For the modules that bring their own values."""
+def register_class(class_: type, type_: types.Type, go_name: str) -> None:
+    """Tell what the values of `class_` are. For the modules that bring their own values."""
     _TYPE_BY_CLASS[class_] = type_
+    _GO_NAME_BY_CLASS[class_] = go_name
     OBJECTS.add(class_)
 
 

@@ -29,7 +29,8 @@ ALLOWED = re.compile(
 def test_source_holds_no_text_of_the_expression(expression: str, counts: bool) -> None:
     generated = generate(compile_derived(expression).evaluator._plan, counts=counts)
     if generated is None:
-        pytest.skip("left to the reference")
+        assert counts, "only what is counted may be left to the reference"
+        return
     source, constants = generated
 
     names = set(re.findall(r"[A-Za-z_]\w*", source))

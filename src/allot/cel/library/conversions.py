@@ -158,6 +158,14 @@ def to_text(value: Value) -> str | None:
     return None if convert is None else convert(value)
 
 
+def shown(value: Value) -> str:
+    """A value as it stands in messages."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    text = to_text(value)
+    return str(value) if text is None else text
+
+
 def _same(value: Value) -> Value:
     return value
 

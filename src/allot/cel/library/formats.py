@@ -24,7 +24,7 @@ class Format(NamedTuple):
     max_regex_size: int
 
 
-register_class(Format, types.FORMAT)
+register_class(Format, types.FORMAT, "*cel.Format")
 
 
 class _Pattern(NamedTuple):

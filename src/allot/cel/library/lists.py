@@ -11,6 +11,7 @@ from allot.cel.comparison import compare, contains, is_equal
 from allot.cel.declarations import Overload, function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
 from allot.cel.library.arithmetic import add
+from allot.cel.library.conversions import shown
 from allot.cel.values import (
     MAX_ELEMENTS,
     NONE,
@@ -320,7 +321,7 @@ def _insert(target: dict[Value, Value], key: Value, value: Value) -> Value:
     """Changes `target`: it is the accumulator of the macro, which nobody else sees yet."""
     stored = to_key(key)
     if stored in target:
-        raise EvalError(f"insert failed: key {key} already exists")
+        raise EvalError(f"insert failed: key {shown(key)} already exists")
     target[stored] = value
     return target
 

@@ -52,8 +52,8 @@ class Cidr(NamedTuple):
         return f"{self.address}/{self.bits}"
 
 
-register_class(Ip, types.IP)
-register_class(Cidr, types.CIDR)
+register_class(Ip, types.IP, "cel.IP")
+register_class(Cidr, types.CIDR, "cel.CIDR")
 
 
 class _ParseError(ValueError):

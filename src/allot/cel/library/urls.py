@@ -60,7 +60,7 @@ class Url(NamedTuple):
         return dict(found)
 
 
-register_class(Url, types.URL)
+register_class(Url, types.URL, "cel.URL")
 
 
 class _ParseError(ValueError):

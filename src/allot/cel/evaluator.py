@@ -1,0 +1,95 @@
+"""Evaluating a plan on a device: which way is taken, and what comes of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from allot.cel.codegen import CountingFunction, counting_function, fast_function
+from allot.cel.device import PreparedDevice
+from allot.cel.errors import COST_LIMIT_TEXT, CelEvaluationError, CostLimitError, EvalError
+from allot.cel.frame import Frame
+from allot.cel.interpreter import interpretable
+from allot.cel.plan import Plan
+from allot.cel.recursion import make_room
+from allot.cel.values import Value
+
+COST_LIMIT: Final = 1_000_000
+"""What an evaluation may cost, and what an expression may be estimated to cost."""
+
+
+class Outcome(NamedTuple):
+    """What one evaluation came to: a value or an error, and its cost."""
+
+    value: Value
+    error: str | None
+    cost: int
+
+
+class Evaluator:
+    """All ways to evaluate a plan: exactly, fast and counting, fast and not counting."""
+
+    def __init__(self, plan: Plan, *, may_be_expensive: bool) -> None:
+        self._plan = plan
+        self._interpret = interpretable(plan)
+        self._compute = None if may_be_expensive else fast_function(plan)
+
+    @cached_property
+    def _count(self) -> CountingFunction | None:
+        return counting_function(self._plan)
+
+    def reference(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+        """Value or error, at its exact cost."""
+        make_room(self._plan.depth)
+        frame = Frame(device.variables, self._plan.slots, limit)
+        try:
+            value = self._interpret(frame)
+        except CostLimitError:
+            return Outcome(None, COST_LIMIT_TEXT, max(frame.cost, limit + 1))
+        if isinstance(value, EvalError):
+            return Outcome(None, value.message, frame.cost)
+        return Outcome(value, None, frame.cost)
+
+    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+        """The same, by generated code where that knows the way.
+
+        It only knows the way without errors. Whatever it stumbles over is evaluated again by the
+        reference, which knows what an error means where it occurs.
+        """
+        try:
+            counted = self._counted(device, limit)
+        except CostLimitError:
+            counted = None  # the reference knows at which cost exactly
+        return counted or self.reference(device, limit)
+
+    def _counted(self, device: PreparedDevice, limit: int) -> Outcome | None:
+        """What generated code comes to; None if it does not know, CostLimitError if it is too much."""
+        if self._count is None:
+            return None
+        try:
+            value, cost = self._count(device.variables, limit)
+        except CostLimitError:
+            raise
+        except Exception:  # noqa: BLE001
+            return None
+        if cost > limit:
+            raise CostLimitError
+        return Outcome(value, None, cost)
+
+    def value(self, device: PreparedDevice) -> Value:
+        """The value alone, as fast as can be; CelEvaluationError if there is none."""
+        if self._compute is not None:
+            try:
+                return self._compute(device.variables)
+            except Exception:  # noqa: BLE001
+                return _value_of(self.reference(device))
+        try:
+            return _value_of(self._counted(device, COST_LIMIT) or self.reference(device))
+        except CostLimitError:
+            raise CelEvaluationError(COST_LIMIT_TEXT, COST_LIMIT + 1) from None
+
+
+def _value_of(outcome: Outcome) -> Value:
+    if outcome.error is not None:
+        raise CelEvaluationError(outcome.error, outcome.cost)
+    return outcome.value

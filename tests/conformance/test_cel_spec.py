@@ -235,7 +235,6 @@ def environment_of(case: dict[str, Any]) -> Environment:
         functions,
         {} if case["disable_macros"] else MACROS,
         container=case["container"],
-        checks_literals=False,
         is_checked=not case["disable_check"],
     )
 

@@ -54,8 +54,6 @@ class Environment:
     functions: Mapping[str, Function]
     macros: Mapping[MacroKey, Macro]
     container: str = ""
-    checks_literals: bool = True
-    """Whether literals must be homogeneous, and constants where formats are wanted be valid."""
     is_checked: bool = True
     """If not, what the checker finds wrong is left to the evaluation."""
     type_names: Mapping[str, Type] = field(default_factory=lambda: TYPE_NAMES)

@@ -170,7 +170,6 @@ class _Parser:
     def _expression(self) -> Expression:
         self._expressions += 1
         self._deeper(self._expressions)
-        saved = self._relations, self._sums, self._members
         expression = self._logical("||", "_||_")
         question = self._accept("?")
         if question:
@@ -179,7 +178,6 @@ class _Parser:
             when_false = self._expression()
             arguments = (expression, when_true, when_false)
             expression = Call(question.offset, "_?_:_", None, arguments)
-        self._relations, self._sums, self._members = saved
         self._expressions -= 1
         return expression
 

@@ -1,0 +1,144 @@
+"""Functions of the libraries, where the vectors do not reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from allot.cel import AttributeValue, compile_derived, prepare_device
+from allot.cel.jsonl import attribute_to_json
+
+DEVICE = prepare_device("d", "gpu-0", {"text": AttributeValue(string="rack1-node3")}, {})
+
+
+def answer(expression: str) -> object:
+    """The value as JSON, or the text of the error."""
+    outcome = compile_derived(expression).evaluate(DEVICE)
+    if outcome.error is not None:
+        return outcome.error
+    assert isinstance(outcome.value, AttributeValue)
+    (value,) = attribute_to_json(outcome.value).values()
+    return value
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param('string(ip("2001:db8:0:0:1:0:0:1"))', "2001:db8::1:0:0:1", id="shortest"),
+        pytest.param('string(ip("::"))', "::", id="unspecified"),
+        pytest.param('ip.isCanonical("::0")', False, id="not-canonical"),
+        pytest.param('isIP("1.2.3.04")', False, id="leading-zero"),
+        pytest.param('isIP("fe80::1%eth0")', False, id="zone"),
+        pytest.param('ip("169.254.1.1").isLinkLocalUnicast()', True, id="link-local"),
+        pytest.param('ip("ff02::1").isLinkLocalMulticast()', True, id="multicast"),
+        pytest.param('ip("255.255.255.255").isGlobalUnicast()', False, id="broadcast"),
+        pytest.param('string(cidr("192.168.1.77/20").masked())', "192.168.0.0/20", id="masked"),
+        pytest.param('cidr("10.0.0.0/8").containsIP(ip("::1"))', False, id="families"),
+        pytest.param('cidr("10.0.0.0/8").containsCIDR("0.0.0.0/0")', False, id="larger-network"),
+        pytest.param('isCIDR("10.0.0.0/08")', False, id="bits-with-zero"),
+        pytest.param(
+            'ip("1.2.3").family()',
+            'IP Address "1.2.3" parse error during conversion from string: '
+            'ParseAddr("1.2.3"): IPv4 address too short',
+            id="too-short",
+        ),
+    ],
+)
+def test_network(expression: str, expected: object) -> None:
+    assert answer(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param('url("https://u@[::1]:80/a%20b?x#f").getHostname()', "::1", id="hostname"),
+        pytest.param('url("https://h/a b").getEscapedPath()', "/a%20b", id="escaped"),
+        pytest.param('url("https://h/?a=1&a=2&b").getQuery()["a"]', ["1", "2"], id="query"),
+        pytest.param('url("/p?a=%41+b").getQuery()["a"][0]', "A b", id="unescaped-query"),
+        pytest.param('isURL("relative")', False, id="relative"),
+        pytest.param('isURL("http://h:port/")', False, id="bad-port"),
+        pytest.param('isURL("mailto:someone")', True, id="opaque"),
+    ],
+)
+def test_urls(expression: str, expected: object) -> None:
+    assert answer(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("format_", "text", "is_valid"),
+    [
+        pytest.param("dns1123Label", "a-b", True, id="label"),
+        pytest.param("dns1123Label", "a" * 64, False, id="long-label"),
+        pytest.param("dns1123LabelPrefix", "a-", True, id="prefix"),
+        pytest.param("dns1123Subdomain", "a.b-c", True, id="subdomain"),
+        pytest.param("dns1035Label", "1a", False, id="starts-with-digit"),
+        pytest.param("qualifiedName", "example.com/My_Name", True, id="qualified"),
+        pytest.param("qualifiedName", "/x", False, id="no-prefix"),
+        pytest.param("labelValue", "", True, id="empty-label-value"),
+        pytest.param("uri", "http://a/b", True, id="uri"),
+        pytest.param("uuid", "8f6d0e1c-1111-2222-3333-444455556666", True, id="uuid"),
+        pytest.param("byte", "YQ==", True, id="base64"),
+        pytest.param("byte", "YQ", False, id="not-base64"),
+        pytest.param("date", "2024-02-29", True, id="leap-day"),
+        pytest.param("date", "2023-02-29", False, id="no-leap-day"),
+        pytest.param("datetime", "2024-01-01T00:00:00Z", True, id="datetime"),
+    ],
+)
+def test_named_formats(format_: str, text: str, is_valid: bool) -> None:
+    assert answer(f'!format.{format_}().validate("{text}").hasValue()') is is_valid
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param('"%f".format([1234567.5])', "1,234,567.500000", id="american"),
+        pytest.param('"%e".format([0.00123])', "1.230000\u202f×\u202f10⁻⁰³", id="scientific"),
+        pytest.param('"%x %X %o %b".format([255, "hi", 8, true])', "ff 6869 10 1", id="bases"),
+        pytest.param(
+            '"%s".format([[1, "a", {"k": 2.5, "a": duration("1s")}]])',
+            '[1, "a", {"a":duration("1s"), "k":2.500000}]',
+            id="literals-within",
+        ),
+        pytest.param('"%s %s".format([null, 1.5])', "null 1.5", id="bare-at-the-top"),
+        pytest.param('dyn("%d").format(["x"])', None, id="wrong-type"),
+    ],
+)
+def test_formatting(expression: str, expected: object) -> None:
+    if expected is None:
+        assert "decimal clause can only be used on integers, was given string" in str(
+            answer(expression)
+        )
+    else:
+        assert answer(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("string(1234567.0)", "1.234567e+06", id="exponent"),
+        pytest.param("string(100000.0)", "100000", id="no-exponent"),
+        pytest.param("string(-0.00001)", "-1e-05", id="small"),
+        pytest.param('string(duration("90m"))', "5400s", id="duration"),
+        pytest.param(
+            'string(timestamp("2024-01-01T02:00:00.50+02:00"))', "2024-01-01T00:00:00.5Z", id="utc"
+        ),
+        pytest.param('dyn("a") * 2', "no such overload", id="texts-do-not-say-what"),
+        pytest.param("dyn(true) * 2", "no such overload: _*_", id="bools-do"),
+        pytest.param('dyn(5).matches("a")', "no such overload", id="constant-pattern"),
+        pytest.param("dyn([1]).size(1)", None, id="wrong-number-of-arguments"),
+        pytest.param('"aXbX".replace("X", "", 1)', "abX", id="limited-replace"),
+        pytest.param('"héllo".substring(1, 3)', "él", id="code-points"),
+        pytest.param('device.attributes["d"].text.findAll("[0-9]")', ["1", "3"], id="find-all"),
+        pytest.param('"aaa".findAll("a*", 5)', ["aaa"], id="empty-matches"),
+        pytest.param("{1: 'int', 2: 'two'}[dyn(1u)]", "int", id="numbers-as-keys"),
+        pytest.param("{true: 'yes', false: 'no'}[true]", "yes", id="bools-as-keys"),
+        pytest.param("dyn(1) == dyn(true)", False, id="one-is-not-true"),
+        pytest.param("{'a': 1}.transformMap(k, v, v == 2, v).size()", 0, id="filtered-map"),
+        pytest.param("['b', 'a'].sortBy(x, x)", ["a", "b"], id="sort-by"),
+    ],
+)
+def test_language(expression: str, expected: object) -> None:
+    if expected is None:
+        with pytest.raises(Exception, match="found no matching overload"):
+            answer(expression)
+    else:
+        assert answer(expression) == expected

@@ -101,10 +101,6 @@ class Quantity:
         wide = not MIN_INT64 <= amount <= MAX_INT64
         return Quantity(amount * 10**9, format_, "", 0, wide)
 
-    @staticmethod
-    def from_json(value: object) -> Quantity:
-        return quantity_from_json(value)
-
     # --- what it says ---
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from allot.api.quantity import Quantity
+from allot.api.quantity import Quantity, quantity_from_json
 from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
 from allot.cel.errors import CelCompileError
 from allot.cel.kubernetes import Origin
@@ -58,7 +58,7 @@ def device_from_json(line: Mapping[str, Any]) -> PreparedDevice:
         for name, value in (device.get("attributes") or {}).items()
     }
     capacity = {
-        name: _PlainCapacity(Quantity.from_json(value.get("value")))
+        name: _PlainCapacity(quantity_from_json(value.get("value")))
         for name, value in (device.get("capacity") or {}).items()
     }
     return prepare_device(

@@ -1,6 +1,6 @@
 """How fast expressions are compiled and evaluated, beside cel-expr-python in the same run.
 
-    .venv/bin/python bench/cel/bench_cel.py
+    ./scripts/bench cel
 
 The other engine has neither quantities nor versions; it gets them as Python functions on plain
 values, which is how one would use it. Its devices are dictionaries, ours are prepared: that is done

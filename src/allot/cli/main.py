@@ -11,6 +11,7 @@ from click.shell_completion import get_completion_class
 from rich.console import Console
 
 from allot import __version__
+from allot.cli.allocate import allocate
 from allot.cli.cel import cel
 from allot.cli.errors import (
     EXIT_CODES,
@@ -56,6 +57,7 @@ def completion(shell: str) -> None:
     click.echo(cls(allot, {}, "allot", "_ALLOT_COMPLETE").source())
 
 
+allot.add_command(allocate)
 allot.add_command(cel)
 allot.add_command(lint)
 allot.add_command(validate)

@@ -1,0 +1,37 @@
+"""Allocation: claims, devices and what is taken go in; which devices each claim gets comes out.
+
+    slices → `inventory` → pools of a node ┐
+    claims → `ledger`    → what is taken   ├→ `problem` → `allocator` → Allocated, Infeasible, …
+    claims to allocate   → `requests`      ┘                 └→ `search` over `candidates`
+
+The answer is the one Kubernetes v1.38 gives: the first solution in its order. `search` says how it
+is found without trying everything.
+"""
+
+from allot.allocation.allocator import allocate
+from allot.allocation.inventory import Inventory
+from allot.allocation.ledger import Ledger
+from allot.allocation.problem import (
+    Abandoned,
+    Allocated,
+    AllocationProblem,
+    Failed,
+    Infeasible,
+    Outcome,
+    StepBudget,
+    TargetNode,
+)
+
+__all__ = [
+    "Abandoned",
+    "Allocated",
+    "AllocationProblem",
+    "Failed",
+    "Infeasible",
+    "Inventory",
+    "Ledger",
+    "Outcome",
+    "StepBudget",
+    "TargetNode",
+    "allocate",
+]

@@ -1,0 +1,258 @@
+"""Candidates: what is true of a device for a request, whatever else has been picked.
+
+Every answer is computed when it is first needed and kept for the attempt, because *when* an
+expression is evaluated decides whether its error surfaces.
+"""
+
+from __future__ import annotations
+
+from allot.allocation.attributes import AttributeSet, attribute_set
+from allot.allocation.capacity import CapacityError, Consumption, consumption
+from allot.allocation.constraints import Constraint
+from allot.allocation.devices import PoolDevice
+from allot.allocation.errors import AllocationError
+from allot.allocation.inventory import NodeView
+from allot.allocation.ledger import Ledger
+from allot.allocation.node_selectors import selects_node
+from allot.allocation.problem import TargetNode
+from allot.allocation.requests import AllDevicesOf, Alternative
+from allot.allocation.taints import untolerated_taint
+from allot.api.claims import DeviceDerivedAttribute
+from allot.api.resource import DeviceSelector, DeviceTaint
+from allot.cel import (
+    CelCompileError,
+    CelEvaluationError,
+    Origin,
+    Selector,
+    compile_derived,
+    compile_selector,
+)
+from allot.features import (
+    BINDING_CONDITIONS,
+    CONSUMABLE_CAPACITY,
+    DEVICE_TAINTS,
+    FRACTIONAL_CAPACITY_RANGE,
+    OPTIONAL_NODE_OPERATIONS,
+    PARTITIONABLE_DEVICES,
+    FeatureGates,
+)
+
+_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue())"
+    " or guarding the check with has() for optional fields"
+)
+
+
+class LazySelector:
+    """A selector that is compiled when the first device is examined, not before."""
+
+    __slots__ = ("_program", "expression", "place")
+
+    def __init__(self, place: str, selector: DeviceSelector) -> None:
+        self.place = place
+        self.expression = selector.cel.expression if selector.cel is not None else None
+        self._program: Selector | None = None
+
+    def matches(self, device: PoolDevice) -> bool:
+        """Whether the device is selected; `AllocationError` if that cannot be said."""
+        if self._program is None:
+            self._program = self._compiled()
+        try:
+            return self._program.matches(device.prepared)
+        except CelEvaluationError as error:
+            hint = _HINT if error.text.startswith("no such key: ") else ""
+            raise AllocationError(
+                f"{self.place} on device {device.id}: CEL runtime error: {error.text}{hint}"
+            ) from None
+
+    def _compiled(self) -> Selector:
+        if self.expression is None:
+            raise AllocationError(
+                f"{self.place}: CEL expression empty (unsupported selector type?)"
+            )
+        try:
+            return compile_selector(self.expression, Origin.STORED)
+        except CelCompileError as error:
+            raise AllocationError(f"{self.place}: CEL compile error: {error.text}") from None
+
+
+class CandidateRules(AllDevicesOf):
+    """Decides about single devices of one node."""
+
+    def __init__(
+        self, node: TargetNode, view: NodeView, ledger: Ledger, gates: FeatureGates
+    ) -> None:
+        self.node = node
+        self.view = view
+        self.devices = view.devices
+        self.ledger = ledger
+        self.consumable = CONSUMABLE_CAPACITY in gates
+        self._fractional = FRACTIONAL_CAPACITY_RANGE in gates
+        self._binding_conditions = BINDING_CONDITIONS in gates
+        self._taints = DEVICE_TAINTS in gates
+        self.partitionable = PARTITIONABLE_DEVICES in gates
+        self._may_skip_operations = (
+            OPTIONAL_NODE_OPERATIONS in gates and OPTIONAL_NODE_OPERATIONS in node.declared_features
+        )
+        self._selectable: dict[tuple[Alternative, int], bool] = {}
+        self._consumption: dict[tuple[Alternative, int], Consumption | None] = {}
+        self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
+        self._derived: dict[tuple[str, str, int], AttributeSet] = {}
+        self._attributes: dict[tuple[str, int], AttributeSet | None] = {}
+
+    # --- mode All ---
+
+    def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
+        found: list[int] = []
+        index = 0
+        for pool in self.view.pools:
+            if not pool.is_usable:
+                state = "being updated" if pool.is_incomplete else "invalid"
+                raise AllocationError(
+                    f"{alternative.place}: asks for all devices,"
+                    f" but resource pool {pool.id} is currently {state}"
+                )
+            for device in pool.devices:
+                if self.is_selectable(alternative, index) and (
+                    not self.consumable or self._could_ever_fit(alternative, index, device)
+                ):
+                    found.append(index)
+                index += 1
+        return tuple(found)
+
+    def _could_ever_fit(self, alternative: Alternative, index: int, device: PoolDevice) -> bool:
+        consumed = self.consumption(alternative, index, device.id.device)
+        return consumed is not None and all(
+            amount <= device.device.capacity[name].value for name, amount in consumed.items()
+        )
+
+    # --- selectors ---
+
+    def is_selectable(self, alternative: Alternative, index: int) -> bool:
+        """Whether class, request and the device's own node selection admit the device."""
+        key = (alternative, index)
+        known = self._selectable.get(key)
+        if known is None:
+            known = self._selectable[key] = self._selected(alternative, self.devices[index])
+        return known
+
+    def _selected(self, alternative: Alternative, device: PoolDevice) -> bool:
+        if not self._binding_conditions and device.device.binding_conditions:
+            return False
+        for selector in self.selectors(alternative):
+            if not selector.matches(device):
+                return False
+        if not device.selects_node_itself:
+            return True
+        own = device.device
+        return selects_node(self.node, own.node_name, own.all_nodes, own.node_selector)
+
+    def selectors(self, alternative: Alternative) -> tuple[LazySelector, ...]:
+        """The selectors a device must pass: those of the class, then those of the request."""
+        known = self._selectors.get(alternative)
+        if known is None:
+            class_ = alternative.class_
+            known = self._selectors[alternative] = (
+                *(
+                    LazySelector(f"class {class_.metadata.name}: selector #{index}", selector)
+                    for index, selector in enumerate(class_.spec.selectors)
+                ),
+                *(
+                    LazySelector(f"claim {alternative.claim.key}: selector #{index}", selector)
+                    for index, selector in enumerate(alternative.spec.selectors)
+                ),
+            )
+        return known
+
+    # --- capacity ---
+
+    def consumption(
+        self, alternative: Alternative, index: int, shown_as: object = None
+    ) -> Consumption | None:
+        """What the request would consume of the device; None if its policies do not allow that."""
+        key = (alternative, index)
+        if key in self._consumption:
+            return self._consumption[key]
+        device = self.devices[index]
+        try:
+            consumed = consumption(
+                device.capacity, alternative.capacity, fractional=self._fractional
+            )
+        except CapacityError as error:
+            raise AllocationError(
+                f"{alternative.place}: checking capacity for device {shown_as or device.id}: {error}"
+            ) from None
+        self._consumption[key] = consumed
+        return consumed
+
+    # --- operations, counters, taints ---
+
+    def supports_operations(self, device: PoolDevice) -> bool:
+        """Whether this node can do without the operations the driver wants skipped."""
+        return self._may_skip_operations or not device.skip_node_operations
+
+    def untolerated_taint(self, alternative: Alternative, index: int) -> DeviceTaint | None:
+        """The taint that keeps the request away from the device."""
+        taints = self.devices[index].taints
+        if not taints or not self._taints:
+            return None
+        return untolerated_taint(taints, alternative.spec.tolerations)
+
+    # --- attributes ---
+
+    def attribute(
+        self, constraint: Constraint, alternative: Alternative, index: int
+    ) -> AttributeSet | None:
+        """The device's value for a constraint; None if it has none.
+
+        An attribute derived by the request comes first, and an error in it ends the attempt.
+        """
+        name = constraint.attribute
+        device = self.devices[index]
+        derived = self._derived_by(alternative, name, device.id.driver)
+        if derived is not None:
+            return self._derived_value(derived, index)
+        key = (name, index)
+        if key in self._attributes:
+            return self._attributes[key]
+        attribute = device.device.attributes.get(name)
+        if attribute is None:
+            domain, slash, identifier = name.partition("/")
+            if slash and domain == device.id.driver:
+                attribute = device.device.attributes.get(identifier)
+        value = None if attribute is None else attribute_set(attribute)
+        self._attributes[key] = value
+        return value
+
+    def _derived_by(
+        self, alternative: Alternative, name: str, driver: str
+    ) -> DeviceDerivedAttribute | None:
+        if not alternative.derived:
+            return None
+        derived = alternative.derived.get(name)
+        if derived is None and name.startswith(f"{driver}/"):
+            # A bare name stands in the driver's domain, as it does among a device's attributes.
+            derived = alternative.derived.get(name.removeprefix(f"{driver}/"))
+        return derived
+
+    def _derived_value(self, derived: DeviceDerivedAttribute, index: int) -> AttributeSet:
+        key = (derived.name, derived.expression, index)
+        known = self._derived.get(key)
+        if known is not None:
+            return known
+        device = self.devices[index]
+        try:
+            program = compile_derived(derived.expression, Origin.STORED)
+        except CelCompileError as error:
+            raise AllocationError(
+                f"compile derived attribute {derived.name} failed: {error.text}"
+            ) from None
+        try:
+            value = attribute_set(program.attribute(device.prepared))
+        except CelEvaluationError as error:
+            raise AllocationError(
+                f"evaluate derived attribute {derived.name} on device {device.id} failed:"
+                f" {error.text}"
+            ) from None
+        self._derived[key] = value
+        return value

@@ -1,0 +1,17 @@
+"""Errors that end an allocation attempt. Their texts are the ones Kubernetes clients see."""
+
+from __future__ import annotations
+
+
+class AllocationError(Exception):
+    """The attempt cannot go on: not "does not fit", but "cannot be decided"."""
+
+
+class StepsExhaustedError(Exception):
+    """The search used up its budget."""
+
+    def __init__(self, steps: int, requests_satisfied: int) -> None:
+        super().__init__(f"gave up after {steps} steps")
+        self.steps = steps
+        self.requests_satisfied = requests_satisfied
+        """How many requests had their devices at the best moment of the search."""

@@ -1,0 +1,142 @@
+"""The inventory: all slices, kept up to date change by change, and the pools each node can use.
+
+Pools of a node are gathered when somebody asks and remembered until something they were made from
+changes: a slice of the node, a slice for no node in particular, or a pool that had to be looked at
+across nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from allot.allocation.devices import PoolDevice
+from allot.allocation.errors import AllocationError
+from allot.allocation.pools import Pool, PoolId, SliceDevices, gather_pools
+from allot.allocation.problem import TargetNode
+from allot.api.classes import DeviceTaintRule
+from allot.api.slices import ResourceSlice
+from allot.features import FeatureGates
+
+_EVERYWHERE = ""
+"""Stands for "no node in particular" where slices are kept by node."""
+
+
+class NodeView:
+    """What one node can use: its pools and their devices, in the order they are tried."""
+
+    __slots__ = ("devices", "error", "has_invalid_pools", "pool_by_id", "pools")
+
+    def __init__(self, pools: tuple[Pool, ...], error: str = "") -> None:
+        self.pools = pools
+        self.error = error
+        """Why the pools could not be gathered, if so."""
+        self.devices: tuple[PoolDevice, ...] = tuple(
+            device for pool in pools if pool.is_usable for device in pool.devices
+        )
+        self.pool_by_id = {pool.id: pool for pool in pools}
+        self.has_invalid_pools = any(pool.is_invalid for pool in pools)
+
+
+class _Remembered(NamedTuple):
+    node: TargetNode
+    made_from: tuple[int, int]
+    whole_pools: dict[PoolId, int]
+    view: NodeView
+
+
+class Inventory:
+    """Slices by name, in the order in which they arrived first."""
+
+    def __init__(self, gates: FeatureGates, slices: Iterable[ResourceSlice] = ()) -> None:
+        self.gates = gates
+        self._entries: dict[str, SliceDevices] = {}
+        self._names_by_node: dict[str, dict[str, None]] = {}
+        self._names_by_pool: dict[PoolId, dict[str, None]] = {}
+        self._changes_by_node: dict[str, int] = {}
+        self._changes_by_pool: dict[PoolId, int] = {}
+        self._views: dict[str, _Remembered] = {}
+        self._taint_rules: tuple[DeviceTaintRule, ...] = ()
+        for slice_ in slices:
+            self.put(slice_)
+
+    def put(self, slice_: ResourceSlice) -> None:
+        """Add a slice, or replace the one of the same name."""
+        name = slice_.metadata.name
+        known = self._entries.get(name)
+        if known is not None and _place(known.slice) != _place(slice_):
+            self.remove(name)
+        devices = tuple(
+            PoolDevice(slice_, device, self._taint_rules) for device in slice_.spec.devices or ()
+        )
+        self._entries[name] = SliceDevices(slice_, devices)
+        node, pool = _place(slice_)
+        self._names_by_node.setdefault(node, {})[name] = None
+        self._names_by_pool.setdefault(pool, {})[name] = None
+        self._changed(node, pool)
+
+    def remove(self, name: str) -> None:
+        """Forget a slice. Nothing happens if there is none of that name."""
+        entry = self._entries.pop(name, None)
+        if entry is None:
+            return
+        node, pool = _place(entry.slice)
+        _discard(self._names_by_node, node, name)
+        _discard(self._names_by_pool, pool, name)
+        self._changed(node, pool)
+
+    def set_taint_rules(self, rules: Iterable[DeviceTaintRule]) -> None:
+        """Apply these rules, and no others, to all devices."""
+        self._taint_rules = tuple(rules)
+        for entry in list(self._entries.values()):
+            self.put(entry.slice)
+
+    def view(self, node: TargetNode) -> NodeView:
+        """The pools of a node; gathered anew only if something they depend on changed."""
+        made_from = (
+            self._changes_by_node.get(node.name, 0),
+            self._changes_by_node.get(_EVERYWHERE, 0),
+        )
+        known = self._views.get(node.name)
+        if (
+            known is not None
+            and known.made_from == made_from
+            and (known.node is node or known.node == node)
+            and all(self._changes_by_pool[pool] == at for pool, at in known.whole_pools.items())
+        ):
+            return known.view
+        whole_pools: dict[PoolId, int] = {}
+        view = self._gathered(node, whole_pools)
+        self._views[node.name] = _Remembered(node, made_from, whole_pools, view)
+        return view
+
+    def _gathered(self, node: TargetNode, whole_pools: dict[PoolId, int]) -> NodeView:
+        def whole_pool(pool: PoolId) -> Iterator[SliceDevices]:
+            whole_pools[pool] = self._changes_by_pool[pool]
+            return self._named(self._names_by_pool[pool])
+
+        nodes = (node.name, _EVERYWHERE) if node.name else (_EVERYWHERE,)
+        slices = (entry for key in nodes for entry in self._named(self._names_by_node.get(key, ())))
+        try:
+            return NodeView(gather_pools(slices, whole_pool, node, self.gates))
+        except AllocationError as error:
+            return NodeView((), f"gather pool information: {error}")
+
+    def _named(self, names: Iterable[str]) -> Iterator[SliceDevices]:
+        return (self._entries[name] for name in names)
+
+    def _changed(self, node: str, pool: PoolId) -> None:
+        self._changes_by_node[node] = self._changes_by_node.get(node, 0) + 1
+        self._changes_by_pool[pool] = self._changes_by_pool.get(pool, 0) + 1
+
+
+def _place(slice_: ResourceSlice) -> tuple[str, PoolId]:
+    spec = slice_.spec
+    return spec.node_name or _EVERYWHERE, PoolId(spec.driver, spec.pool.name)
+
+
+def _discard(names_by_key: dict, key: object, name: str) -> None:  # type: ignore[type-arg]
+    names = names_by_key[key]
+    del names[name]
+    if not names:
+        del names_by_key[key]

@@ -1,0 +1,181 @@
+"""The ledger: what is taken, kept up to date allocation by allocation.
+
+Adding or removing an allocation costs time in proportion to that allocation, however many there
+are. Admin access takes nothing and is not entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from allot.allocation.pools import CounterBudget, Pool, PoolId
+from allot.api.claims import AllocationResult, DeviceRequestAllocationResult
+from allot.api.identities import DeviceId
+from allot.features import CONSUMABLE_CAPACITY, FeatureGates
+
+NOTHING: Mapping[str, int] = {}
+
+
+class Available(NamedTuple):
+    """What a pool's counters have left, and which compatibility groups its sets are bound to."""
+
+    counters: CounterBudget
+    groups: Mapping[str, frozenset[str]]
+
+
+class _Share(NamedTuple):
+    device: DeviceId
+    consumed: tuple[tuple[str, int], ...]
+
+
+class _Entry(NamedTuple):
+    dedicated: tuple[DeviceId, ...]
+    shares: tuple[_Share, ...]
+
+
+class Ledger:
+    """Which claim holds which devices and shares. Claims are known by any name that is theirs."""
+
+    def __init__(self, gates: FeatureGates) -> None:
+        self.gates = gates
+        self._entries: dict[str, _Entry] = {}
+        self._dedicated: dict[DeviceId, dict[str, None]] = {}
+        self._shares: dict[DeviceId, dict[str, int]] = {}
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._taken_by_pool: dict[PoolId, dict[str, int]] = {}
+        self._available: dict[PoolId, tuple[Pool, Available]] = {}
+
+    # --- changes ---
+
+    def add(self, holder: str, allocation: AllocationResult) -> None:
+        """Enter what a claim got. What it held before, if anything, is released first."""
+        if holder in self._entries:
+            self.remove(holder)
+        entry = self._entry(allocation.devices.results)
+        self._entries[holder] = entry
+        for device in entry.dedicated:
+            self._dedicated.setdefault(device, {})[holder] = None
+            self._take(device)
+        for device, consumed in entry.shares:
+            held = self._shares.setdefault(device, {})
+            held[holder] = held.get(holder, 0) + 1
+            total = self._consumed.setdefault(device, {})
+            for name, amount in consumed:
+                total[name] = total.get(name, 0) + amount
+            self._take(device)
+
+    def remove(self, holder: str) -> None:
+        """Release what a claim held. Nothing happens if it held nothing."""
+        entry = self._entries.pop(holder, None)
+        if entry is None:
+            return
+        for device in entry.dedicated:
+            self._dedicated.get(device, {}).pop(holder, None)
+            if not self._dedicated.get(device, True):
+                del self._dedicated[device]
+            self._give_back(device)
+        for device, consumed in entry.shares:
+            self._remove_share(holder, device, consumed)
+            self._give_back(device)
+
+    def _entry(self, results: Iterable[DeviceRequestAllocationResult]) -> _Entry:
+        dedicated: dict[DeviceId, None] = {}
+        shares: list[_Share] = []
+        for result in results:
+            if result.admin_access:
+                continue
+            device = DeviceId(result.driver, result.pool, result.device)
+            if result.share_id is not None and CONSUMABLE_CAPACITY in self.gates:
+                amounts = sorted(
+                    (name, amount.nanos) for name, amount in result.consumed_capacity.items()
+                )
+                shares.append(_Share(device, tuple(amounts)))
+            else:
+                dedicated[device] = None
+        return _Entry(tuple(dedicated), tuple(shares))
+
+    def _remove_share(
+        self, holder: str, device: DeviceId, consumed: Iterable[tuple[str, int]]
+    ) -> None:
+        held = self._shares[device]
+        held[holder] -= 1
+        if not held[holder]:
+            del held[holder]
+        if not held:
+            # The last share is gone, and with it every trace of what was consumed.
+            del self._shares[device]
+            del self._consumed[device]
+            return
+        total = self._consumed[device]
+        for name, amount in consumed:
+            total[name] -= amount
+
+    def _take(self, device: DeviceId) -> None:
+        pool = PoolId(device.driver, device.pool)
+        taken = self._taken_by_pool.setdefault(pool, {})
+        taken[device.device] = taken.get(device.device, 0) + 1
+        self._available.pop(pool, None)
+
+    def _give_back(self, device: DeviceId) -> None:
+        pool = PoolId(device.driver, device.pool)
+        taken = self._taken_by_pool[pool]
+        taken[device.device] -= 1
+        if not taken[device.device]:
+            del taken[device.device]
+        if not taken:
+            del self._taken_by_pool[pool]
+        self._available.pop(pool, None)
+
+    # --- questions ---
+
+    def __contains__(self, holder: str) -> bool:
+        return holder in self._entries
+
+    def is_dedicated(self, device: DeviceId) -> bool:
+        """Whether somebody has the whole device."""
+        return device in self._dedicated
+
+    def has_share(self, device: DeviceId) -> bool:
+        return device in self._shares
+
+    def consumed(self, device: DeviceId) -> Mapping[str, int]:
+        """What all shares of a device consume together, in billionths."""
+        return self._consumed.get(device, NOTHING)
+
+    def holders(self, device: DeviceId) -> tuple[str, ...]:
+        """The claims that have the device or a share of it."""
+        return (*self._dedicated.get(device, ()), *self._shares.get(device, ()))
+
+    def is_empty(self) -> bool:
+        return not (
+            self._entries
+            or self._dedicated
+            or self._shares
+            or self._consumed
+            or self._taken_by_pool
+        )
+
+    def available(self, pool: Pool) -> Available:
+        """What is left of a pool's counters; less than nothing if they are overcommitted.
+
+        Remembered until a device of the pool is taken or given back, or the pool itself changes.
+        """
+        known = self._available.get(pool.id)
+        if known is not None and known[0] is pool:
+            return known[1]
+        counters = {name: dict(amounts) for name, amounts in pool.counters.items()}
+        groups: dict[str, frozenset[str]] = {}
+        for name in self._taken_by_pool.get(pool.id, ()):
+            device = pool.counted.get(name)
+            if device is None:
+                continue
+            for use in device.counter_uses:
+                left = counters[use.counter_set]
+                for counter, amount in use.amounts.items():
+                    left[counter] -= amount
+                placed = groups.get(use.counter_set)
+                groups[use.counter_set] = use.groups if placed is None else placed & use.groups
+        available = Available(counters, groups)
+        self._available[pool.id] = (pool, available)
+        return available

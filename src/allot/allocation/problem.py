@@ -1,0 +1,93 @@
+"""The question and its possible answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from allot.api.claims import AllocationResult, ResourceClaim
+from allot.api.classes import DeviceClass
+from allot.api.core import Node
+
+if TYPE_CHECKING:
+    from allot.allocation.inventory import Inventory
+    from allot.allocation.ledger import Ledger
+
+
+class TargetNode(NamedTuple):
+    """The node the claims are allocated for: what decides which devices it can use."""
+
+    name: str
+    labels: Mapping[str, str] = {}
+    declared_features: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(node: Node) -> TargetNode:
+        return TargetNode(
+            node.get("metadata", "name", default=""),
+            node.get("metadata", "labels", default={}),
+            frozenset(node.get("status", "declaredFeatures", default=())),
+        )
+
+
+class StepBudget(NamedTuple):
+    """How much searching an answer may cost. The same on every machine, unlike seconds."""
+
+    max_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationProblem:
+    """All claims of one pod, to be allocated together for one node: all or nothing.
+
+    Which features are on is a property of `inventory` and `ledger`, which must agree.
+    """
+
+    node: TargetNode
+    claims: Sequence[ResourceClaim]
+    classes: Mapping[str, DeviceClass]
+    inventory: Inventory
+    ledger: Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """One result per claim, in their order."""
+
+    results: tuple[AllocationResult, ...]
+    steps: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """There is no solution on this node.
+
+    `invalid_pools` tells that some pool was left out because it contradicts itself; Kubernetes
+    reports that instead of a plain "does not fit".
+    """
+
+    invalid_pools: bool = False
+    steps: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The budget ran out before there was an answer."""
+
+    steps: int
+    requests_satisfied: int
+    """How many requests, of all claims, had their devices at the best moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something is wrong with a claim, a class or a device; the text is Kubernetes' own."""
+
+    error: str
+    steps: int = field(default=0, compare=False)
+
+
+Outcome = Allocated | Infeasible | Abandoned | Failed
+
+INVALID_POOLS = "invalid resource pools were encountered"

@@ -1,0 +1,201 @@
+"""Requests, checked and ready to be searched for.
+
+A request has one or more alternatives (KEP-4816), one of which must be satisfied; a plain request is
+its own only alternative. What can be said about a claim before any device is tried is said here, in
+the order in which Kubernetes says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from allot.allocation.constraints import Constraint, Distinct, Match
+from allot.allocation.errors import AllocationError
+from allot.allocation.problem import AllocationProblem
+from allot.api.claims import (
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from allot.api.classes import DeviceClass
+from allot.api.identities import ObjectKey
+from allot.api.quantity import Quantity
+from allot.api.resource import ALL, EXACT_COUNT, MAX_RESULTS
+from allot.features import (
+    ADMIN_ACCESS,
+    CONSUMABLE_CAPACITY,
+    DERIVED_ATTRIBUTES,
+    LIST_TYPE_ATTRIBUTES,
+    PRIORITIZED_LIST,
+    FeatureGates,
+)
+
+NO_CAPACITY: Mapping[str, Quantity] = {}
+
+
+class Alternative:
+    """One way to satisfy a request: the request itself, or one of its subrequests."""
+
+    def __init__(
+        self,
+        claim: PreparedClaim,
+        request: DeviceRequest,
+        spec: ExactDeviceRequest | DeviceSubRequest,
+        class_: DeviceClass,
+    ) -> None:
+        subrequest = spec.name if isinstance(spec, DeviceSubRequest) else ""
+        self.claim = claim
+        self.request = request.name
+        self.subrequest = subrequest
+        self.label = f"{request.name}/{subrequest}" if subrequest else request.name
+        """The name under which results, constraints and configuration know it."""
+        self.place = f"claim {claim.key}, request {subrequest or request.name}"
+        """How error texts begin."""
+        self.spec = spec
+        self.class_ = class_
+        self.is_admin = isinstance(spec, ExactDeviceRequest) and spec.admin_access is True
+        self.capacity = spec.capacity.requests if spec.capacity is not None else NO_CAPACITY
+        self.derived = {derived.name: derived for derived in spec.derived_attributes}
+        self.constraints: tuple[Constraint, ...] = ()
+        self.wants_all = spec.allocation_mode == ALL
+        self.count = spec.count
+        """How many devices are needed; for All, known once the devices are."""
+        self.all_devices: tuple[int, ...] = ()
+        """For All: where its devices are among those of the node."""
+
+
+@dataclass(slots=True)
+class PreparedRequest:
+    """A request and its alternatives, in order of preference."""
+
+    request: DeviceRequest
+    alternatives: tuple[Alternative, ...]
+
+
+class PreparedClaim:
+    """A claim, its requests and its constraints."""
+
+    def __init__(self, claim: ResourceClaim, index: int) -> None:
+        self.claim = claim
+        self.index = index
+        self.key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        self.requests: list[PreparedRequest] = []
+        self.constraints: list[Constraint] = []
+
+    @property
+    def may_exceed_limit(self) -> bool:
+        """Whether some choice of alternatives asks for more devices than a claim can get."""
+        most = (max(a.count for a in request.alternatives) for request in self.requests)
+        return sum(most) > MAX_RESULTS
+
+
+class AllDevicesOf:
+    """Finds the devices that an alternative with mode All stands for."""
+
+    def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
+        raise NotImplementedError
+
+
+def prepare_claims(problem: AllocationProblem, finder: AllDevicesOf) -> tuple[PreparedClaim, ...]:
+    """The claims, ready for the search; `AllocationError` for the first thing wrong with them."""
+    return tuple(
+        _prepared(PreparedClaim(claim, index), problem, finder)
+        for index, claim in enumerate(problem.claims)
+    )
+
+
+def _prepared(
+    claim: PreparedClaim, problem: AllocationProblem, finder: AllDevicesOf
+) -> PreparedClaim:
+    gates = problem.inventory.gates
+    devices_wanted = 0
+    for request in claim.claim.spec.devices.requests:
+        _check_forms(claim, request, gates)
+        specs = request.first_available or (request.exactly or ExactDeviceRequest(),)
+        alternatives = tuple(_alternative(claim, request, spec, problem, finder) for spec in specs)
+        claim.requests.append(PreparedRequest(request, alternatives))
+        devices_wanted += min(alternative.count for alternative in alternatives)
+    if devices_wanted > MAX_RESULTS:
+        raise AllocationError(
+            f"claim {claim.key}: number of requested devices {devices_wanted}"
+            f" exceeds the claim limit of {MAX_RESULTS}"
+        )
+    _add_constraints(claim, gates)
+    return claim
+
+
+def _check_forms(claim: PreparedClaim, request: DeviceRequest, gates: FeatureGates) -> None:
+    place = f"claim {claim.key}, request {request.name}"
+    if request.first_available and PRIORITIZED_LIST not in gates:
+        raise AllocationError(
+            f"{place}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
+        )
+    if CONSUMABLE_CAPACITY in gates:
+        return
+    disabled = f"has capacity requests, but the {CONSUMABLE_CAPACITY} feature is disabled"
+    if request.exactly is not None and request.exactly.capacity is not None:
+        raise AllocationError(f"{place}: {disabled}")
+    for subrequest in request.first_available:
+        if subrequest.capacity is not None:
+            raise AllocationError(f"claim {claim.key}, subrequest {subrequest.name}: {disabled}")
+
+
+def _alternative(
+    claim: PreparedClaim,
+    request: DeviceRequest,
+    spec: ExactDeviceRequest | DeviceSubRequest,
+    problem: AllocationProblem,
+    finder: AllDevicesOf,
+) -> Alternative:
+    gates = problem.inventory.gates
+    name = spec.name if isinstance(spec, DeviceSubRequest) else request.name
+    place = f"claim {claim.key}, request {name}"
+    if spec.derived_attributes and DERIVED_ATTRIBUTES not in gates:
+        raise AllocationError(
+            f"{place}: cannot handle request with derived attributes, the feature is disabled"
+        )
+    for index, selector in enumerate(spec.selectors):
+        if selector.cel is None:
+            raise AllocationError(
+                f"{place}, selector #{index}: CEL expression empty (unsupported selector type?)"
+            )
+    admin = spec.admin_access if isinstance(spec, ExactDeviceRequest) else None
+    if admin is not None and ADMIN_ACCESS not in gates:
+        raise AllocationError(f"{place}: admin access is requested, but the feature is disabled")
+    if not spec.device_class_name:
+        raise AllocationError(f"{place}: missing device class name (unsupported request type?)")
+    class_ = problem.classes.get(spec.device_class_name)
+    if class_ is None:
+        raise AllocationError(
+            f"{place}: could not retrieve device class {spec.device_class_name}:"
+            f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
+        )
+    alternative = Alternative(claim, request, spec, class_)
+    if alternative.wants_all:
+        alternative.all_devices = finder.all_devices(alternative)
+        alternative.count = len(alternative.all_devices)
+    elif spec.allocation_mode != EXACT_COUNT:
+        raise AllocationError(f"{place}: unsupported count mode {spec.allocation_mode}")
+    return alternative
+
+
+def _add_constraints(claim: PreparedClaim, gates: FeatureGates) -> None:
+    lists = LIST_TYPE_ATTRIBUTES in gates
+    for index, spec in enumerate(claim.claim.spec.devices.constraints):
+        if spec.match_attribute is not None:
+            claim.constraints.append(Match(spec, spec.match_attribute, lists=lists))
+        elif spec.distinct_attribute is not None:
+            claim.constraints.append(Distinct(spec, spec.distinct_attribute, lists=lists))
+        else:
+            raise AllocationError(
+                f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)"
+            )
+    for request in claim.requests:
+        for alternative in request.alternatives:
+            alternative.constraints = tuple(
+                constraint
+                for constraint in claim.constraints
+                if constraint.applies_to(alternative.request, alternative.subrequest)
+            )

@@ -1,0 +1,169 @@
+"""The search: claims in order, requests in order, devices in order; the first solution wins.
+
+    request 0            request 1                    request 2
+    ┌────────┐  fits    ┌────────────┐  alternative  ┌────────┐
+    │ device ├─────────▶│   choice   ├──────────────▶│ device ├──▶ … all satisfied
+    └────────┘          └────────────┘               └───┬────┘
+        ▲                     ▲                          │ no device left
+        └─────────────────────┴──────────────────────────┘ back to what is to blame
+
+Every box is a frame on a stack of our own, so depth is limited by memory alone. First the search
+runs as Kubernetes does, without looking ahead: most problems are solved on the way. When it has
+gone back more often than that is worth, it starts over with `Foresight`, which knows what cannot
+succeed and skips it. Skipping never changes which solution is first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from allot.allocation.attempt import Attempt, Pick
+from allot.allocation.errors import StepsExhaustedError
+from allot.allocation.requests import Alternative, PreparedRequest
+from allot.api.resource import MAX_RESULTS
+
+ALL_EARLIER: Final = -1
+"""As a set of frames to blame: every one of them."""
+
+
+class Frame:
+    """A decision: which alternative of a request, or which device for an alternative."""
+
+    __slots__ = ("alternative", "nth", "placed", "position", "request")
+
+    def __init__(self, request: int, alternative: Alternative | None, nth: int, start: int) -> None:
+        self.request = request
+        self.alternative = alternative
+        """None where the alternative itself is what is decided."""
+        self.nth = nth
+        """How many devices the alternative has already."""
+        self.position = start
+        """What is tried next: an index into the alternatives, the candidates or all devices."""
+        self.placed = False
+
+
+class Search:
+    """Finds the first solution in Kubernetes' order."""
+
+    def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
+        self.attempt = attempt
+        self.requests = requests
+        self.selected: list[Alternative] = [request.alternatives[0] for request in requests]
+        self.steps = 0
+        self.requests_satisfied = 0
+        self.stack: list[Frame] = []
+
+    def solve(self, max_steps: int) -> bool:
+        """Whether there is a solution; if so, it is what the attempt now holds.
+
+        `StepsExhaustedError` if `max_steps` did not suffice to find out.
+        """
+        if not self._enter(0):
+            return True
+        while self.stack:
+            if self.steps >= max_steps:
+                raise StepsExhaustedError(self.steps, self.requests_satisfied)
+            frame = self.stack[-1]
+            if frame.alternative is None:
+                goes_on = self._choose_alternative(frame)
+            else:
+                goes_on = self._choose_device(frame, frame.alternative)
+            if not goes_on:
+                return True
+        return False
+
+    def unwind(self) -> None:
+        """Undo all that is placed."""
+        while self.stack:
+            self._pop()
+
+    # --- going deeper; the answer is False once everything is satisfied ---
+
+    def _enter(self, request: int) -> bool:
+        while request < len(self.requests):
+            self.requests_satisfied = max(self.requests_satisfied, request)
+            prepared = self.requests[request]
+            if prepared.request.first_available:
+                self.stack.append(Frame(request, None, 0, 0))
+                return True
+            if self._begin(request, prepared.alternatives[0]):
+                return True
+            request += 1
+        return False
+
+    def _begin(self, request: int, alternative: Alternative) -> bool:
+        """Begin to look for the devices of an alternative; False if it needs none."""
+        self.selected[request] = alternative
+        if alternative.count <= 0 and not alternative.wants_all:
+            return False
+        self.stack.append(Frame(request, alternative, 0, 0))
+        return True
+
+    def _choose_alternative(self, frame: Frame) -> bool:
+        alternatives = self.requests[frame.request].alternatives
+        if frame.position >= len(alternatives):
+            self._fail(frame)
+            return True
+        # KEP-4816: alternatives are tried in order.
+        alternative = alternatives[frame.position]
+        frame.position += 1
+        self.steps += 1
+        return self._begin(frame.request, alternative) or self._enter(frame.request + 1)
+
+    def _choose_device(self, frame: Frame, alternative: Alternative) -> bool:
+        attempt = self.attempt
+        if frame.placed:
+            frame.placed = False
+            attempt.undo()
+        elif self._exceeds_limit(frame, alternative):
+            self._back_to_choice()
+            return True
+        pick = self._next_pick(frame, alternative)
+        if pick is None:
+            self._fail(frame)
+            return True
+        attempt.place(pick)
+        frame.placed = True
+        self.steps += 1
+        nth = frame.nth + 1
+        if nth >= alternative.count:
+            return self._enter(frame.request + 1)
+        # Combinations, not permutations: go on after the device picked last.
+        self.stack.append(Frame(frame.request, alternative, nth, frame.position))
+        return True
+
+    def _next_pick(self, frame: Frame, alternative: Alternative) -> Pick | None:
+        attempt = self.attempt
+        if alternative.wants_all:
+            # Its devices are known; if one of them cannot be had, no other will do.
+            if frame.position != frame.nth or frame.nth >= alternative.count:
+                return None
+            frame.position += 1
+            return attempt.check_required(alternative, alternative.all_devices[frame.nth])
+        check = attempt.check
+        for index in range(frame.position, len(attempt.devices)):
+            pick = check(alternative, index)
+            if pick is not None:
+                frame.position = index + 1
+                return pick
+        return None
+
+    # --- going back ---
+
+    def _fail(self, frame: Frame) -> None:
+        """Nothing is left to try here: go back to the decision before."""
+        self._pop()
+
+    def _exceeds_limit(self, frame: Frame, alternative: Alternative) -> bool:
+        results = self.attempt.results_by_claim[alternative.claim.index]
+        return results + alternative.count - frame.nth > MAX_RESULTS
+
+    def _back_to_choice(self) -> None:
+        """Too many devices for one claim: only another alternative can help."""
+        while self.stack and self.stack[-1].alternative is not None:
+            self._pop()
+
+    def _pop(self) -> None:
+        if self.stack.pop().placed:
+            self.attempt.undo()

@@ -1,0 +1,50 @@
+"""Device taints: which of them keep a request away, and where rules put more of them (KEP-5055)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from allot.api.classes import DeviceTaintRule
+from allot.api.identities import DeviceId
+from allot.api.resource import EQUAL, EXISTS, NO_EXECUTE, NO_SCHEDULE, DeviceTaint, DeviceToleration
+
+BLOCKING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
+
+
+def blocking_taints(
+    device: DeviceId, own: Iterable[DeviceTaint], rules: Iterable[DeviceTaintRule]
+) -> tuple[DeviceTaint, ...]:
+    """The taints that must be tolerated: the device's own, then those that rules add."""
+    added = (rule.spec.taint for rule in rules if _applies(rule, device))
+    # Effects we do not know, and "None", only inform.
+    return tuple(taint for taint in (*own, *added) if taint.effect in BLOCKING_EFFECTS)
+
+
+def _applies(rule: DeviceTaintRule, device: DeviceId) -> bool:
+    selector = rule.spec.device_selector
+    return (
+        selector is not None
+        and selector.driver in (None, device.driver)
+        and selector.pool in (None, device.pool)
+        and selector.device in (None, device.device)
+    )
+
+
+def untolerated_taint(
+    taints: Iterable[DeviceTaint], tolerations: Iterable[DeviceToleration]
+) -> DeviceTaint | None:
+    """The first taint that no toleration covers."""
+    tolerations = tuple(tolerations)
+    for taint in taints:
+        if not any(tolerates(toleration, taint) for toleration in tolerations):
+            return taint
+    return None
+
+
+def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator == EXISTS:
+        return True
+    return toleration.operator in ("", EQUAL) and toleration.value == taint.value

@@ -1,0 +1,152 @@
+"""`allot allocate`: the conformance interface for allocation, one scenario per line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, BinaryIO, Final
+
+import click
+import msgspec
+from msgspec import Raw, field
+
+from allot.allocation import (
+    Abandoned,
+    Allocated,
+    AllocationProblem,
+    Failed,
+    Infeasible,
+    Inventory,
+    Ledger,
+    Outcome,
+    StepBudget,
+    TargetNode,
+)
+from allot.allocation import (
+    allocate as solve,
+)
+from allot.allocation.problem import INVALID_POOLS
+from allot.api.base import ApiObject
+from allot.api.claims import ResourceClaim
+from allot.api.classes import DeviceClass
+from allot.api.core import Node
+from allot.api.decoding import DecodeError, decode, to_builtin
+from allot.api.slices import ResourceSlice
+from allot.cli.errors import EXIT_FINDINGS, EXIT_OK
+from allot.features import BINDING_CONDITIONS, COMPATIBILITY_GROUPS, DEVICE_STATUS, FeatureGates
+
+DEFAULT_STEPS: Final = 1_000_000
+
+# Scenarios call most gates by their names without the prefix; these have names of their own.
+_GATES_BY_FEATURE: Final = {
+    "DeviceBindingAndStatus": (BINDING_CONDITIONS, DEVICE_STATUS),
+    "CompatibilityGroups": (COMPATIBILITY_GROUPS,),
+}
+
+
+class Scenario(ApiObject, frozen=True):
+    """The keys of an input line. Objects stay as they were sent until they are decoded as v1."""
+
+    name: str = ""
+    features: dict[str, bool] = field(default_factory=dict)
+    node: Raw = Raw(b"{}")
+    classes: tuple[Raw, ...] | None = ()
+    slices: tuple[Raw, ...] | None = ()
+    allocated: tuple[Raw, ...] | None = ()
+    claims: tuple[Raw, ...] | None = ()
+
+
+_decoder: Final = msgspec.json.Decoder(Scenario)
+
+
+def scenario_gates(features: dict[str, bool]) -> FeatureGates:
+    """The gates that a scenario's features stand for; what is not named is off."""
+    names: list[str] = []
+    for feature, enabled in features.items():
+        if enabled:
+            names += _GATES_BY_FEATURE.get(feature, (f"DRA{feature}",))
+    return FeatureGates(names)
+
+
+def scenario_problem(line: bytes) -> tuple[str, AllocationProblem]:
+    """Name and problem of a scenario; `DecodeError` if the line is none."""
+    try:
+        scenario = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"not a scenario: {error}") from None
+    gates = scenario_gates(scenario.features)
+    slices = (decode(bytes(raw), ResourceSlice, "v1") for raw in scenario.slices or ())
+    inventory = Inventory(gates, slices)
+    ledger = Ledger(gates)
+    for index, raw in enumerate(scenario.allocated or ()):
+        claim = decode(bytes(raw), ResourceClaim, "v1")
+        if claim.status.allocation is not None:
+            key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+            holder = key if key not in ledger else f"{key} ({index})"
+            ledger.add(holder, claim.status.allocation)
+    classes = [decode(bytes(raw), DeviceClass, "v1") for raw in scenario.classes or ()]
+    problem = AllocationProblem(
+        node=TargetNode.of(Node.from_json(bytes(scenario.node))),
+        claims=[decode(bytes(raw), ResourceClaim, "v1") for raw in scenario.claims or ()],
+        classes={class_.metadata.name: class_ for class_ in classes},
+        inventory=inventory,
+        ledger=ledger,
+    )
+    return scenario.name, problem
+
+
+def counting_share_ids() -> Callable[[], str]:
+    """Share ids in order of appearance: share-0, share-1, …"""
+    numbers = count()
+    return lambda: f"share-{next(numbers)}"
+
+
+def answer(name: str, outcome: Outcome) -> dict[str, Any]:
+    """The answer line for an outcome."""
+    result: Any = None
+    error = ""
+    match outcome:
+        case Allocated(results):
+            result = results
+        case Infeasible(invalid_pools=True):
+            error = INVALID_POOLS
+        case Failed(error=text):
+            error = text
+        case Abandoned(steps):
+            error = f"gave up after {steps} steps"
+    return {"name": name, "result": result, "error": error, "steps": outcome.steps}
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    return (line for line in file if line.strip())
+
+
+@click.command()
+@click.option(
+    "--steps",
+    "max_steps",
+    type=click.IntRange(min=1),
+    default=DEFAULT_STEPS,
+    show_default=True,
+    help="How many steps a search may take before it is given up.",
+)
+@click.argument("file", type=click.File("rb"), default="-")
+def allocate(max_steps: int, file: BinaryIO) -> int:
+    """Answer allocation scenarios: which devices would Kubernetes v1.38 give to each claim?
+
+    Reads one JSON scenario per line from FILE (default: standard input) and writes one answer per
+    line: `name`, `result` (one allocation per claim, or null if they do not fit), `error` and
+    `steps`. Share ids are numbered in order of appearance.
+    """
+    failed = False
+    for line in _lines(file):
+        try:
+            name, problem = scenario_problem(line)
+            answered = answer(name, solve(problem, StepBudget(max_steps), counting_share_ids()))
+        except DecodeError as error:
+            failed = True
+            answered = {"name": "", "result": None, "error": str(error), "steps": 0}
+        sys.stdout.buffer.write(msgspec.json.encode(answered, enc_hook=to_builtin) + b"\n")
+        sys.stdout.buffer.flush()
+    return EXIT_FINDINGS if failed else EXIT_OK

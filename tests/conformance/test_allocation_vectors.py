@@ -1,0 +1,46 @@
+"""Allocation scenarios by feature, and probes of single rules, with the answers of Kubernetes v1.38."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from allot.allocation import StepBudget, allocate
+from allot.api.decoding import to_builtin
+from allot.cli.allocate import answer, counting_share_ids, scenario_problem
+
+DATA: Final = Path(__file__).parent / "data" / "allocation"
+FILES: Final = sorted(DATA.glob("*.jsonl.gz"))
+BUDGET: Final = StepBudget(100_000)
+
+ANSWERED_DIFFERENTLY: Final = {
+    "order-binding-empty-list": "an empty list and none are the same once an API server stored them",
+}
+
+
+def up_to_wording(error: str) -> str:
+    """A compile error without the words of its parser."""
+    before, failed, _ = error.partition("compilation failed")
+    return before + failed
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.name.split(".")[0] for file in FILES])
+def test_answers_are_those_of_v1_38(file: Path) -> None:
+    wrong: dict[str, Any] = {}
+    for line in gzip.decompress(file.read_bytes()).splitlines():
+        expected = json.loads(line)["expect"]
+        name, problem = scenario_problem(line)
+        outcome = allocate(problem, BUDGET, counting_share_ids())
+        answered = json.loads(msgspec.json.encode(answer(name, outcome), enc_hook=to_builtin))
+        same = answered["result"] == expected["result"] and up_to_wording(
+            answered["error"]
+        ) == up_to_wording(expected["error"])
+        if same == (name in ANSWERED_DIFFERENTLY):
+            wrong[name] = answered
+
+    assert wrong == {}

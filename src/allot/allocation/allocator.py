@@ -7,6 +7,7 @@ from collections.abc import Callable
 from allot.allocation.attempt import Attempt
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import AllocationError, StepsExhaustedError
+from allot.allocation.foresight import ForesightedSearch
 from allot.allocation.problem import (
     Abandoned,
     Allocated,
@@ -21,9 +22,16 @@ from allot.allocation.results import claim_result
 from allot.allocation.search import Search
 from allot.api.claims import AllocationResult
 
+STEPS_WITHOUT_FORESIGHT = 100
+"""Looking ahead costs more than a few wrong turns; most problems are solved before."""
+
 
 def allocate(
-    problem: AllocationProblem, budget: StepBudget, new_share_id: Callable[[], str]
+    problem: AllocationProblem,
+    budget: StepBudget,
+    new_share_id: Callable[[], str],
+    *,
+    steps_without_foresight: int = STEPS_WITHOUT_FORESIGHT,
 ) -> Outcome:
     """Which devices each claim gets: the answer of Kubernetes v1.38 to the same question."""
     view = problem.inventory.view(problem.node)
@@ -34,8 +42,17 @@ def allocate(
     try:
         claims = prepare_claims(problem, rules)
         attempt = Attempt(rules, len(claims))
-        search = Search(attempt, [request for claim in claims for request in claim.requests])
-        if not search.solve(budget.max_steps):
+        requests = [request for claim in claims for request in claim.requests]
+        search = Search(attempt, requests)
+        try:
+            solved = search.solve(min(budget.max_steps, steps_without_foresight))
+        except StepsExhaustedError:
+            if budget.max_steps <= steps_without_foresight:
+                raise
+            search.unwind()
+            search = ForesightedSearch(attempt, requests, search)
+            solved = search.solve(budget.max_steps)
+        if not solved:
             return Infeasible(view.has_invalid_pools, search.steps)
         results = _results(problem, claims, search, new_share_id)
     except AllocationError as error:

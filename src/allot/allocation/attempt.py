@@ -10,6 +10,7 @@ is evaluated at all, and with it whether its error surfaces.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 from allot.allocation.candidates import CandidateRules
@@ -139,6 +140,26 @@ class Attempt:
             if left < 0:
                 return False
         return True
+
+    def use_of(self, index: int) -> tuple[tuple[int, ...], int, tuple[tuple[str, int], ...]]:
+        """How this attempt uses a device: the claims that have it, its shares, what those consume."""
+        consumed = self.consumed.get(index)
+        return (
+            tuple(sorted(self._picked.get(index, ()))),
+            self.shares.get(index, 0),
+            tuple(sorted(consumed.items())) if consumed else (),
+        )
+
+    def counters_used(self, pool: PoolId) -> Hashable:
+        """What this attempt uses of a pool's counters, in a form that can be compared."""
+        used = self.counters.get(pool, {})
+        amounts = frozenset(
+            (counter_set, name, amount)
+            for counter_set, counters in used.items()
+            for name, amount in counters.items()
+            if amount
+        )
+        return amounts, frozenset(self.groups.get(pool, {}).items())
 
     def available(self, device: PoolDevice) -> Available:
         pool = self.rules.view.pool_by_id[PoolId(device.id.driver, device.id.pool)]

@@ -16,15 +16,11 @@ succeed and skips it. Skipping never changes which solution is first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from allot.allocation.attempt import Attempt, Pick
 from allot.allocation.errors import StepsExhaustedError
 from allot.allocation.requests import Alternative, PreparedRequest
 from allot.api.resource import MAX_RESULTS
-
-ALL_EARLIER: Final = -1
-"""As a set of frames to blame: every one of them."""
 
 
 class Frame:
@@ -85,7 +81,7 @@ class Search:
             self.requests_satisfied = max(self.requests_satisfied, request)
             prepared = self.requests[request]
             if prepared.request.first_available:
-                self.stack.append(Frame(request, None, 0, 0))
+                self.stack.append(self._frame(request, None, 0, 0))
                 return True
             if self._begin(request, prepared.alternatives[0]):
                 return True
@@ -97,7 +93,7 @@ class Search:
         self.selected[request] = alternative
         if alternative.count <= 0 and not alternative.wants_all:
             return False
-        self.stack.append(Frame(request, alternative, 0, 0))
+        self.stack.append(self._frame(request, alternative, 0, 0))
         return True
 
     def _choose_alternative(self, frame: Frame) -> bool:
@@ -112,10 +108,9 @@ class Search:
         return self._begin(frame.request, alternative) or self._enter(frame.request + 1)
 
     def _choose_device(self, frame: Frame, alternative: Alternative) -> bool:
-        attempt = self.attempt
         if frame.placed:
             frame.placed = False
-            attempt.undo()
+            self._undo()
         elif self._exceeds_limit(frame, alternative):
             self._back_to_choice()
             return True
@@ -123,14 +118,14 @@ class Search:
         if pick is None:
             self._fail(frame)
             return True
-        attempt.place(pick)
+        self._place(pick)
         frame.placed = True
         self.steps += 1
         nth = frame.nth + 1
         if nth >= alternative.count:
             return self._enter(frame.request + 1)
         # Combinations, not permutations: go on after the device picked last.
-        self.stack.append(Frame(frame.request, alternative, nth, frame.position))
+        self.stack.append(self._frame(frame.request, alternative, nth, frame.position))
         return True
 
     def _next_pick(self, frame: Frame, alternative: Alternative) -> Pick | None:
@@ -165,5 +160,15 @@ class Search:
             self._pop()
 
     def _pop(self) -> None:
-        if self.stack.pop().placed:
-            self.attempt.undo()
+        if self.stack[-1].placed:
+            self._undo()
+        self.stack.pop()
+
+    def _place(self, pick: Pick) -> None:
+        self.attempt.place(pick)
+
+    def _undo(self) -> None:
+        self.attempt.undo()
+
+    def _frame(self, request: int, alternative: Alternative | None, nth: int, start: int) -> Frame:
+        return Frame(request, alternative, nth, start)

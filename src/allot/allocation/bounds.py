@@ -1,0 +1,242 @@
+"""Bounds: proofs that the rest of a search cannot succeed, made by counting.
+
+Every count is of a relaxed problem, one in which more is allowed than in the real one: if even that
+has no solution, nothing is lost by not searching.
+
+- enough candidates left for each request
+- match: some value that enough candidates of every request have (counted per value)
+- distinct: at least as many values as devices (pigeonhole)
+- counters: per counter set no more partitions than its counters can carry
+- capacity: no more shares than the devices have room for
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from allot.allocation.attempt import Attempt
+from allot.allocation.constraints import Constraint, Match
+from allot.allocation.domains import Outlook, Token, value_tokens
+from allot.allocation.pools import PoolId
+from allot.allocation.requests import Alternative
+
+
+class Need(NamedTuple):
+    """How many more devices an alternative needs, and from where in its domain on."""
+
+    alternative: Alternative
+    devices: int
+    start: int
+
+
+class _Supply(NamedTuple):
+    """What is left for a need: candidates, and per constraint the values that would do."""
+
+    need: Need
+    candidates: tuple[int, ...]
+    values: dict[Constraint, frozenset[Token]]
+
+
+class Bounds:
+    """Counts for one outlook; the attempt says what is picked at the moment."""
+
+    def __init__(self, attempt: Attempt, outlook: Outlook) -> None:
+        self._attempt = attempt
+        self._outlook = outlook
+
+    def values_left(
+        self, request: int, current: Need | None
+    ) -> dict[Constraint, frozenset[Token]] | None:
+        """The values that devices can still match in; None if the rest cannot be satisfied.
+
+        The rest is request number `request` and all after it. `current` says what is still needed
+        for that request if its alternative is chosen already.
+        """
+        supplies_by_request: list[list[_Supply]] = []
+        for at in range(request, len(self._outlook.requests)):
+            if at == request and current is not None:
+                needs = [current]
+            else:
+                alternatives = self._outlook.requests[at].alternatives
+                needs = [Need(each, each.count, 0) for each in alternatives]
+            supplies = [supply for need in needs if (supply := self._supply(need)) is not None]
+            if not supplies:
+                return None
+            supplies_by_request.append(supplies)
+        settled = [supplies[0] for supplies in supplies_by_request if len(supplies) == 1]
+        if self._devices_do_not_suffice(settled):
+            return None
+        return self._shared_values(supplies_by_request)
+
+    # --- one alternative ---
+
+    def _supply(self, need: Need) -> _Supply | None:
+        """None if the alternative cannot get its devices, whatever the others do."""
+        alternative = need.alternative
+        domain = self._outlook.domains[alternative]
+        if domain.is_hopeless:
+            return None
+        if need.devices <= 0:
+            return _Supply(need, (), {})
+        attempt = self._attempt
+        candidates = [
+            index
+            for index in domain.indices[need.start :]
+            if not attempt.is_in_use(alternative, index)
+        ]
+        if attempt.shares:
+            candidates = [index for index in candidates if self._has_room(alternative, index)]
+        values: dict[Constraint, frozenset[Token]] = {}
+        for constraint, tokens in zip(alternative.constraints, domain.tokens, strict=True):
+            candidates, values[constraint] = _admitted(constraint, tokens, candidates, need.devices)
+        if len(candidates) < need.devices or self._most_payable(candidates) < need.devices:
+            return None
+        return _Supply(need, tuple(candidates), values)
+
+    def _has_room(self, alternative: Alternative, index: int) -> bool:
+        attempt = self._attempt
+        if index not in attempt.shares:
+            return True
+        consumed = attempt.rules.consumption(alternative, index)
+        return consumed is not None and attempt.has_capacity(index, consumed)
+
+    # --- values of constraints, over all requests of a claim ---
+
+    def _shared_values(
+        self, supplies_by_request: Sequence[Sequence[_Supply]]
+    ) -> dict[Constraint, frozenset[Token]] | None:
+        """None if some constraint has no value, or too few, for all requests that it covers."""
+        shared: dict[Constraint, frozenset[Token]] = {}
+        needed: Counter[Constraint] = Counter()
+        for supplies in supplies_by_request:
+            always = set(supplies[0].values).intersection(*(supply.values for supply in supplies))
+            for constraint in always:
+                here = frozenset().union(*(supply.values[constraint] for supply in supplies))
+                known = shared.get(constraint)
+                if isinstance(constraint, Match):
+                    shared[constraint] = here if known is None else known & here
+                    if not shared[constraint]:
+                        return None
+                else:
+                    shared[constraint] = here if known is None else known | here
+                    needed[constraint] += min(supply.need.devices for supply in supplies)
+        if any(len(shared[constraint]) < count for constraint, count in needed.items()):
+            return None
+        return {
+            constraint: tokens
+            for constraint, tokens in shared.items()
+            if isinstance(constraint, Match)
+        }
+
+    # --- devices, over requests that have the same ones to choose from ---
+
+    def _devices_do_not_suffice(self, supplies: Iterable[_Supply]) -> bool:
+        groups: dict[tuple[int, ...], list[_Supply]] = {}
+        for supply in supplies:
+            alternative = supply.need.alternative
+            if not alternative.is_admin and not alternative.wants_all and supply.candidates:
+                groups.setdefault(self._outlook.domains[alternative].indices, []).append(supply)
+        for group in groups.values():
+            if len(group) < 2:
+                continue
+            count = sum(supply.need.devices for supply in group)
+            candidates = sorted({index for supply in group for index in supply.candidates})
+            exclusive = [index for index in candidates if not self._is_shared(index)]
+            shared = [index for index in candidates if self._is_shared(index)]
+            room = sum(self._most_shares(index, group, count) for index in shared)
+            if self._most_payable(exclusive) + room < count:
+                return True
+        return False
+
+    def _is_shared(self, index: int) -> bool:
+        return self._attempt.rules.consumable and self._attempt.devices[index].shareable
+
+    def _most_shares(self, index: int, group: Sequence[_Supply], at_most: int) -> int:
+        """How many requests of the group could share the device, if all asked for the least."""
+        attempt = self._attempt
+        device = attempt.devices[index]
+        allocated = attempt.rules.ledger.consumed(device.id)
+        attempted = attempt.consumed.get(index, {})
+        wanted = [
+            consumed
+            for supply in group
+            if (consumed := attempt.rules.consumption(supply.need.alternative, index)) is not None
+        ]
+        most = min(len(group), at_most)
+        for name, capacity in device.capacity:
+            left = capacity.value.nanos - allocated.get(name, 0) - attempted.get(name, 0)
+            least = min(consumed[name].nanos for consumed in wanted)
+            if least > 0:
+                most = min(most, left // least)
+        return most
+
+    # --- counters ---
+
+    def _most_payable(self, candidates: Iterable[int]) -> int:
+        """How many of the candidates could be had together, as far as counters decide.
+
+        A candidate that uses several counter sets is held against the first of them only.
+        """
+        attempt = self._attempt
+        free = 0
+        by_set: dict[tuple[PoolId, str], list[int]] = {}
+        for index in candidates:
+            device = attempt.devices[index]
+            if not device.counter_uses or (device.shareable and attempt.has_share(index)):
+                free += 1
+                continue
+            pool = PoolId(device.id.driver, device.id.pool)
+            by_set.setdefault((pool, device.counter_uses[0].counter_set), []).append(index)
+        return free + sum(
+            self._most_of_set(pool, counter_set, members)
+            for (pool, counter_set), members in by_set.items()
+        )
+
+    def _most_of_set(self, pool: PoolId, counter_set: str, members: Sequence[int]) -> int:
+        attempt = self._attempt
+        uses = [attempt.devices[index].counter_uses[0].amounts for index in members]
+        available = attempt.available(attempt.devices[members[0]]).counters[counter_set]
+        used = attempt.counters.get(pool, {}).get(counter_set, {})
+        most = len(members)
+        for name, amount in available.items():
+            left = amount - used.get(name, 0)
+            count = 0
+            for use in sorted(amounts.get(name, 0) for amounts in uses):
+                left -= use
+                if left < 0:
+                    break
+                count += 1
+            most = min(most, count)
+        return most
+
+
+def _admitted(
+    constraint: Constraint,
+    tokens: dict[int, frozenset[Token]],
+    candidates: list[int],
+    count: int,
+) -> tuple[list[int], frozenset[Token]]:
+    """The candidates that a constraint leaves, and the values they could bring."""
+    present = constraint.present
+    if isinstance(constraint, Match):
+        counted = Counter(token for index in candidates for token in tokens[index])
+        enough = frozenset(token for token, having in counted.items() if having >= count)
+        if present:
+            enough &= _tokens_of(constraint)
+        return [index for index in candidates if not enough.isdisjoint(tokens[index])], enough
+    if present:
+        used = _tokens_of(constraint)
+        candidates = [index for index in candidates if used.isdisjoint(tokens[index])]
+    values = frozenset(token for index in candidates for token in tokens[index])
+    return (candidates if len(values) >= count else []), values
+
+
+def _tokens_of(constraint: Constraint) -> frozenset[Token]:
+    """The values that the devices so far share (match) or have between them (distinct)."""
+    if isinstance(constraint, Match):
+        return value_tokens(constraint.present[-1], lists=constraint.lists)
+    return frozenset().union(
+        *(value_tokens(value, lists=constraint.lists) for value in constraint.present)
+    )

@@ -91,6 +91,9 @@ class Inventory:
         for entry in list(self._entries.values()):
             self.put(entry.slice)
 
+    def slices(self) -> Iterator[ResourceSlice]:
+        return (entry.slice for entry in self._entries.values())
+
     def view(self, node: TargetNode) -> NodeView:
         """The pools of a node; gathered anew only if something they depend on changed."""
         made_from = (

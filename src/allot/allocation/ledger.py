@@ -147,13 +147,17 @@ class Ledger:
         """The claims that have the device or a share of it."""
         return (*self._dedicated.get(device, ()), *self._shares.get(device, ()))
 
-    def is_empty(self) -> bool:
-        return not (
-            self._entries
-            or self._dedicated
-            or self._shares
-            or self._consumed
-            or self._taken_by_pool
+    def snapshot(self) -> tuple[object, ...]:
+        """All that the ledger knows, in a form that can be compared."""
+        return (
+            dict(self._entries),
+            {device: set(holders) for device, holders in self._dedicated.items()},
+            {device: dict(shares) for device, shares in self._shares.items()},
+            {
+                device: {name: amount for name, amount in consumed.items() if amount}
+                for device, consumed in self._consumed.items()
+            },
+            {pool: dict(taken) for pool, taken in self._taken_by_pool.items()},
         )
 
     def available(self, pool: Pool) -> Available:

@@ -5,10 +5,11 @@
     claims to allocate   → `requests`      ┘                 └→ `search` over `candidates`
 
 The answer is the one Kubernetes v1.38 gives: the first solution in its order. `search` says how it
-is found without trying everything.
+is found without trying everything, `explanation` why there is none, `proposals` what would help.
 """
 
 from allot.allocation.allocator import allocate
+from allot.allocation.explanation import Explanation, Refusal, RequestReport, explain
 from allot.allocation.inventory import Inventory
 from allot.allocation.ledger import Ledger
 from allot.allocation.problem import (
@@ -21,17 +22,24 @@ from allot.allocation.problem import (
     StepBudget,
     TargetNode,
 )
+from allot.allocation.proposals import Proposal, proposals
 
 __all__ = [
     "Abandoned",
     "Allocated",
     "AllocationProblem",
+    "Explanation",
     "Failed",
     "Infeasible",
     "Inventory",
     "Ledger",
     "Outcome",
+    "Proposal",
+    "Refusal",
+    "RequestReport",
     "StepBudget",
     "TargetNode",
     "allocate",
+    "explain",
+    "proposals",
 ]

@@ -35,7 +35,7 @@ class _Supply(NamedTuple):
     """What is left for a need: candidates, and per constraint the values that would do."""
 
     need: Need
-    candidates: tuple[int, ...]
+    candidates: frozenset[int]
     values: dict[Constraint, frozenset[Token]]
 
 
@@ -79,7 +79,7 @@ class Bounds:
         if domain.is_hopeless:
             return None
         if need.devices <= 0:
-            return _Supply(need, (), {})
+            return _Supply(need, frozenset(), {})
         attempt = self._attempt
         candidates = [
             index
@@ -93,7 +93,7 @@ class Bounds:
             candidates, values[constraint] = _admitted(constraint, tokens, candidates, need.devices)
         if len(candidates) < need.devices or self._most_payable(candidates) < need.devices:
             return None
-        return _Supply(need, tuple(candidates), values)
+        return _Supply(need, frozenset(candidates), values)
 
     def _has_room(self, alternative: Alternative, index: int) -> bool:
         attempt = self._attempt
@@ -133,27 +133,32 @@ class Bounds:
     # --- devices, over requests that have the same ones to choose from ---
 
     def _devices_do_not_suffice(self, supplies: Iterable[_Supply]) -> bool:
+        """Whether requests together need more devices than they have to choose from.
+
+        Looked at are all requests together, and those with the same domain.
+        """
+        everyone: list[_Supply] = []
         groups: dict[tuple[int, ...], list[_Supply]] = {}
         for supply in supplies:
             alternative = supply.need.alternative
-            if not alternative.is_admin and not alternative.wants_all and supply.candidates:
+            if not alternative.is_admin and supply.candidates:
+                everyone.append(supply)
                 groups.setdefault(self._outlook.domains[alternative].indices, []).append(supply)
-        for group in groups.values():
-            if len(group) < 2:
-                continue
-            count = sum(supply.need.devices for supply in group)
-            candidates = sorted({index for supply in group for index in supply.candidates})
-            exclusive = [index for index in candidates if not self._is_shared(index)]
-            shared = [index for index in candidates if self._is_shared(index)]
-            room = sum(self._most_shares(index, group, count) for index in shared)
-            if self._most_payable(exclusive) + room < count:
-                return True
-        return False
+        if len(groups) > 1 and self._is_too_small(everyone):
+            return True
+        return any(len(group) > 1 and self._is_too_small(group) for group in groups.values())
+
+    def _is_too_small(self, group: Sequence[_Supply]) -> bool:
+        count = sum(supply.need.devices for supply in group)
+        candidates = {index for supply in group for index in supply.candidates}
+        shared = [index for index in candidates if self._is_shared(index)]
+        room = sum(self._most_shares(index, group) for index in shared)
+        return room + self._most_payable(candidates.difference(shared)) < count
 
     def _is_shared(self, index: int) -> bool:
         return self._attempt.rules.consumable and self._attempt.devices[index].shareable
 
-    def _most_shares(self, index: int, group: Sequence[_Supply], at_most: int) -> int:
+    def _most_shares(self, index: int, group: Sequence[_Supply]) -> int:
         """How many requests of the group could share the device, if all asked for the least."""
         attempt = self._attempt
         device = attempt.devices[index]
@@ -162,9 +167,10 @@ class Bounds:
         wanted = [
             consumed
             for supply in group
-            if (consumed := attempt.rules.consumption(supply.need.alternative, index)) is not None
+            if index in supply.candidates
+            and (consumed := attempt.rules.consumption(supply.need.alternative, index)) is not None
         ]
-        most = min(len(group), at_most)
+        most = len(wanted)
         for name, capacity in device.capacity:
             left = capacity.value.nanos - allocated.get(name, 0) - attempted.get(name, 0)
             least = min(consumed[name].nanos for consumed in wanted)

@@ -65,6 +65,11 @@ class LazySelector:
                 f"{self.place} on device {device.id}: CEL runtime error: {error.text}{hint}"
             ) from None
 
+    @property
+    def reads(self) -> tuple[tuple[str, ...], ...]:
+        """The parts of a device that decided, once a device has been examined."""
+        return self._program.reads if self._program is not None else ()
+
     def _compiled(self) -> Selector:
         if self.expression is None:
             raise AllocationError(

@@ -126,10 +126,14 @@ class Outlook:
         classes: list[dict[int, int]] = [{} for _ in range(len(self.requests) + 1)]
         for at in reversed(range(len(self.requests))):
             later = classes[at + 1]
-            domains = [self.domains[each] for each in self.requests[at].alternatives]
+            alternatives = self.requests[at].alternatives
+            domains = [self.domains[each] for each in alternatives]
+            # Mode All goes through its devices in a fixed order: which of two is taken decides
+            # whether it stops there, or gets to a broken constraint first and fails.
+            order_matters = any(each.wants_all and each.constraints for each in alternatives)
             for index in {index for domain in domains for index in domain.indices} | later.keys():
                 own = tuple(domain.traits.get(index) for domain in domains)
-                key = (at, own, later.get(index))
+                key = (at, own, later.get(index), index if order_matters else None)
                 classes[at][index] = number_by_traits.setdefault(key, len(number_by_traits))
         return classes
 

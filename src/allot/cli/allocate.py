@@ -22,6 +22,8 @@ from allot.allocation import (
     Outcome,
     StepBudget,
     TargetNode,
+    explain,
+    proposals,
 )
 from allot.allocation import (
     allocate as solve,
@@ -131,8 +133,14 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
     show_default=True,
     help="How many steps a search may take before it is given up.",
 )
+@click.option(
+    "--explain",
+    "explained",
+    is_flag=True,
+    help="Where claims do not fit, add `explanation` and `proposals`: why, and what would help.",
+)
 @click.argument("file", type=click.File("rb"), default="-")
-def allocate(max_steps: int, file: BinaryIO) -> int:
+def allocate(max_steps: int, explained: bool, file: BinaryIO) -> int:
     """Answer allocation scenarios: which devices would Kubernetes v1.38 give to each claim?
 
     Reads one JSON scenario per line from FILE (default: standard input) and writes one answer per
@@ -140,10 +148,15 @@ def allocate(max_steps: int, file: BinaryIO) -> int:
     `steps`. Share ids are numbered in order of appearance.
     """
     failed = False
+    budget = StepBudget(max_steps)
     for line in _lines(file):
         try:
             name, problem = scenario_problem(line)
-            answered = answer(name, solve(problem, StepBudget(max_steps), counting_share_ids()))
+            outcome = solve(problem, budget, counting_share_ids())
+            answered = answer(name, outcome)
+            if explained and not isinstance(outcome, Allocated):
+                answered["explanation"] = explain(problem).lines()
+                answered["proposals"] = [each.change for each in proposals(problem, budget)]
         except DecodeError as error:
             failed = True
             answered = {"name": "", "result": None, "error": str(error), "steps": 0}

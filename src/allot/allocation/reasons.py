@@ -1,0 +1,177 @@
+"""Reasons: why a device is refused, in words and with values.
+
+The rules are asked in the same order as in `attempt`, so the reason given is the one that decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from allot.allocation.attempt import Attempt
+from allot.allocation.candidates import LazySelector
+from allot.allocation.capacity import Consumption
+from allot.allocation.constraints import Constraint, Match
+from allot.allocation.devices import PoolDevice
+from allot.allocation.errors import AllocationError
+from allot.allocation.pools import PoolId
+from allot.allocation.requests import Alternative
+from allot.api.quantity import Quantity
+
+
+def refusal(attempt: Attempt, alternative: Alternative, index: int) -> str | None:
+    """The first reason why the alternative cannot have the device now; None if it can."""
+    try:
+        return next(_refusals(attempt, alternative, index), None)
+    except AllocationError as error:
+        return str(error)
+
+
+def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterator[str]:
+    device = attempt.devices[index]
+    rules = attempt.rules
+    if attempt.is_in_use(alternative, index):
+        yield _in_use(attempt, device, index)
+    if not rules.is_selectable(alternative, index):
+        yield _not_selected(attempt, alternative, device)
+    if rules.consumable:
+        consumed = rules.consumption(alternative, index)
+        if consumed is None:
+            yield _not_allowed(alternative, device)
+        elif not attempt.has_capacity(index, consumed):
+            yield _no_capacity(attempt, alternative, device, index, consumed)
+    if not rules.supports_operations(device):
+        yield f"needs {', '.join(device.skip_node_operations)} skipped, which the node does not support"
+    if device.counter_uses:
+        if not rules.partitionable:
+            yield "consumes counters, but partitionable devices are disabled"
+        elif not (device.shareable and rules.consumable and attempt.has_share(index)):
+            if not attempt.admits_groups(device):
+                yield "its compatibility groups do not go with devices in the same counter set"
+            if not attempt.has_counters(device):
+                yield _short_counter(attempt, device)
+    taint = rules.untolerated_taint(alternative, index)
+    if taint is not None:
+        value = f"={taint.value}" if taint.value else ""
+        yield f"taint {taint.key}{value}:{taint.effect} is not tolerated"
+    for constraint in alternative.constraints:
+        reason = _unmet(attempt, constraint, alternative, index)
+        if reason is not None:
+            yield reason
+
+
+def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
+    holders = attempt.rules.ledger.holders(device.id)
+    if holders and attempt.rules.ledger.is_dedicated(device.id):
+        return f"held by claim {', '.join(holders)}"
+    pick = next(pick for pick in attempt.picks if pick.index == index)
+    return f"taken by request {pick.alternative.label} of claim {pick.alternative.claim.key}"
+
+
+# --- selectors ---
+
+
+def _not_selected(attempt: Attempt, alternative: Alternative, device: PoolDevice) -> str:
+    for selector in attempt.rules.selectors(alternative):
+        if not selector.matches(device):
+            return (
+                f"{selector.place} is false: {selector.expression}{_values_seen(selector, device)}"
+            )
+    if device.selects_node_itself:
+        return "is for other nodes"
+    return "has binding conditions, which are disabled"
+
+
+def _values_seen(selector: LazySelector, device: PoolDevice) -> str:
+    """What the selector read of the device: ` (model = "A100")`."""
+    seen = []
+    for place in selector.reads:
+        value: Any = device.prepared.device
+        for part in filter(None, place):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        name = place[-1] or place[1]
+        seen.append(f"{name} = {'unset' if value is None or value == {} else value}")
+    return f" ({', '.join(seen)})" if seen else ""
+
+
+# --- capacity and counters ---
+
+
+def _not_allowed(alternative: Alternative, device: PoolDevice) -> str:
+    own = dict(device.capacity)
+    for name, requested in alternative.capacity.items():
+        if name not in own:
+            return f"has no capacity {name}, of which {requested} is requested"
+    asked = ", ".join(f"{name}={amount}" for name, amount in alternative.capacity.items())
+    return f"its request policy does not allow {asked or 'the default'}"
+
+
+def _no_capacity(
+    attempt: Attempt,
+    alternative: Alternative,
+    device: PoolDevice,
+    index: int,
+    consumed: Consumption,
+) -> str:
+    allocated = attempt.rules.ledger.consumed(device.id)
+    attempted = attempt.consumed.get(index, {})
+    for name, capacity in device.capacity:
+        left = capacity.value.nanos - allocated.get(name, 0) - attempted.get(name, 0)
+        if left < consumed[name].nanos:
+            requested = alternative.capacity.get(name)
+            asked = f"{requested} requested, " if requested is not None else ""
+            return (
+                f"capacity {name}: {asked}{consumed[name]} needed,"
+                f" {amount_text(left, capacity.value)} of {capacity.value} left"
+            )
+    raise AssertionError("asked although there is enough")
+
+
+def amount_text(nanos: int, like: Quantity) -> str:
+    """An amount in billionths, written in the format of another."""
+    whole, rest = divmod(nanos, 10**9)
+    return str(
+        Quantity(nanos, like.format, "", -9, False) if rest else Quantity.of(whole, like.format)
+    )
+
+
+def _short_counter(attempt: Attempt, device: PoolDevice) -> str:
+    used = attempt.counters.get(PoolId(device.id.driver, device.id.pool), {})
+    pool = attempt.rules.view.pool_by_id[PoolId(device.id.driver, device.id.pool)]
+    for set_name, counters in attempt.available(device).counters.items():
+        for name, available in counters.items():
+            left = available - used.get(set_name, {}).get(name, 0)
+            wanted = sum(
+                use.amounts.get(name, 0)
+                for use in device.counter_uses
+                if use.counter_set == set_name
+            )
+            if left < wanted or left < 0:
+                like = Quantity.of(0, "BinarySI" if wanted >= 1024 * 10**9 else "DecimalSI")
+                total = pool.counters[set_name][name]
+                return (
+                    f"counter {set_name}/{name}: {amount_text(wanted, like)} needed,"
+                    f" {amount_text(left, like)} of {amount_text(total, like)} left"
+                )
+    raise AssertionError("asked although there is enough")
+
+
+# --- constraints ---
+
+
+def _unmet(
+    attempt: Attempt, constraint: Constraint, alternative: Alternative, index: int
+) -> str | None:
+    value = attempt.rules.attribute(constraint, alternative, index)
+    kind = "match" if isinstance(constraint, Match) else "be distinct"
+    if value is None or (constraint.lists and not value.values):
+        return f"has no attribute {constraint.attribute}, which must {kind}"
+    if constraint.admits(value):
+        return None
+    others = [
+        f"{attempt.devices[pick.index].id.device} has {seen}"
+        for pick in attempt.picks
+        if constraint in pick.alternative.constraints
+        and (seen := attempt.rules.attribute(constraint, pick.alternative, pick.index)) is not None
+    ]
+    return f"attribute {constraint.attribute} = {value} must {kind}: {'; '.join(others)}"

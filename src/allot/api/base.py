@@ -72,7 +72,10 @@ def whole_seconds(time: datetime | None) -> datetime | None:
     """API times are UTC and have no fractions; what clients send beyond seconds is dropped."""
     if time is None or (time.tzinfo is UTC and not time.microsecond):
         return time
-    return time.astimezone(UTC).replace(microsecond=0)
+    try:
+        return time.astimezone(UTC).replace(microsecond=0)
+    except OverflowError:  # an hour before the year 1, or after 9999, in UTC
+        return time.replace(microsecond=0)
 
 
 def wire_names(cls: type[Struct]) -> dict[str, str]:

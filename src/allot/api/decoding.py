@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from decimal import Decimal
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -36,6 +35,12 @@ class DecodeError(ValueError):
     def __init__(self, message: str, field: str = "", problem: str = "") -> None:
         super().__init__(message)
         self.field, self.problem = field, problem or message
+
+
+class JsonNumber(str):
+    """A number with a fraction or an exponent, as it was written."""
+
+    __slots__ = ()
 
 
 class StrictIssue(NamedTuple):
@@ -65,7 +70,7 @@ def decode(body: bytes, cls: type[T], version: str) -> T:
 
 @cache
 def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
-    return msgspec.json.Decoder(cls, dec_hook=from_builtin, float_hook=Decimal)
+    return msgspec.json.Decoder(cls, dec_hook=from_builtin, float_hook=JsonNumber)
 
 
 def from_builtin(_: type, value: Any) -> Quantity:
@@ -143,7 +148,7 @@ _INT_RANGES = {"int32": 2**31, "int64": 2**63}
 _raw_object = msgspec.json.Decoder(dict[str, Raw])
 _raw_list = msgspec.json.Decoder(list[Raw])
 _time = msgspec.json.Decoder(Annotated[datetime, msgspec.Meta(tz=True)])
-_any = msgspec.json.Decoder(float_hook=Decimal)
+_any = msgspec.json.Decoder(float_hook=JsonNumber)
 
 
 class _Where(NamedTuple):
@@ -223,17 +228,24 @@ class _Reader:
     def _read_scalar(self, text: bytes, shape: Shape, where: _Where) -> Any:
         value = _any.decode(text)
         match shape.kind:
-            case "string" if isinstance(value, str):
+            case "string" if type(value) is str:
                 return value
             case "bool" if isinstance(value, bool):
                 return value
-            case "int" if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            case "int" if isinstance(value, int | JsonNumber) and not isinstance(value, bool):
                 limit = _INT_RANGES[shape.go_name]
                 if isinstance(value, int) and -limit <= value < limit:
                     return value
                 raise self._mismatch(text, shape, where, literal=True)
-            case "time" if isinstance(value, str):
+            case "time" if type(value) is str:
                 return self._read_time(text, value, where)
+            case "time":
+                kind = _json_kind(text)
+                raise DecodeError(
+                    f"json: cannot unmarshal {kind} into Go value of type string",
+                    where.field,
+                    f"must be a time, found {_FOUND.get(kind, kind)}",
+                )
             case "quantity":
                 try:
                     return quantity_from_json(value)
@@ -247,7 +259,7 @@ class _Reader:
         except msgspec.ValidationError:
             shown = json.dumps(value, ensure_ascii=False)
             raise DecodeError(
-                f'parsing time {shown} as "2006-01-02T15:04:05Z07:00": not an RFC 3339 time',
+                f"parsing time {shown}{go_time_problem(value)}",
                 where.field,
                 f"{shown} is not a time; write it like 2026-01-31T12:00:00Z",
             ) from None
@@ -277,6 +289,39 @@ _FOUND = {
     "object": "an object", "array": "a list", "string": "a text", "bool": "true or false (a text needs quotes)",
     "number": "a number (a text needs quotes)",
 }  # fmt: skip
+
+
+_TIME_PARTS = (
+    ("2006", 4), ("-", 0), ("01", 2), ("-", 0), ("02", 2), ("T", 0), ("15", 2), (":", 0), ("04", 2),
+    (":", 0), ("05", 2),
+)  # fmt: skip
+
+
+def go_time_problem(text: str) -> str:
+    """What Go says about a text that is no RFC 3339 time: the part that could not be read."""
+    layout = ' as "2006-01-02T15:04:05Z07:00": cannot parse'
+    rest = text
+    for part, digits in _TIME_PARTS:
+        length = digits or len(part)
+        found = rest[:length]
+        fits = found.isascii() and found.isdecimal() and len(found) == length
+        if not (fits if digits else found == part):
+            return f'{layout} {json.dumps(rest, ensure_ascii=False)} as "{part}"'
+        rest = rest[length:]
+    zone = rest[1:].lstrip("0123456789") if rest.startswith(".") else rest
+    if zone != "Z" and not (zone[:1] in ("+", "-") and len(zone) == 6):
+        return f'{layout} {json.dumps(zone, ensure_ascii=False)} as "Z07:00"'
+    ranges = (
+        ("month", 5, 12),
+        ("day", 8, 31),
+        ("hour", 11, 23),
+        ("minute", 14, 59),
+        ("second", 17, 59),
+    )
+    for name, start, most in ranges:
+        if int(text[start : start + 2]) > most:
+            return f": {name} out of range"
+    return ": day out of range"
 
 
 def _zero(shape: Shape) -> Any:
@@ -319,15 +364,19 @@ def _issues(value: Any, shape: Shape, path: str, known: set[str]) -> Iterator[St
     if not isinstance(value, _Pairs) or shape.kind not in ("struct", "map"):
         return
     fields = _fields(shape.cls) if shape.cls else {}
-    seen: set[str] = set()
+    is_open = getattr(shape.cls, "__open__", False)
+    count: dict[str, int] = {}
     for key, item in value:
         inner = f"{path}.{key}" if path else key
-        if key in seen:
+        count[key] = count.get(key, 0) + 1
+        is_known = shape.item is not None or key in fields or key in known or is_open
+        if not is_known:
+            if count[key] == 1:
+                yield StrictIssue("unknown", inner, tuple(fields))
+            continue
+        if count[key] == 2:
             yield StrictIssue("duplicate", inner)
-        seen.add(key)
         if shape.item is not None:
             yield from _issues(item, shape.item, inner, set())
         elif key in fields:
             yield from _issues(item, fields[key][1], inner, set())
-        elif key not in known and not getattr(shape.cls, "__open__", False):
-            yield StrictIssue("unknown", inner, tuple(fields))

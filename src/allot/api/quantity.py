@@ -8,7 +8,6 @@ a text that is already in its shortest form stays as it was written, any other i
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from functools import total_ordering
 from typing import Final, Literal
 
@@ -18,6 +17,7 @@ WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+NO_NUMBER: Final = "unable to parse numeric part of quantity"
 
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
@@ -135,7 +135,8 @@ class Quantity:
         """All digits, with as many decimal places as the quantity carries: `1.500`."""
         places = max(0, -self._scale)
         sign = "-" if self.nanos < 0 else ""
-        digits = str(abs(self.nanos) // 10 ** (9 - places)).rjust(places + 1, "0")
+        amount = abs(self.nanos) // 10 ** (9 - places) if self.nanos else 0
+        digits = str(amount).rjust(places + 1, "0")
         return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
 
     @property
@@ -161,7 +162,7 @@ class Quantity:
 
     def scaled_value(self, scale: int) -> int:
         """The amount in units of 10**scale, with the int64 rounding and overflow of Kubernetes."""
-        if not self._wide:
+        if not self._wide or not self.nanos:
             return _divide_away_from_zero(self.nanos, _power_of_ten(scale - NANO))
         places = max(0, -self._scale)
         unscaled = self.nanos // _power_of_ten(9 - places)
@@ -189,7 +190,7 @@ class Quantity:
     def _sum(self, other: Quantity, nanos: int) -> Quantity:
         # The left side gives the format, unless it is zero: then it has none worth keeping.
         format_ = self.format if self.nanos else other.format
-        scale = min(self._scale, other._scale)
+        scale = max(NANO, min(self._scale, other._scale))
         wide = self._wide or other._wide or not _fits(nanos, scale)
         return Quantity(nanos, format_, "", scale, wide)
 
@@ -236,18 +237,21 @@ ZERO: Final = Quantity(0, "", "0", 0, False)
 
 
 def quantity_from_json(value: object) -> Quantity:
-    """The quantity in a decoded JSON document: a string, a number, or null for zero."""
+    """The quantity in a decoded JSON document: a text, a number, or null for zero.
+
+    Numbers with a fraction or an exponent should come as they were written, in a text.
+    """
     if isinstance(value, str):
         return Quantity.parse(value.strip(_GO_WHITE_SPACE))
     if value is None:
         return ZERO
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return Quantity.parse(str(value))
     raise QuantityError(WRONG_FORMAT)
 
 
 def _fits(nanos: int, scale: int) -> bool:
-    return MIN_INT64 <= nanos // _power_of_ten(scale - NANO) <= MAX_INT64
+    return not nanos or MIN_INT64 <= nanos // _power_of_ten(scale - NANO) <= MAX_INT64
 
 
 def _wrap_int64(value: int) -> int:
@@ -304,15 +308,27 @@ def _parse(text: str) -> Quantity:
     amount = int(digits)
     if sign == "-":
         amount = -amount
-    if scale < NANO:
-        nanos = _divide_away_from_zero(amount, _power_of_ten(NANO - scale))
+    if scale < NANO or len(digits) > _INT64_DIGITS:
+        if not amount:
+            return _wide_zero(text, format_, -scale)
+        if scale < NANO:
+            nanos = _divide_away_from_zero(amount, _power_of_ten(NANO - scale))
+        else:
+            nanos = amount * _power_of_ten(scale - NANO)
         return Quantity(nanos, format_, "", NANO, True)
     nanos = amount * _power_of_ten(scale - NANO)
-    if len(digits) > _INT64_DIGITS:
-        return Quantity(nanos, format_, "", NANO, True)
     # Canonical enough to stay: the digits as written are the digits of the canonical form.
     kept = text if amount % 1000 and scale % 3 == 0 and whole else ""
     return Quantity(nanos, format_, kept, scale, False)
+
+
+def _wide_zero(text: str, format_: Format, places: int) -> Quantity:
+    """Zero with arbitrary precision. Where that is needed, there must be a digit."""
+    match = _split(text)
+    assert match is not None
+    if not any(character.isdecimal() for character in text[: match.start(4)]):
+        raise QuantityError(NO_NUMBER)
+    return Quantity(0, format_, "", -max(0, places), True)
 
 
 def _parse_binary(text: str, negative: bool, whole: str, decimals: str, exponent: int) -> Quantity:
@@ -320,9 +336,12 @@ def _parse_binary(text: str, negative: bool, whole: str, decimals: str, exponent
     amount = (-number if negative else number) << exponent
     spare_digits = _BINARY_INT64_DIGITS - len(whole or "0") - exponent * 3 // 10 - 1
     if not decimals and spare_digits >= 0:
-        kept = text if number % 1024 else ""
+        # Kubernetes takes numbers that are no multiple of eight for canonical.
+        kept = text if number % 8 else ""
         return Quantity(amount * 10**9, "BinarySI", kept, 0, False)
     places = len(decimals)
+    if not number:
+        return _wide_zero(text, "BinarySI", places)
     if places <= -NANO:
         nanos = amount * _power_of_ten(-NANO - places)
     else:

@@ -6,6 +6,7 @@ semver.org alone (`is_version_attribute`), while `Semver.parse` also wants numbe
 
 from __future__ import annotations
 
+import json
 import re
 from functools import total_ordering
 from typing import Final, NamedTuple
@@ -117,7 +118,8 @@ class Semver:
 
 
 def _go_text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    """As Go shows it between quotes."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _is_number(part: str) -> bool:

@@ -53,27 +53,31 @@ def claim_usage(
     """
     usage = {CLAIM_COUNT: 1}
     devices = _devices_by_class(claim.spec.devices.requests)
-    extended = {
-        device_class: name for name, device_class in extended_resource_names(classes).items()
-    }
+    # Here every class counts under its own name, also where a newer one has taken it.
+    extended = {item.metadata.name: item.spec.extended_resource_name for item in classes}
+    charged: dict[str, int] = {}
     for class_name, count in devices.items():
         usage[class_name + CLASS_SUFFIX] = count
-        if not extended_resources or not count:
+        if not extended_resources or count <= 0 or not class_name:
             continue
-        usage[f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{class_name}"] = count
-        if class_name in extended:
-            usage[REQUESTS + extended[class_name]] = count
+        charged[f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{class_name}"] = count
+        name = extended.get(class_name)
+        if name is not None:
+            charged[REQUESTS + name] = charged.get(REQUESTS + name, 0) + count
     if pod is not None and _is_made_for(claim, pod):
         for name, amount in _extended_requests(pod).items():
-            if name in usage:
-                usage[name] = max(0, usage[name] - amount)
-    return usage
+            charged[name] = charged.get(name, 0) - amount
+    return usage | {name: count for name, count in charged.items() if count > 0}
 
 
 def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
     """Whether the claim stands for extended resources of this pod."""
+    status = pod.status.extended_resource_claim_status
+    if status is not None and status.resource_claim_name != claim.metadata.name:
+        return False
     return claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true" and any(
-        owner.controller and owner.kind == "Pod" and owner.uid == pod.metadata.uid
+        owner.controller
+        and (owner.api_version, owner.kind, owner.uid) == ("v1", "Pod", pod.metadata.uid)
         for owner in claim.metadata.owner_references
     )
 
@@ -94,16 +98,21 @@ def _devices_by_class(requests: tuple[DeviceRequest, ...]) -> Mapping[str, int]:
     """Devices per class, summed over requests. Of alternatives the largest counts, for each class."""
     total: dict[str, int] = {}
     for request in requests:
-        alternatives: tuple[ExactDeviceRequest | DeviceSubRequest, ...] = (
-            (request.exactly,) if request.exactly is not None else request.first_available
-        )
-        largest: dict[str, int] = {}
-        for alternative in alternatives:
-            name = alternative.device_class_name
-            largest[name] = max(largest.get(name, 0), _count(alternative))
-        for name, count in largest.items():
+        for name, count in _devices_of(request).items():
             total[name] = total.get(name, 0) + count
     return total
+
+
+def _devices_of(request: DeviceRequest) -> dict[str, int]:
+    if not request.first_available:
+        exactly = request.exactly
+        return {} if exactly is None else {exactly.device_class_name: _count(exactly)}
+    largest: dict[str, int] = {}
+    for alternative in request.first_available:
+        name, count = alternative.device_class_name, _count(alternative)
+        if count > largest.get(name, 0):
+            largest[name] = count
+    return largest
 
 
 def _count(request: ExactDeviceRequest | DeviceSubRequest) -> int:

@@ -83,9 +83,16 @@ def _run() -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough; keep Python from complaining about it at exit.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_output()
         return EXIT_FINDINGS
+    except OSError as error:  # such as a full disk
+        _abandon_output()
+        return _fail(f"cannot write the output: {error.strerror or error}", EXIT_USAGE)
+
+
+def _abandon_output() -> None:
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import BinaryIO
 
 import click
 import msgspec
 
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
-from allot.cli.vectors import VectorAnswerer
+from allot.cli.vectors import VectorAnswerer, kind_of_texts
 
 
 @click.command()
@@ -32,9 +33,13 @@ def validate(jsonl: bool, texts: str | None, file: BinaryIO) -> int:
         raise CommandError(
             "validate answers test vectors: add --jsonl, or use `allot lint -f FILE`"
         )
+    lines: Iterable[bytes] = file
+    if texts is None and file.seekable():
+        lines = file.readlines()
+        texts = kind_of_texts(lines)
     answerer = VectorAnswerer(texts=texts)
     failed = False
-    for line in file:
+    for line in lines:
         if not line.strip():
             continue
         answer = answerer.answer(line)

@@ -7,6 +7,7 @@ An input says what it is by its keys: `operation` (a write), `to` (a conversion)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -97,6 +98,8 @@ class VectorAnswerer:
             return self._answer(vector)
         except (UnknownKindError, DecodeError, ValueError) as error:
             return {"error": str(error)}
+        except Exception as error:  # noqa: BLE001 - one line must not take the others with it
+            return {"error": f"internal error: {type(error).__name__}: {error}"}
 
     def _answer(self, vector: Vector) -> Answer:
         if vector.operation:
@@ -288,15 +291,41 @@ def _kind_of_texts(vector: Vector, before: str) -> str:
     return before
 
 
+def kind_of_texts(lines: Iterable[bytes]) -> str | None:
+    """What the `parse` and `cmp` lines of a whole file are about; None if there are none."""
+    texts: list[str] = []
+    for line in lines:
+        try:
+            vector = _decoder.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if vector.op in ("parse", "cmp"):
+            texts += filter(None, (vector.s, vector.a, vector.b))
+        elif vector.op:
+            return "quantity"
+    if not texts:
+        return None
+    versions = sum(_looks_like_version(text) is not None for text in texts)
+    return "semver" if versions > len(texts) / 2 else "quantity"
+
+
 def _quantity(vector: Vector) -> Answer:
     try:
         if vector.op == "parse":
             return _describe(Quantity.parse(vector.s))
         if vector.op == "json":
-            return _describe(quantity_from_json(msgspec.json.decode(bytes(vector.raw))))
+            return _describe(_quantity_from_raw(bytes(vector.raw)))
         return _calculate(vector, Quantity.parse(vector.a))
     except QuantityError as error:
         return {"error": str(error)}
+
+
+def _quantity_from_raw(raw: bytes) -> Quantity:
+    """Of JSON Kubernetes reads the bytes: a number as written, a text without undoing escapes."""
+    if raw == b"null":
+        return quantity_from_json(None)
+    text = raw.decode()
+    return quantity_from_json(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text)
 
 
 def _calculate(vector: Vector, a: Quantity) -> Answer:

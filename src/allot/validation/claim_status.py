@@ -239,11 +239,13 @@ def canonical_interface_address(text: str) -> str | None:
     address_text, slash, length_text = text.partition("/")
     if not slash or not (length_text.isascii() and length_text.isdecimal()) or len(length_text) > 9:
         return None
-    if ":" not in address_text:
-        address_text = ".".join(
+    head, colon, tail = address_text.rpartition(":")
+    if "." in tail:
+        tail = ".".join(
             part.lstrip("0") or "0" if part.isascii() and part.isdecimal() else part
-            for part in address_text.split(".")
+            for part in tail.split(".")
         )
+    address_text = f"{head}{colon}{tail}"
     try:
         address = ipaddress.ip_address(address_text)
     except ValueError:
@@ -251,6 +253,7 @@ def canonical_interface_address(text: str) -> str | None:
     length = int(length_text)
     if length > address.max_prefixlen or "%" in address_text:
         return None
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped and length >= 96:
-        address, length = address.ipv4_mapped, length - 96
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        # Go subtracts even where nothing is left to subtract from.
+        return f"{address.ipv4_mapped}/{length - 96 if length > 32 else length}"
     return f"{address}/{length}"

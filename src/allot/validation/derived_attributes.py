@@ -72,11 +72,15 @@ def validate_derived_attributes(
     path: FieldPath,
     referenced: frozenset[str],
     context: Context,
+    *,
+    stored: bool = False,
 ) -> Iterator[FieldError]:
-    """The derived attributes of one request or alternative."""
+    """The derived attributes of one request or alternative; `stored` ones may stay in any case."""
     if not attributes:
         return
     if features.DERIVED_ATTRIBUTES not in context.gates:
+        if stored:
+            return
         # KEP-6080: not dropped in silence, the claim would then be allocated wrongly.
         yield forbidden(
             path, f"may not be used while feature gate {features.DERIVED_ATTRIBUTES} is off"

@@ -65,10 +65,14 @@ _VALUE_NAMES: Final = ", ".join(f"`{wire}`" for wire, _ in _VALUE_FIELDS)
 
 
 class DeviceRules(NamedTuple):
-    """What the slice says about all its devices."""
+    """What the slice says about all its devices.
+
+    `unchanged`: an update left the whole list as it was, and declared rules do not look at it again.
+    """
 
     per_device_node_selection: bool
     fractional_capacity: bool
+    unchanged: bool
 
 
 def validate_device(
@@ -80,13 +84,16 @@ def validate_device(
     if device.attributes or device.capacity:
         yield from _validate_attributes_and_capacity(device, old, path, rules)
     if device.consumes_counters:
-        stored = old is not None and old.consumes_counters == device.consumes_counters
         yield from _validate_consumption(
-            device.consumes_counters, path / "consumesCounters", stored
+            device.consumes_counters, path / "consumesCounters", rules.unchanged
         )
     yield from _validate_nodes(device, path, rules.per_device_node_selection)
-    if device.taints and (old is None or old.taints != device.taints):
-        yield from _validate_taints(device, path / "taints")
+    if device.taints and not rules.unchanged:
+        # Hand-written rules leave the stored taints of a device alone, declared ones do not.
+        stored = old is not None and old.taints == device.taints
+        for error in _validate_taints(device, path / "taints"):
+            if error.declared or not stored:
+                yield error
     if device.binding_conditions or device.binding_failure_conditions:
         yield from validate_binding_conditions(
             device.binding_conditions, device.binding_failure_conditions, path
@@ -110,7 +117,7 @@ def _validate_attributes_and_capacity(
             f"{MAX_ATTRIBUTES_AND_CAPACITIES}",
         )
     values = 0
-    before = old.attributes if old else {}
+    before = old.attributes if old and rules.unchanged else {}
     attributes_path = path / "attributes"
     for key, attribute in device.attributes.items():
         if not is_qualified_name(key):
@@ -246,8 +253,8 @@ def _validate_consumption(
 
 def validate_set_name(name: str, path: FieldPath, stored: bool) -> Iterator[FieldError]:
     """The name of a counter set."""
-    if not name and not stored:
-        yield required(path, declared=True)
+    if not name:
+        yield required(path, declared=not stored)
     else:
         yield from validate_label(name, path, declared=not stored)
 

@@ -98,15 +98,14 @@ def _validate_owners(
 
 
 def _validate_owner(reference: OwnerReference, path: FieldPath) -> Iterator[FieldError]:
-    if not reference.api_version or reference.api_version.count("/") > 1:
+    group, version = GroupVersion.parse(reference.api_version)
+    if not version or "/" in group:
         yield required(path / "apiVersion", "must not be empty")
     for name in ("kind", "name", "uid"):
         if not getattr(reference, name):
             yield required(path / name, "must not be empty")
-    group, version = GroupVersion.parse(reference.api_version)
-    if (group, version, reference.kind) in (("", "v1", "Event"), ("events.k8s.io", "v1", "Event")):
-        gvk = f"{group}/{version}, Kind={reference.kind}"
-        yield invalid(path, reference, f"{gvk} is disallowed from being an owner")
+    if (group, version, reference.kind) == ("", "v1", "Event"):
+        yield invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner")
 
 
 def _validate_finalizers(finalizers: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:

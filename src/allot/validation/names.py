@@ -21,6 +21,9 @@ from allot.validation.formats import (
 DRIVER_NAME_LENGTH: Final = 63
 POOL_NAME_LENGTH: Final = 253
 IDENTIFIER_LENGTH: Final = 32
+NOT_FULLY_QUALIFIED: Final = (
+    "a fully qualified name must be a domain and a name separated by a slash"
+)
 
 
 def validate_label(text: str, path: FieldPath, *, declared: bool = False) -> Iterator[FieldError]:
@@ -132,18 +135,20 @@ def validate_fully_qualified_name(name: str, path: FieldPath) -> Iterator[FieldE
     match name.split("/"):
         case [identifier]:
             yield from _validate_identifier(identifier, path, declared=True)
-            yield invalid(
-                path,
-                name,
-                "a fully qualified name must be a domain and a name separated by a slash",
-                declared=True,
-            )
+            yield invalid(path, name, NOT_FULLY_QUALIFIED, declared=True)
         case [domain, identifier]:
             yield from _validate_domain(domain, path)
             if identifier:
                 yield from _validate_identifier(identifier, path, declared=True)
             else:
                 yield invalid(path, "", "name must not be empty", declared=True)
+
+
+def validate_stored_fully_qualified_name(name: str, path: FieldPath) -> Iterator[FieldError]:
+    """The hand-written twin, which answers for what an update leaves alone."""
+    yield from validate_qualified_name(name, path)
+    if "/" not in name:
+        yield invalid(path, name, NOT_FULLY_QUALIFIED)
 
 
 def _validate_domain(domain: str, path: FieldPath) -> Iterator[FieldError]:

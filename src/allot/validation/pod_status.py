@@ -7,6 +7,7 @@ from typing import Final
 
 from allot.api.core import (
     Container,
+    ContainerExtendedResourceRequest,
     ContainerStatus,
     NodeAllocatableResourceClaimStatus,
     PodExtendedResourceClaimStatus,
@@ -18,8 +19,8 @@ from allot.validation.fields import (
     FieldError,
     FieldPath,
     duplicate,
+    forbidden,
     invalid,
-    not_found,
     not_supported,
     required,
     too_long,
@@ -60,6 +61,10 @@ def validate_pod_status(pod: PodParts) -> Iterator[FieldError]:
         ("initContainerStatuses", status.init_container_statuses, spec.init_containers),
     ):
         yield from _validate_container_statuses(statuses, containers, STATUS / field)
+    for index, container in enumerate(status.ephemeral_container_statuses):
+        if container.allocated_resources_status:
+            path = STATUS / "ephemeralContainerStatuses" @ index / "allocatedResourcesStatus"
+            yield forbidden(path, "must not be specified in container status")
 
 
 def _validate_claim_statuses(pod: PodParts) -> Iterator[FieldError]:
@@ -90,24 +95,32 @@ def _validate_extended(
     if not status.request_mappings:
         yield required(path / "requestMappings", "at least one request mapping is required")
     containers = {container.name: container for container in all_containers(spec)}
-    seen: set[tuple[str, str]] = set()
-    requests: set[str] = set()
+    requested = {name for container in containers.values() for name in container.resources.requests}
+    seen: set[ContainerExtendedResourceRequest] = set()
     for index, mapping in enumerate(status.request_mappings):
         mapping_path = path / "requestMappings" @ index
         container = containers.get(mapping.container_name)
         if container is None:
-            yield not_found(mapping_path / "containerName", mapping.container_name)
-        elif mapping.resource_name not in container.resources.requests:
-            yield not_found(mapping_path / "resourceName", mapping.resource_name)
+            yield invalid(
+                mapping_path / "containerName",
+                mapping.container_name,
+                "must match the name of an entry in spec.initContainers.name or spec.containers.name",
+            )
+        names = container.resources.requests if container is not None else requested
+        if mapping.resource_name not in names:
+            yield invalid(
+                mapping_path / "resourceName",
+                mapping.resource_name,
+                "must match the extended resource name of an entry in "
+                "spec.initContainers.resources.requests or spec.containers.resources.requests",
+            )
         # This path has no index: so it is in Kubernetes.
         yield from validate_label(mapping.request_name, path / "requestName")
-        if (mapping.container_name, mapping.resource_name) in seen:
+        if mapping in seen:
             yield duplicate(mapping_path / "containerName", mapping.container_name)
             yield duplicate(mapping_path / "resourceName", mapping.resource_name)
-        seen.add((mapping.container_name, mapping.resource_name))
-        if mapping.request_name in requests:
             yield duplicate(mapping_path / "requestName", mapping.request_name)
-        requests.add(mapping.request_name)
+        seen.add(mapping)
 
 
 def _validate_node_allocatable(
@@ -145,37 +158,44 @@ def _validate_container_statuses(
 ) -> Iterator[FieldError]:
     by_name = {container.name: container for container in containers}
     for index, status in enumerate(statuses):
-        container = by_name.get(status.name, Container())
+        container = by_name.get(status.name)  # Kubernetes lets statuses of others be
         for number, resource in enumerate(status.allocated_resources_status):
             resource_path = path @ index / "allocatedResourcesStatus" @ number
             yield from _validate_resource_status(resource, container, resource_path)
 
 
 def _validate_resource_status(
-    status: ResourceStatus, container: Container, path: FieldPath
+    status: ResourceStatus, container: Container | None, path: FieldPath
 ) -> Iterator[FieldError]:
-    if status.name.startswith(CLAIM_PREFIX):
-        allowed = {
-            f"{CLAIM_PREFIX}{claim.name}/{claim.request}"
-            if claim.request
-            else f"{CLAIM_PREFIX}{claim.name}"
-            for claim in container.resources.claims
-        }
-        if status.name not in allowed:
-            yield invalid(path / "name", status.name, NOT_A_CONTAINER_CLAIM)
-    elif status.name not in container.resources.requests:
-        yield invalid(
-            path / "name", status.name, "must match one of the container's resource requests"
-        )
+    if container is not None:
+        yield from _validate_resource_name(status.name, container, path / "name")
     seen: set[str] = set()
     for index, health in enumerate(status.resources):
         health_path = path / "resources" @ index
         if health.resource_id in seen:
             yield duplicate(health_path / "resourceID", health.resource_id)
         seen.add(health.resource_id)
-        if health.health and health.health not in HEALTH:
+        if health.health not in HEALTH:
             yield not_supported(health_path / "health", health.health, HEALTH)
         if health.message == "":
             yield invalid(health_path / "message", "", "must not be empty")
         elif health.message and byte_length(health.message) > MAX_HEALTH_MESSAGE:
             yield too_long(health_path / "message", MAX_HEALTH_MESSAGE)
+
+
+def _validate_resource_name(
+    name: str, container: Container, path: FieldPath
+) -> Iterator[FieldError]:
+    """A claim, or a request of one, that the container uses; or a resource that it requests."""
+    if not name.startswith(CLAIM_PREFIX):
+        if name not in container.resources.requests:
+            yield invalid(path, name, "must match one of the container's resource requests")
+        return
+    allowed = {
+        f"{CLAIM_PREFIX}{claim.name}/{claim.request}"
+        if claim.request
+        else f"{CLAIM_PREFIX}{claim.name}"
+        for claim in container.resources.claims
+    }
+    if name not in allowed:
+        yield invalid(path, name, NOT_A_CONTAINER_CLAIM)

@@ -38,6 +38,7 @@ from allot.validation.metadata import IMMUTABLE, validate_metadata, validate_met
 from allot.validation.names import (
     validate_fully_qualified_name,
     validate_label,
+    validate_stored_fully_qualified_name,
     validate_subdomain,
 )
 from allot.validation.tolerations import validate_toleration
@@ -106,12 +107,12 @@ def validate_claim_spec(
     bare_names = bare_derived_names(claim, context)
 
     def validate_request(request: DeviceRequest, request_path: FieldPath) -> Iterator[FieldError]:
-        return _validate_request(request, request_path, claim, context)
+        return _validate_request(request, request_path, claim, context, stored)
 
     def check_constraint(
         constraint: DeviceConstraint, constraint_path: FieldPath
     ) -> Iterator[FieldError]:
-        return _validate_constraint(constraint, constraint_path, names, bare_names, context)
+        return _validate_constraint(constraint, constraint_path, names, bare_names, context, stored)
 
     def check_config(
         config: DeviceClaimConfiguration, config_path: FieldPath
@@ -140,14 +141,14 @@ def validate_references(
 
 
 def _validate_request(
-    request: DeviceRequest, path: FieldPath, claim: DeviceClaim, context: Context
+    request: DeviceRequest, path: FieldPath, claim: DeviceClaim, context: Context, stored: bool
 ) -> Iterator[FieldError]:
     yield from validate_label(request.name, path / "name")
 
     def check_alternative(
         alternative: DeviceSubRequest, alternative_path: FieldPath
     ) -> Iterator[FieldError]:
-        return _validate_alternative(alternative, alternative_path, request, claim, context)
+        return _validate_alternative(alternative, alternative_path, request, claim, context, stored)
 
     exactly_path, list_path = path / "exactly", path / "firstAvailable"
     alternatives = request.first_available
@@ -155,7 +156,7 @@ def _validate_request(
         case (None, ()):
             yield required(path, ONE_OF)
         case (ExactDeviceRequest() as exactly, ()):
-            yield from _validate_exactly(exactly, exactly_path, request, claim, context)
+            yield from _validate_exactly(exactly, exactly_path, request, claim, context, stored)
         case (None, _):
             yield from validate_items(alternatives, list_path, MAX_ALTERNATIVES, check_alternative)
         case _:
@@ -163,7 +164,7 @@ def _validate_request(
             # Hand-written rules stop here, declared ones look into both.
             assert request.exactly is not None
             yield from _declared_only(
-                _validate_exactly(request.exactly, exactly_path, request, claim, context)
+                _validate_exactly(request.exactly, exactly_path, request, claim, context, stored)
             )
             yield from _declared_only(
                 validate_items(alternatives, list_path, MAX_ALTERNATIVES, check_alternative)
@@ -182,6 +183,7 @@ def _validate_exactly(
     request: DeviceRequest,
     claim: DeviceClaim,
     context: Context,
+    stored: bool,
 ) -> Iterator[FieldError]:
     if not exactly.device_class_name:
         yield required(path / "deviceClassName")
@@ -193,6 +195,7 @@ def _validate_exactly(
         path / "derivedAttributes",
         referenced_attributes(claim, request.name),
         context,
+        stored=stored,
     )
 
 
@@ -202,19 +205,23 @@ def _validate_alternative(
     request: DeviceRequest,
     claim: DeviceClaim,
     context: Context,
+    stored: bool,
 ) -> Iterator[FieldError]:
     yield from validate_label(alternative.name, path / "name")
     class_path = path / "deviceClassName"
     if not alternative.device_class_name:
         yield required(class_path, declared=True)
     else:
-        yield from validate_subdomain(alternative.device_class_name, class_path, declared=True)
+        yield from validate_subdomain(
+            alternative.device_class_name, class_path, declared=not stored
+        )
     yield from _validate_alike(alternative, path, context)
     yield from validate_derived_attributes(
         alternative.derived_attributes,
         path / "derivedAttributes",
         referenced_attributes(claim, request.name, alternative.name),
         context,
+        stored=stored,
     )
 
 
@@ -252,6 +259,7 @@ def _validate_constraint(
     names: RequestNames,
     bare_names: frozenset[str],
     context: Context,
+    stored: bool,
 ) -> Iterator[FieldError]:
     yield from validate_references(constraint.requests, path / "requests", names)
     match, distinct = constraint.match_attribute, constraint.distinct_attribute
@@ -263,4 +271,7 @@ def _validate_constraint(
     for name, attribute_path in ((match, "matchAttribute"), (distinct, "distinctAttribute")):
         # KEP-6080: a bare name is fine if a request of this claim derives an attribute of that name.
         if name is not None and name not in bare_names:
-            yield from validate_fully_qualified_name(name, path / attribute_path)
+            check = (
+                validate_stored_fully_qualified_name if stored else validate_fully_qualified_name
+            )
+            yield from check(name, path / attribute_path)

@@ -147,6 +147,7 @@ def _validate_devices(
     rules = DeviceRules(
         per_device_node_selection=bool(spec.per_device_node_selection),
         fractional_capacity=features.FRACTIONAL_CAPACITY_RANGE in context.gates,
+        unchanged=old is not None and old.devices == devices,
     )
     seen: set[str] = set()
     for index, device in enumerate(devices):
@@ -180,9 +181,11 @@ def _validate_counter_sets(
     before = {set_.name: set_ for set_ in (old.shared_counters if old else None) or ()}
 
     def check(counter_set: CounterSet, set_path: FieldPath) -> Iterator[FieldError]:
-        stored = before.get(counter_set.name) == counter_set
-        yield from validate_set_name(counter_set.name, set_path / "name", stored)
-        yield from validate_counters(counter_set.counters, set_path / "counters", stored)
+        # Declared rules compare sets of the same name, field by field.
+        stored = before.get(counter_set.name)
+        yield from validate_set_name(counter_set.name, set_path / "name", stored is not None)
+        same_counters = stored is not None and stored.counters == counter_set.counters
+        yield from validate_counters(counter_set.counters, set_path / "counters", same_counters)
 
     yield from validate_items(counter_sets, path, MAX_COUNTER_SETS, check)
     if len(counter_sets) <= MAX_COUNTER_SETS:

@@ -10,7 +10,14 @@ import pytest
 from msgspec import Struct
 
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import DecodeError, Shape, _fields, decode, strict_issues
+from allot.api.decoding import (
+    DecodeError,
+    Shape,
+    _fields,
+    decode,
+    go_time_problem,
+    strict_issues,
+)
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
 from allot.api.resource import GROUP
@@ -111,7 +118,8 @@ def test_opaque_parameters_keep_their_bytes() -> None:
         ),
         pytest.param(
             {"metadata": {"creationTimestamp": "yesterday"}},
-            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": not an RFC 3339 time',
+            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": '
+            'cannot parse "yesterday" as "2006"',
             "metadata.creationTimestamp",
             id="not-a-time",
         ),
@@ -159,6 +167,46 @@ def test_unknown_and_duplicate_fields() -> None:
         'duplicate field "spec.devices.requests[0].name"',
         'unknown field "spec.devices.requests[0].exactly.bar"',
     ]
+
+
+def test_a_field_is_reported_once_however_often_it_stands_there() -> None:
+    document = b'{"foo":1,"foo":2,"metadata":{},"metadata":{},"metadata":{}}'
+
+    issues = [str(issue) for issue in strict_issues(document, ResourceClaim)]
+
+    assert issues == ['unknown field "foo"', 'duplicate field "metadata"']
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("2026-1-1", ' as "2006-01-02T15:04:05Z07:00": cannot parse "1-1" as "01"'),
+        ("2026-01-01T00:00:00", ' as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"'),
+        ("2026-13-01T00:00:00Z", ": month out of range"),
+        ("2026-02-30T00:00:00.5Z", ": day out of range"),
+    ],
+)
+def test_what_go_says_about_times(text: str, problem: str) -> None:
+    assert go_time_problem(text) == problem
+
+
+def test_times_at_the_end_of_time() -> None:
+    body_ = b'{"metadata":{"creationTimestamp":"9999-12-31T23:59:59.5-01:00"}}'
+
+    claim = decode_object(body_, GroupVersionKind(GROUP, "v1", "ResourceClaim"), NOW)
+
+    assert claim.metadata.creation_timestamp.isoformat() == "9999-12-31T23:59:59-01:00"
+
+
+def test_numbers_for_quantities_keep_their_text() -> None:
+    numbers = b'{"a":{"value":1e3},"b":{"value":0.0000001},"c":{"value":1.50},"d":{"value":7}}'
+    slice_ = decode(
+        b'{"spec":{"devices":[{"name":"d","capacity":' + numbers + b"}]}}", ResourceSlice, "v1"
+    )
+
+    assert slice_.spec.devices is not None
+    capacity = slice_.spec.devices[0].capacity
+    assert [str(item.value) for item in capacity.values()] == ["1e3", "100n", "1500m", "7"]
 
 
 def test_unknown_fields_come_with_the_known_ones() -> None:

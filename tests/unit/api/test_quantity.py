@@ -15,6 +15,9 @@ from allot.api.quantity import Quantity, QuantityError, quantity_from_json
         pytest.param("1500e-3", "1500e-3", "1500e-3", id="exponent"),
         pytest.param("0.1n", "1n", "1n", id="finest-amount-rounds-up"),
         pytest.param("Ki", "0", "0", id="no-digits"),
+        pytest.param("+5Gi", "+5Gi", "5Gi", id="binary-text-is-kept"),
+        pytest.param("+8Gi", "8Gi", "8Gi", id="but-not-multiples-of-eight"),
+        pytest.param("0e-30", "0", "0", id="zero"),
         pytest.param("9Ei", "9223372036854775807", "9223372036854775807", id="binary-is-capped"),
     ],
 )
@@ -38,7 +41,17 @@ def test_amounts_beyond_int64_stay_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1e999999999", "1e9223372036854775807", "1" * 5000, "1e" + "9" * 5000, "--1", "1 Gi"]
+    "text",
+    [
+        "Ei",
+        "e-30",
+        "1e999999999",
+        "1e9223372036854775807",
+        "1" * 5000,
+        "1e" + "9" * 5000,
+        "--1",
+        "1 Gi",
+    ],
 )
 def test_absurd_texts_are_refused_at_once(text: str) -> None:
     with pytest.raises(QuantityError):

@@ -51,5 +51,5 @@ def test_a_claim_made_for_a_pod_is_not_counted_twice() -> None:
     classes = [a_class(DRIVER)]
 
     assert claim_usage(plain, classes, pod=pod)[COUNTED] == 1
-    assert claim_usage(made, classes, pod=pod)[COUNTED] == 0
+    assert COUNTED not in claim_usage(made, classes, pod=pod)
     assert COUNTED not in claim_usage(plain, classes, extended_resources=False)

@@ -146,7 +146,9 @@ def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
         stored, sent = spec.get(field), new.get(field)
         if stored and sent and len(stored) == len(sent):
             spec[field] = [
-                before | {"image": after["image"]} if "image" in after else before
+                before | {"image": after["image"]}
+                if isinstance(before, dict) and isinstance(after, dict) and "image" in after
+                else before
                 for before, after in zip(stored, sent, strict=True)
             ]
     if "activeDeadlineSeconds" in new:
@@ -154,9 +156,8 @@ def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
     tolerations = spec.get("tolerations", [])
     if new.get("tolerations", [])[: len(tolerations)] == tolerations and new.get("tolerations"):
         spec["tolerations"] = new["tolerations"]
-    if spec.get("terminationGracePeriodSeconds", 0) < 0 and (
-        new.get("terminationGracePeriodSeconds") == 1
-    ):
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace < 0 and new.get("terminationGracePeriodSeconds") == 1:
         spec["terminationGracePeriodSeconds"] = 1
     gates = new.get("schedulingGates", [])
     if spec.get("schedulingGates") and all(gate in spec["schedulingGates"] for gate in gates):
@@ -195,6 +196,9 @@ def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
     pod = _with_stored_metadata(pod, old)
     metadata = replace(pod.metadata, owner_references=old.metadata.owner_references)
     pod = pod.with_metadata(metadata).with_value(old.get("spec"), "spec")
+    for field in ("qosClass", "observedGeneration"):
+        if not pod.get("status", field) and old.get("status", field):
+            pod = pod.with_value(old.get("status", field), "status", field)
     for field in _CONTAINER_STATUSES:
         statuses = pod.get("status", field)
         if statuses:

@@ -17,6 +17,8 @@ class GatedFields(NamedTuple):
     gates: tuple[str, ...]
     is_used: Callable[[ResourceSliceSpec], bool]
     without: Callable[[ResourceSliceSpec], ResourceSliceSpec]
+    is_present: Callable[[ResourceSliceSpec], bool] = lambda _: False
+    """Whether there is something to drop that does not count as used, such as an empty list."""
 
 
 def _devices(spec: ResourceSliceSpec) -> Iterable[Device]:
@@ -53,7 +55,7 @@ def _without_capacity_policies(device: Device) -> Device:
 
 def _uses_partitions(spec: ResourceSliceSpec) -> bool:
     return (
-        spec.shared_counters is not None
+        bool(spec.shared_counters)
         or spec.per_device_node_selection is not None
         or any(
             device.consumes_counters
@@ -101,7 +103,12 @@ GATED: Final = (
         _any_device(lambda device: device.taints),
         _each_device(lambda device: replace(device, taints=())),
     ),
-    GatedFields((features.PARTITIONABLE_DEVICES,), _uses_partitions, _without_partitions),
+    GatedFields(
+        (features.PARTITIONABLE_DEVICES,),
+        _uses_partitions,
+        _without_partitions,
+        is_present=lambda spec: spec.shared_counters is not None,
+    ),
     GatedFields(
         (features.BINDING_CONDITIONS, features.DEVICE_STATUS),
         _any_device(
@@ -154,7 +161,8 @@ def drop_disabled_slice_fields(
     spec: ResourceSliceSpec, old: ResourceSliceSpec | None, gates: FeatureGates
 ) -> ResourceSliceSpec:
     for gated in GATED:
-        enabled = all(gate in gates for gate in gated.gates)
-        if not enabled and gated.is_used(spec) and not (old is not None and gated.is_used(old)):
+        if all(gate in gates for gate in gated.gates) or (old is not None and gated.is_used(old)):
+            continue
+        if gated.is_used(spec) or gated.is_present(spec):
             spec = gated.without(spec)
     return spec

@@ -46,17 +46,15 @@ class Strategy(Generic[T]):
 
 
 def metadata_for_status_update(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
-    """A status update leaves everything but the version of the metadata as it was."""
+    """A status update leaves what people write in the metadata as it was."""
     return replace(
         new,
         generation=old.generation,
         deletion_timestamp=old.deletion_timestamp,
-        deletion_grace_period_seconds=old.deletion_grace_period_seconds,
         labels=old.labels,
         annotations=old.annotations,
         finalizers=old.finalizers,
         owner_references=old.owner_references,
-        managed_fields=old.managed_fields,
         self_link=old.self_link,
     )
 

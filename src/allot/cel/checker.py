@@ -306,9 +306,7 @@ class _Checker:
                 self.checked.names[node] = candidate
                 break
         if message is None:
-            for entry in node.fields:
-                self.check(entry.value)
-            return self._undeclared(node.offset, node.type_name)
+            return self._no_message(node)
         for entry in node.fields:
             found = self.check(entry.value)
             if entry.optional:
@@ -324,6 +322,17 @@ class _Checker:
                     f"but provided type is '{resolved.short()}'",
                 )
         return message.type
+
+    def _no_message(self, node: MessageLiteral) -> Type:
+        """Say why a name is not that of a message. Its fields are then of no interest."""
+        meant = self._find_variable(node, node.type_name)
+        if meant is None:
+            return self._undeclared(node.offset, node.type_name)
+        if meant.kind is Kind.TYPE:
+            self._report(node.offset, f"'{meant.parameters[0].name}' is not a message type")
+        else:
+            self._report(node.offset, f"'{meant.name}' is not a type")
+        return types.ERROR
 
     # --- loops ---
 

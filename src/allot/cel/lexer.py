@@ -68,7 +68,21 @@ _TOKEN_BY_GROUP: Final = {
     "quoted": Token.QUOTED_IDENTIFIER,
     "symbol": Token.SYMBOL,
 }
-_unreadable: Final = re.compile(r"[bB]?[rR]?[\"'].*|`[^`\n]*|[&|=]|(?:.|\n)").match
+_PARTIAL_ESCAPE = r"\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{,3}|U[0-9a-fA-F]{,7}|[0-3][0-7]?)?"
+_unreadable: Final = re.compile(
+    rf"""(?:
+      \"(?:{_ESCAPE}|[^\\\"\n\r])*(?:{_PARTIAL_ESCAPE})?
+    | '(?:{_ESCAPE}|[^\\'\n\r])*(?:{_PARTIAL_ESCAPE})?
+    | `[a-zA-Z0-9_.\-/\ ]*
+    | [&|=]
+    )?(?:.|\n)?
+    """,
+    re.VERBOSE,
+).match
+"""What could begin a token, with the character that shows it does not."""
+
+
+_SHOWN: Final = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def tokenize(source: Source, issues: list[Issue]) -> list[Lexeme]:
@@ -82,7 +96,10 @@ def tokenize(source: Source, issues: list[Issue]) -> list[Lexeme]:
             skipped = _unreadable(text, offset)
             bad = skipped.group() if skipped else text[offset]
             line, column = source.position(offset)
-            issues.append(Issue(line, column, f"Syntax error: token recognition error at: '{bad}'"))
+            shown = bad.translate(_SHOWN)
+            issues.append(
+                Issue(line, column, f"Syntax error: token recognition error at: '{shown}'")
+            )
             offset += len(bad)
             continue
         group = match.lastgroup or "space"

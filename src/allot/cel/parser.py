@@ -1,8 +1,10 @@
 """From text to syntax tree: the whole grammar, with macros expanded on the way.
 
 Precedence, loosest first: `?:`, `||`, `&&`, relations, `+ -`, `* / %`, unary `! -`, then member
-access. Nesting is limited per grammar rule exactly as in cel-go, so that what parses there parses
-here; a chain such as `a + b + c` nests one level per operator there.
+access. Nesting is limited exactly as in cel-go, so that what parses there parses here. There are two
+limits. While reading, no grammar rule may be open more than 250 times; a right operand opens its
+rule once more than a left one. And in the tree that is read no path may lead through more than 250
+operators and member accesses; a chain such as `a + b + c` has one more per operator.
 """
 
 from __future__ import annotations
@@ -77,7 +79,11 @@ class _SyntaxError(Exception):
 
 
 class _TooDeep(Exception):  # noqa: N818
-    """A grammar rule nests deeper than allowed."""
+    """The expression nests deeper than allowed; the text says which limit it is."""
+
+
+_RULE_TOO_DEEP: Final = f"expression recursion limit exceeded: {MAX_DEPTH}"
+_TREE_TOO_DEEP: Final = "max recursion depth exceeded"
 
 
 def parse(source: Source, macros: Mapping[MacroKey, Macro]) -> Expression:
@@ -96,8 +102,8 @@ def parse(source: Source, macros: Mapping[MacroKey, Macro]) -> Expression:
         expression = parser.whole()
     except _SyntaxError:
         expression = None
-    except _TooDeep:
-        issues.append(Issue(-1, -1, f"expression recursion limit exceeded: {MAX_DEPTH}"))
+    except _TooDeep as too_deep:
+        issues.append(Issue(-1, -1, str(too_deep)))
         expression = None
     if issues or expression is None:
         raise compilation_failed(source, issues)
@@ -124,7 +130,9 @@ class _Parser:
         self._next = lexemes[0]
         self._macros = macros
         self._issues = issues
-        self._expressions = self._relations = self._sums = self._members = 0
+        self._expressions = self._relations = self._sums = 0
+        self._height = 0
+        """The most operators and accesses on a path through what was read last."""
 
     # --- reading tokens ---
 
@@ -157,7 +165,13 @@ class _Parser:
 
     def _deeper(self, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise _TooDeep
+            raise _TooDeep(_RULE_TOO_DEEP)
+
+    def _higher(self, *heights: int) -> None:
+        """Note an operator or access above what was read last and parts of these heights."""
+        self._height = max((self._height, *heights)) + 1
+        if self._height > MAX_DEPTH:
+            raise _TooDeep(_TREE_TOO_DEEP)
 
     # --- the grammar, loosest first ---
 
@@ -173,9 +187,12 @@ class _Parser:
         expression = self._logical("||", "_||_")
         question = self._accept("?")
         if question:
+            condition_height = self._height
             when_true = self._logical("||", "_||_")
+            true_height = self._height
             self._expect(":")
             when_false = self._expression()
+            self._higher(condition_height, true_height)
             arguments = (expression, when_true, when_false)
             expression = Call(question.offset, "_?_:_", None, arguments)
         self._expressions -= 1
@@ -184,49 +201,54 @@ class _Parser:
     def _logical(self, symbol: str, function: str) -> Expression:
         operands = [self._logical("&&", "_&&_") if symbol == "||" else self._relation()]
         operators: list[int] = []
+        height = self._height
         while self._next.is_symbol(symbol):
             operators.append(self._advance().offset)
             operands.append(self._logical("&&", "_&&_") if symbol == "||" else self._relation())
+            height = max(height, self._height)
+        self._height = height
         return _balanced(function, operands, operators)
 
     def _relation(self) -> Expression:
-        saved = self._relations
         self._relations += 1
         self._deeper(self._relations)
         left = self._sum()
         while self._next.token is Token.SYMBOL and self._next.text in _RELATIONS:
-            operator = self._advance()
+            operator, left_height = self._advance(), self._height
             self._relations += 1
-            self._deeper(self._relations + 1)
+            self._deeper(self._relations)
             right = self._sum()
+            self._relations -= 1
+            self._higher(left_height)
             left = Call(operator.offset, _RELATIONS[operator.text], None, (left, right))
-        self._relations = saved
+        self._relations -= 1
         return left
 
     def _sum(self) -> Expression:
-        saved = self._sums
         self._sums += 1
         self._deeper(self._sums)
         left = self._product()
         while self._next.token is Token.SYMBOL and self._next.text in _SUMS:
-            operator = self._advance()
+            operator, left_height = self._advance(), self._height
             self._sums += 1
-            self._deeper(self._sums + 1)
+            self._deeper(self._sums)
             right = self._product()
+            self._sums -= 1
+            self._higher(left_height)
             left = Call(operator.offset, _SUMS[operator.text], None, (left, right))
-        self._sums = saved
+        self._sums -= 1
         return left
 
     def _product(self) -> Expression:
-        saved = self._sums
         left = self._unary()
         while self._next.token is Token.SYMBOL and self._next.text in _PRODUCTS:
-            operator = self._advance()
+            operator, left_height = self._advance(), self._height
             self._sums += 1
-            self._deeper(self._sums + 1)
+            self._deeper(self._sums)
             right = self._unary()
+            self._sums -= 1
+            self._higher(left_height)
             left = Call(operator.offset, _PRODUCTS[operator.text], None, (left, right))
-        self._sums = saved
         return left
 
     def _unary(self) -> Expression:
@@ -243,14 +265,9 @@ class _Parser:
         return self._member()
 
     def _member(self) -> Expression:
-        saved = self._members
-        self._members += 1
-        self._deeper(self._members)
         parenthesized = self._next.is_symbol("(")
         expression = self._primary()
         while self._next.token is Token.SYMBOL and self._next.text in ".[{":
-            self._members += 1
-            self._deeper(self._members)
             if self._next.text == "{":
                 name = None if parenthesized else qualified_name(expression)
                 if name is None:
@@ -261,14 +278,14 @@ class _Parser:
                 expression = self._index_of(expression)
             else:
                 expression = self._selected_from(expression)
-        self._members = saved
         return expression
 
     def _index_of(self, operand: Expression) -> Expression:
-        bracket = self._advance()
+        bracket, operand_height = self._advance(), self._height
         optional = self._accept("?")
         index = self._expression()
         self._expect("]")
+        self._higher(operand_height)
         function = "_[?_]" if optional else "_[_]"
         return Call(bracket.offset, function, None, (operand, index))
 
@@ -280,20 +297,28 @@ class _Parser:
             raise self._unexpected(f"no viable alternative at input '{shown}'")
         word = self._advance()
         field = word.text.strip("`")
+        operand_height = self._height
+        self._higher()
         if optional:
             return Call(dot.offset, "_?._", None, (operand, Constant(word.offset, field)))
         if word.token is Token.IDENTIFIER and self._next.is_symbol("("):
             parenthesis = self._advance()
-            return self._call(parenthesis.offset, field, operand, self._arguments())
+            arguments = self._arguments()
+            self._higher(operand_height)
+            return self._call(parenthesis.offset, field, operand, arguments)
         return Select(dot.offset, operand, field)
 
     def _arguments(self) -> tuple[Expression, ...]:
+        self._height = 0
         if self._accept(")"):
             return ()
         arguments = [self._expression()]
+        height = self._height
         while self._accept(","):
             arguments.append(self._expression())
+            height = max(height, self._height)
         self._expect(")")
+        self._height = height
         return tuple(arguments)
 
     def _call(
@@ -333,6 +358,7 @@ class _Parser:
         raise self._unexpected(f"mismatched input '{first.text}' {_EXPECTED}")
 
     def _name_or_constant(self) -> Expression:
+        self._height = 0
         first = self._advance()
         if first.is_symbol("."):
             if self._next.token is not Token.IDENTIFIER:
@@ -348,11 +374,21 @@ class _Parser:
 
     def _name(self, name: str, offset: int) -> Expression:
         if name.removeprefix(".") in RESERVED:
-            return self._report(offset, f"reserved identifier: {name.removeprefix('.')}")
+            reserved = self._report(offset, f"reserved identifier: {name.removeprefix('.')}")
+            self._skip_arguments()
+            return reserved
         if self._next.is_symbol("("):
             parenthesis = self._advance()
             return self._call(parenthesis.offset, name, None, self._arguments())
         return Identifier(offset, name)
+
+    def _skip_arguments(self) -> None:
+        """Read over the arguments of a call that is wrong already; findings in them do not count."""
+        if self._accept("("):
+            found = len(self._issues)
+            self._arguments()
+            del self._issues[found:]
+            self._height = 0
 
     def _literal(self, lexeme: Lexeme, sign: str, offset: int) -> Expression:
         try:
@@ -376,31 +412,39 @@ class _Parser:
         bracket = self._advance()
         elements: list[Expression] = []
         optional: set[int] = set()
+        height = 0
         while not self._next.is_symbol("]"):
             if self._accept("?"):
                 optional.add(len(elements))
             elements.append(self._expression())
+            height = max(height, self._height)
             if not self._accept(","):
                 break
         self._expect("]")
+        self._height = height
         return ListLiteral(bracket.offset, tuple(elements), frozenset(optional))
 
     def _map(self) -> Expression:
         brace = self._advance()
         entries: list[Entry] = []
+        height = 0
         while not self._next.is_symbol("}"):
             optional = self._accept("?") is not None
             key = self._expression()
+            height = max(height, self._height)
             colon = self._expect(":")
             entries.append(Entry(colon.offset, key, self._expression(), optional))
+            height = max(height, self._height)
             if not self._accept(","):
                 break
         self._expect("}")
+        self._height = height
         return MapLiteral(brace.offset, tuple(entries))
 
     def _message(self, name: str) -> Expression:
         brace = self._advance()
         fields: list[FieldValue] = []
+        height = 0
         while not self._next.is_symbol("}"):
             optional = self._accept("?") is not None
             if self._next.token not in (Token.IDENTIFIER, Token.QUOTED_IDENTIFIER):
@@ -408,9 +452,11 @@ class _Parser:
             field = self._advance().text.strip("`")
             colon = self._expect(":")
             fields.append(FieldValue(colon.offset, field, self._expression(), optional))
+            height = max(height, self._height)
             if not self._accept(","):
                 break
         self._expect("}")
+        self._height = height
         return MessageLiteral(brace.offset, name, tuple(fields))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from allot.cel.checker import Checked
 from allot.cel.errors import EvalError, Issue
-from allot.cel.library.formatting import WRONG_TYPE, Clause, parse_format
+from allot.cel.library.formatting import LONE_PERCENT, WRONG_TYPE, Clause, parse_format
 from allot.cel.library.regexes import RegexError, compiled
 from allot.cel.library.times import parse_duration, parse_timestamp
 from allot.cel.source import Source
@@ -83,11 +83,12 @@ class _Validator:
         for part in parse_format(text.value):
             if isinstance(part, str):
                 continue
-            if used >= len(arguments):
-                yield call.offset, f"index {used} out of range"
-                return
-            if isinstance(part, EvalError):
+            is_short = used >= len(arguments)
+            if isinstance(part, EvalError) and (part.message == LONE_PERCENT or not is_short):
                 yield call.offset, part.message
+                return
+            if is_short or isinstance(part, EvalError):
+                yield call.offset, f"index {used} out of range"
                 return
             wrong = self._unfit(part, arguments[used])
             if wrong is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from allot.cel import AttributeValue, compile_derived, prepare_device
+from allot.cel import AttributeValue, CelCompileError, compile_derived, prepare_device
 from allot.cel.jsonl import attribute_to_json
 
 DEVICE = prepare_device("d", "gpu-0", {"text": AttributeValue(string="rack1-node3")}, {})
@@ -109,6 +109,26 @@ def test_formatting(expression: str, expected: object) -> None:
         )
     else:
         assert answer(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "finding"),
+    [
+        pytest.param('"%".format([])', "unexpected end of string", id="lone-percent"),
+        pytest.param('"%d".format([])', "index 0 out of range", id="too-few"),
+        pytest.param('"%z".format([])', "index 0 out of range", id="too-few-for-what-is-no-verb"),
+        pytest.param(
+            '"%é".format([1])',
+            'could not parse formatting clause: unrecognized formatting clause "Ã"',
+            id="only-the-first-byte-is-told",
+        ),
+    ],
+)
+def test_wrong_formats_are_found_before_they_are_used(expression: str, finding: str) -> None:
+    with pytest.raises(CelCompileError) as raised:
+        compile_derived(expression)
+
+    assert [issue.message for issue in raised.value.issues] == [finding]
 
 
 @pytest.mark.parametrize(

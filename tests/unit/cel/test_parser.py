@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from allot.cel import CelCompileError, compile_derived
 from allot.cel.kubernetes import Origin, environment
-from allot.cel.parser import MAX_DEPTH, parse
+from allot.cel.parser import parse
 from allot.cel.source import Source
 from allot.cel.syntax import Call, Comprehension, Constant, Expression, Identifier, Select, depth
 from allot.cel.values import Uint
@@ -91,6 +93,7 @@ def test_macros_become_loops() -> None:
         ),
         pytest.param("has(a)", 1, 4, "invalid argument to has() macro", id="bad-has"),
         pytest.param("for", 1, 0, "reserved identifier: for", id="reserved"),
+        pytest.param("a |b", 1, 2, "Syntax error: token recognition error at: '|b'", id="bar"),
         pytest.param("99999999999999999999", 1, 0, "invalid int literal", id="int-overflow"),
         pytest.param("99999999999999999999u", 1, 0, "invalid uint literal", id="uint-overflow"),
         pytest.param(r"'\ud800'", 1, 0, "invalid unicode code point", id="surrogate"),
@@ -122,23 +125,78 @@ def test_all_findings_that_do_not_stop_the_reading_are_told() -> None:
     assert len(raised.value.issues) == 3
 
 
+def test_the_arguments_of_a_reserved_word_are_not_looked_at() -> None:
+    with pytest.raises(CelCompileError) as raised:
+        parsed("if(for, has(1)) + void")
+
+    findings = [issue.message for issue in raised.value.issues]
+    assert findings == ["reserved identifier: if", "reserved identifier: void"]
+
+
+def test_reading_goes_on_after_the_character_that_ends_a_token_too_early() -> None:
+    with pytest.raises(CelCompileError) as raised:
+        parsed(r'"\xFh"')
+
+    columns = [issue.column for issue in raised.value.issues]
+    assert columns == [0, 5, 6]
+
+
 @pytest.mark.parametrize(
-    "deep",
+    ("text", "finding"),
     [
-        pytest.param(lambda n: "(" * n + "1" + ")" * n, id="parentheses"),
-        pytest.param(lambda n: "[" * n + "]" * n, id="lists"),
-        pytest.param(lambda n: "1" + " + 1" * n, id="sums"),
-        pytest.param(lambda n: "1" + " * 1" * n, id="products"),
-        pytest.param(lambda n: "a" + ".b" * n, id="fields"),
-        pytest.param(lambda n: "a" + " == a" * n, id="relations"),
-        pytest.param(lambda n: "a ? b : " * n + "c", id="conditionals"),
+        pytest.param(
+            "nope{a: b}", "undeclared reference to 'nope' (in container '')", id="nothing"
+        ),
+        pytest.param("int{}", "'int' is not a message type", id="type"),
+        pytest.param("device{}", "'kubernetes.DRADevice' is not a type", id="variable"),
     ],
 )
-def test_nesting_is_limited(deep: object) -> None:
-    make = deep  # a function from a number of levels to an expression
-    assert callable(make)
-
-    parsed(make(MAX_DEPTH - 10))
+def test_what_is_not_a_message_cannot_be_made(text: str, finding: str) -> None:
     with pytest.raises(CelCompileError) as raised:
-        parsed(make(MAX_DEPTH + 10))
-    assert "expression recursion limit exceeded: 250" in raised.value.text
+        compile_derived(text)
+
+    assert [issue.message for issue in raised.value.issues] == [finding]
+
+
+RULE_TOO_DEEP = "<input>:-1:0: expression recursion limit exceeded: 250"
+TREE_TOO_DEEP = "<input>:-1:0: max recursion depth exceeded"
+
+
+@pytest.mark.parametrize(
+    ("deep", "deepest", "finding"),
+    [
+        pytest.param(lambda n: "(" * n + "1" + ")" * n, 249, RULE_TOO_DEEP, id="parentheses"),
+        pytest.param(lambda n: "[" * n + "]" * n, 250, RULE_TOO_DEEP, id="lists"),
+        pytest.param(lambda n: "f(" * n + "1" + ")" * n, 249, RULE_TOO_DEEP, id="calls"),
+        pytest.param(
+            lambda n: "1 + (" * n + "1" + ")" * n, 124, RULE_TOO_DEEP, id="right-operands"
+        ),
+        pytest.param(lambda n: "a ? b : " * n + "c", 249, RULE_TOO_DEEP, id="conditionals"),
+        pytest.param(lambda n: "1" + " + 1" * n, 250, TREE_TOO_DEEP, id="sums"),
+        pytest.param(lambda n: "1" + " * 1 - 1" * n, 249, TREE_TOO_DEEP, id="products-in-sums"),
+        pytest.param(lambda n: "a" + ".b" * n, 250, TREE_TOO_DEEP, id="fields"),
+        pytest.param(lambda n: "a" + ".?b" * n, 250, TREE_TOO_DEEP, id="optional-fields"),
+        pytest.param(lambda n: "a" + ".b()" * n, 250, TREE_TOO_DEEP, id="member-calls"),
+        pytest.param(lambda n: "a" + "[0]" * n, 250, TREE_TOO_DEEP, id="indices"),
+        pytest.param(lambda n: "a" + " == a" * n, 250, TREE_TOO_DEEP, id="relations"),
+        pytest.param(lambda n: "(1 + 1" + ".a" * n + ").b", 248, TREE_TOO_DEEP, id="all-together"),
+    ],
+)
+def test_nesting_is_limited(deep: Callable[[int], str], deepest: int, finding: str) -> None:
+    parsed(deep(deepest))
+    with pytest.raises(CelCompileError) as raised:
+        parsed(deep(deepest + 1))
+    assert finding in raised.value.text
+
+
+@pytest.mark.parametrize(
+    "flat",
+    [
+        pytest.param("true" + " && true" * 600, id="and"),
+        pytest.param("true" + " || true" * 600, id="or"),
+        pytest.param("!" * 600 + "true", id="not"),
+        pytest.param("[" + "1 + 1, " * 600 + "]", id="elements"),
+    ],
+)
+def test_what_does_not_nest_is_not_limited(flat: str) -> None:
+    parsed(flat)

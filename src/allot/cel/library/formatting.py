@@ -52,6 +52,9 @@ class Clause(NamedTuple):
     precision: int | None
 
 
+LONE_PERCENT: Final = "unexpected end of string"
+
+
 def parse_format(text: str) -> list[str | Clause | EvalError]:
     """Texts and holes in turn. Where the text cannot be read on, the error stands last."""
     parts: list[str | Clause | EvalError] = []
@@ -78,7 +81,7 @@ def parse_format(text: str) -> list[str | Clause | EvalError]:
 def _parse_clause(text: str, position: int) -> tuple[Clause, int]:
     prefix = "could not parse formatting clause: "
     if position >= len(text):
-        raise EvalError("unexpected end of string")
+        raise EvalError(LONE_PERCENT)
     precision: int | None = None
     if text[position] == ".":
         end = position + 1
@@ -101,7 +104,8 @@ def _parse_clause(text: str, position: int) -> tuple[Clause, int]:
         precision, position = int(digits), end
     kind = text[position]
     if kind not in CLAUSES:
-        raise EvalError(f'{prefix}unrecognized formatting clause "{kind}"')
+        first_byte = chr(kind.encode("utf-8", "surrogatepass")[0])
+        raise EvalError(f'{prefix}unrecognized formatting clause "{first_byte}"')
     return Clause(kind, precision), position + 1
 
 

@@ -73,6 +73,7 @@ def _candidates(problem: AllocationProblem) -> Iterator[tuple[str, _Candidate]]:
         change = _claim_changer(problem, at)
         yield from _without_constraint(claim, f"claim {key}", change)
         for number, request in enumerate(claim.spec.devices.requests):
+            yield from _with_one_alternative(claim, f"claim {key}", number, change)
             for label, spec, put in _specs(claim, number, request, change):
                 place = f"claim {key}, request {label}"
                 yield from _with_less(place, spec, put, view, problem)
@@ -117,6 +118,22 @@ def _specs(
             return put(replace(request, first_available=changed))
 
         yield f"{request.name}/{subrequest.name}", subrequest, put_alternative
+
+
+def _with_one_alternative(
+    claim: ResourceClaim, place: str, number: int, change: ChangeDevices
+) -> Iterator[tuple[str, _Candidate]]:
+    """Only one of the alternatives: helps where another one ends in an error."""
+    devices = claim.spec.devices
+    request = devices.requests[number]
+    if len(request.first_available) < 2:
+        return
+    for index, subrequest in enumerate(request.first_available):
+        text = f"{place}: use only alternative {request.name}/{subrequest.name}"
+        changed = replace(request, first_available=(subrequest,))
+        requests = (*devices.requests[:number], changed, *devices.requests[number + 1 :])
+        problem = change(replace(devices, requests=requests))
+        yield f"{place}: alternative", _Candidate(1 + index, text, problem)
 
 
 # --- asking for less ---

@@ -162,3 +162,36 @@ def test_language(expression: str, expected: object) -> None:
             answer(expression)
     else:
         assert answer(expression) == expected
+
+
+NOON = 'timestamp("2024-02-29T12:00:00Z")'
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"),
+    [
+        pytest.param("+05:30", 17, id="east"),
+        pytest.param("-03:30", 8, id="west"),
+        pytest.param("2:00", 14, id="without-sign"),
+        pytest.param("+25:00", 13, id="more-than-a-day"),
+        pytest.param("1:2:3", 'strconv.Atoi: parsing "2:3": invalid syntax', id="no-minutes"),
+        pytest.param("x:00", 'strconv.Atoi: parsing "x": invalid syntax', id="no-hours"),
+        pytest.param("nowhere", "unknown time zone nowhere", id="unknown"),
+    ],
+)
+def test_zones(zone: str, hours: object) -> None:
+    assert answer(f'{NOON}.getHours("{zone}")') == hours
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        pytest.param("1h30m", "5400s", id="whole"),
+        pytest.param("-1.5s", "-1.5s", id="negative"),
+        pytest.param("1ns", "0.000000001s", id="tiny"),
+        pytest.param("0s", "0s", id="nothing"),
+        pytest.param("123456789.123456789s", "123456789.12345679s", id="as-a-double"),
+    ],
+)
+def test_durations_are_written_in_seconds(duration: str, text: str) -> None:
+    assert answer(f'string(duration("{duration}"))') == text

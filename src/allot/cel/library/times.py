@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -112,21 +113,27 @@ def parse_duration(text: str) -> Duration | None:
 
 def duration_text(duration: Duration) -> str:
     """Seconds, as `5400s` or `0.5s`."""
-    seconds = duration.nanoseconds / NANOSECONDS
-    text = f"{seconds:.9f}".rstrip("0").rstrip(".")
-    return f"{'0' if text in ('-0', '') else text}s"
+    whole, rest = divmod(abs(duration.nanoseconds), NANOSECONDS)
+    text = format(Decimal(repr(whole + rest / NANOSECONDS)), "f").removesuffix(".0")
+    return f"{'-' if duration.nanoseconds < 0 else ''}{text}s"
+
+
+_decimal_number: Final = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
+
+
+def _number(text: str) -> int:
+    if _decimal_number(text) is None:
+        raise EvalError(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    return int(text)
 
 
 @lru_cache(maxsize=256)
-def _zone(name: str) -> tzinfo:
+def _zone(name: str) -> tzinfo | timedelta:
+    """A zone by its name, or how far it is east of Greenwich: any number of hours will do."""
     if ":" in name:
         hours, _, minutes = name.partition(":")
-        try:
-            total = int(hours) * 60
-            total = total - int(minutes) if name.startswith("-") else total + int(minutes)
-            return timezone(timedelta(minutes=total))
-        except ValueError:
-            raise EvalError(f'strconv.Atoi: parsing "{hours}": invalid syntax') from None
+        total, rest = _number(hours) * 60, _number(minutes)
+        return timedelta(minutes=total - rest if name.startswith("-") else total + rest)
     if name in ("", "UTC"):
         return UTC
     try:
@@ -139,7 +146,8 @@ def _moment(timestamp: Timestamp, zone: str) -> datetime:
     """The date and time of day in a zone. Fractions of a second are left out."""
     moment = _EPOCH + timedelta(seconds=timestamp.nanoseconds // NANOSECONDS)
     try:
-        return moment.astimezone(_zone(zone))
+        place = _zone(zone)
+        return moment + place if isinstance(place, timedelta) else moment.astimezone(place)
     except OverflowError:
         raise EvalError("timestamp overflow") from None
 

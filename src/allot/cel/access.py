@@ -8,6 +8,8 @@ from typing import Final, cast
 from allot.cel.errors import EvalError
 from allot.cel.library.conversions import shown
 from allot.cel.values import (
+    MAX_INT,
+    MIN_INT,
     NONE,
     CelList,
     DomainMap,
@@ -79,10 +81,8 @@ def has_field(container: Value, field: str) -> bool:
 
 
 def _index(key: Value) -> int:
-    if isinstance(key, int) and not isinstance(key, bool):
-        return key
-    if isinstance(key, float):
-        if not key.is_integer():
-            raise EvalError(f"unsupported index value {key:f} in list")
+    if isinstance(key, int | float) and not isinstance(key, bool):
+        if key != key // 1 or not MIN_INT <= key <= MAX_INT:
+            raise EvalError(f"unsupported index value {shown(key)} in list")
         return int(key)
     raise EvalError(f"unsupported index type '{type_of(key).name}' in list")

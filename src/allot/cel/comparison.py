@@ -1,7 +1,8 @@
 """Equality and order of values.
 
 Values of different types are not equal, except that numbers are equal across their types. An
-object of Kubernetes on the left of something else is an error; within a container it is not equal.
+object of Kubernetes on the left of something else, but null, is an error. Plain lists and maps pay
+no heed to such errors and go on to the next element; joined lists and optionals hand them on.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ from allot.cel.values import (
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _CONTAINERS: Final = frozenset({list, JoinedList, dict, DomainMap, Optional})
+_TELLING_ERRORS: Final = frozenset({JoinedList, Optional})
 
 
 def equal(left: Value, right: Value) -> bool:
     """Whether two values are equal; EvalError where Kubernetes cannot tell."""
     if type(left) in _CONTAINERS and type(right) in _CONTAINERS:
         return _contents_equal(left, right)
+    if left is None or right is None:
+        return left is right
     return _simply_equal(left, right)
 
 
@@ -65,10 +69,11 @@ def _numbers_equal(left: float, right: float) -> bool:
 
 def _contents_equal(left: Value, right: Value) -> bool:
     """Containers, element by element. Lists that hold each other many times over are given up."""
-    waiting = [(left, right)]
+    waiting = [(left, right, True)]
     containers = seen = 0
+    is_error = False
     while waiting:
-        one, other = waiting.pop()
+        one, other, tells_errors = waiting.pop()
         pairs = _paired(one, other)
         if pairs is None:
             return False
@@ -76,19 +81,19 @@ def _contents_equal(left: Value, right: Value) -> bool:
         seen += len(pairs)
         if containers > MAX_CONTAINERS or seen > MAX_ELEMENTS:
             raise CostLimitError
+        tells_errors = tells_errors and type(one) in _TELLING_ERRORS
         for pair in pairs:
             if type(pair[0]) in _CONTAINERS and type(pair[1]) in _CONTAINERS:
-                waiting.append(pair)
-            elif not _simply_equal_within(*pair):
-                return False
+                waiting.append((*pair, tells_errors))
+                continue
+            try:
+                if not (_simply_equal if type(one) is Optional else equal)(*pair):
+                    return False
+            except EvalError:
+                is_error = is_error or tells_errors
+    if is_error:
+        raise EvalError(NO_SUCH_OVERLOAD)
     return True
-
-
-def _simply_equal_within(left: Value, right: Value) -> bool:
-    try:
-        return _simply_equal(left, right)
-    except EvalError:
-        return False
 
 
 def _paired(left: Value, right: Value) -> list[tuple[Value, Value]] | None:

@@ -195,3 +195,59 @@ def test_zones(zone: str, hours: object) -> None:
 )
 def test_durations_are_written_in_seconds(duration: str, text: str) -> None:
     assert answer(f'string(duration("{duration}"))') == text
+
+
+VERSION = 'dyn(semver("1.0.0"))'
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param(f"{VERSION} == 'a'", "no such overload", id="object-first"),
+        pytest.param(f"dyn('a') == {VERSION}", False, id="object-second"),
+        pytest.param(f"{VERSION} != 'a'", True, id="different"),
+        pytest.param(f"{VERSION} == null", False, id="null"),
+        pytest.param(f"[{VERSION}] == [dyn('a')]", True, id="list-pays-no-heed"),
+        pytest.param(f"[{VERSION}, dyn(1)] == [dyn('a'), dyn(2)]", False, id="list-goes-on"),
+        pytest.param(f"[dyn('a')] == [{VERSION}]", False, id="list-the-other-way"),
+        pytest.param(f"[{VERSION}] == [dyn(null)]", False, id="null-in-list"),
+        pytest.param(f"{{1: {VERSION}}} == {{1: dyn('a')}}", True, id="map-pays-no-heed"),
+        pytest.param(
+            f"[{VERSION}] + [dyn(1)] == [dyn('a'), dyn(1)]", "no such overload", id="joined-tells"
+        ),
+        pytest.param(
+            f"[{VERSION}] + [dyn(1)] == [dyn('a'), dyn(2)]", False, id="joined-but-different"
+        ),
+        pytest.param(
+            f"optional.of({VERSION}) == optional.of(dyn('a'))",
+            "no such overload",
+            id="optional-tells",
+        ),
+        pytest.param(
+            f"[optional.of({VERSION})] == [optional.of(dyn('a'))]", True, id="optional-in-list"
+        ),
+        pytest.param(f"{VERSION} in [dyn('a')]", False, id="membership-pays-no-heed"),
+    ],
+)
+def test_equality_of_what_cannot_be_compared(expression: str, expected: object) -> None:
+    assert answer(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        pytest.param("dyn(1.0)", 8, id="whole-double"),
+        pytest.param("dyn(1u)", 8, id="uint"),
+        pytest.param("dyn(1.5)", "unsupported index value 1.5 in list", id="fraction"),
+        pytest.param("dyn(1e30)", "unsupported index value 1e+30 in list", id="huge"),
+        pytest.param(
+            "dyn(18446744073709551615u)",
+            "unsupported index value 18446744073709551615 in list",
+            id="huge-uint",
+        ),
+        pytest.param("dyn('a')", "unsupported index type 'string' in list", id="text"),
+        pytest.param("2", "index out of bounds: 2", id="outside"),
+    ],
+)
+def test_indices_of_lists(index: str, expected: object) -> None:
+    assert answer(f"[7, 8][{index}]") == expected

@@ -79,7 +79,12 @@ def a_slice(
 
 
 def a_request(name: str = "gpu", **fields: Any) -> DeviceRequest:
-    given = {"device_class_name": "gpu", "allocation_mode": EXACT_COUNT, "count": 1} | fields
+    given: dict[str, Any] = {
+        "device_class_name": "gpu",
+        "allocation_mode": EXACT_COUNT,
+        "count": 1,
+        **fields,
+    }
     return DeviceRequest(name, ExactDeviceRequest(**given))
 
 

@@ -340,7 +340,7 @@ def answer_of(outcome: Outcome) -> Picked | str | None:
 @given(small_problems())
 def test_foresight_changes_no_answer(problem: AllocationProblem) -> None:
     """The same first solution, the same error, or none in both."""
-    outcome = allocate(problem, BUDGET, counting_ids(), steps_without_foresight=0)
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
 
     assert answer_of(outcome) == answer_by_brute_force(problem)
 
@@ -348,7 +348,7 @@ def test_foresight_changes_no_answer(problem: AllocationProblem) -> None:
 @settings(max_examples=100, deadline=None)
 @given(small_problems(), st.integers(1, 20))
 def test_it_does_not_matter_when_foresight_begins(problem: AllocationProblem, steps: int) -> None:
-    outcome = allocate(problem, BUDGET, counting_ids(), steps_without_foresight=steps)
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=steps)
 
     assert answer_of(outcome) == answer_by_brute_force(problem)
 
@@ -446,7 +446,7 @@ def _elements(attribute: DeviceAttribute) -> frozenset[tuple[str, object]]:
 @settings(max_examples=200, deadline=None)
 @given(small_problems())
 def test_answers_hold_up(problem: AllocationProblem) -> None:
-    outcome = allocate(problem, BUDGET, counting_ids(), steps_without_foresight=0)
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
 
     if isinstance(outcome, Allocated):
         slices = list(problem.inventory.slices())

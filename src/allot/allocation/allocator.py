@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from allot.allocation.attempt import Attempt
 from allot.allocation.candidates import CandidateRules
-from allot.allocation.errors import AllocationError, StepsExhaustedError
+from allot.allocation.errors import AllocationError, StepsExhaustedError, TooManyFailuresError
 from allot.allocation.foresight import ForesightedSearch
 from allot.allocation.problem import (
     Abandoned,
@@ -22,7 +23,7 @@ from allot.allocation.results import claim_result
 from allot.allocation.search import Search
 from allot.api.claims import AllocationResult
 
-STEPS_WITHOUT_FORESIGHT = 100
+FAILURES_WITHOUT_FORESIGHT: Final = 50
 """Looking ahead costs more than a few wrong turns; most problems are solved before."""
 
 
@@ -31,7 +32,7 @@ def allocate(
     budget: StepBudget,
     new_share_id: Callable[[], str],
     *,
-    steps_without_foresight: int = STEPS_WITHOUT_FORESIGHT,
+    failures_without_foresight: int = FAILURES_WITHOUT_FORESIGHT,
 ) -> Outcome:
     """Which devices each claim gets: the answer of Kubernetes v1.38 to the same question."""
     view = problem.inventory.view(problem.node)
@@ -45,10 +46,8 @@ def allocate(
         requests = [request for claim in claims for request in claim.requests]
         search = Search(attempt, requests)
         try:
-            solved = search.solve(min(budget.max_steps, steps_without_foresight))
-        except StepsExhaustedError:
-            if budget.max_steps <= steps_without_foresight:
-                raise
+            solved = search.solve(budget.max_steps, failures_without_foresight)
+        except TooManyFailuresError:
             search.unwind()
             search = ForesightedSearch(attempt, requests, search)
             solved = search.solve(budget.max_steps)

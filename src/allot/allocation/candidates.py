@@ -15,7 +15,7 @@ from allot.allocation.inventory import NodeView
 from allot.allocation.ledger import Ledger
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import TargetNode
-from allot.allocation.requests import AllDevicesOf, Alternative
+from allot.allocation.requests import Alternative
 from allot.allocation.taints import untolerated_taint
 from allot.api.claims import DeviceDerivedAttribute
 from allot.api.resource import DeviceSelector, DeviceTaint
@@ -81,7 +81,7 @@ class LazySelector:
             raise AllocationError(f"{self.place}: CEL compile error: {error.text}") from None
 
 
-class CandidateRules(AllDevicesOf):
+class CandidateRules:
     """Decides about single devices of one node."""
 
     def __init__(

@@ -15,3 +15,7 @@ class StepsExhaustedError(Exception):
         self.steps = steps
         self.requests_satisfied = requests_satisfied
         """How many requests had their devices at the best moment of the search."""
+
+
+class TooManyFailuresError(Exception):
+    """The search went back too often to go on in the same way."""

@@ -17,6 +17,7 @@ something that was tried in full, and would have shown the same error there.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Final
 
 from allot.allocation.attempt import Attempt, Pick
 from allot.allocation.bounds import Bounds, Need
@@ -25,6 +26,9 @@ from allot.allocation.domains import Outlook, Token
 from allot.allocation.pools import PoolId
 from allot.allocation.requests import Alternative, PreparedClaim, PreparedRequest
 from allot.allocation.search import Frame, Search
+
+_FRAMES_ALERT: Final = 64
+"""For how many frames after a failure it is worth looking for the next one."""
 
 
 class MindfulFrame(Frame):
@@ -61,6 +65,9 @@ class ForesightedSearch(Search):
         self._bounds = Bounds(attempt, self._outlook)
         self._dead_ends: set[Hashable] = set()
         self._depths: list[int] = []  # of the frames that hold the attempt's picks
+        self._alert = _FRAMES_ALERT
+        self._constraints_ahead: dict[int, list[Constraint]] = {}
+        self._pools_ahead: dict[int, list[PoolId]] = {}
         self._limited = {
             id(claim)
             for request in requests
@@ -90,6 +97,9 @@ class ForesightedSearch(Search):
         if frame.entered:
             return False
         frame.entered = True
+        if not self._alert:
+            return False
+        self._alert -= 1
         frame.signature, frame.felt = self._signature(frame)
         if frame.signature not in self._dead_ends:
             if not self._outlook.is_safe_from[frame.request]:
@@ -145,8 +155,8 @@ class ForesightedSearch(Search):
         attempt, at = self.attempt, frame.request
         classes = self._outlook.classes_from[at]
         claim = self.requests[at].alternatives[0].claim
-        felt_constraints = self._constraints_ahead(claim, at)
-        felt_pools = self._pools_ahead(at)
+        felt_constraints = self._felt_constraints(claim, at)
+        felt_pools = self._felt_pools(at)
         domain = None if frame.alternative is None else self._outlook.domains[frame.alternative]
         behind = set(domain.indices[: frame.position]) if domain is not None else frozenset()
         felt = 0
@@ -191,24 +201,29 @@ class ForesightedSearch(Search):
             blame |= 1 << (depth - frame.nth - 1)
         return blame
 
-    def _constraints_ahead(self, claim: PreparedClaim, at: int) -> list[Constraint]:
-        ahead = {
-            id(constraint)
-            for request in self.requests[at:]
-            for alternative in request.alternatives
-            if alternative.claim is claim
-            for constraint in alternative.constraints
-        }
-        return [constraint for constraint in claim.constraints if id(constraint) in ahead]
-
-    def _pools_ahead(self, at: int) -> list[PoolId]:
-        return sorted(
-            {
-                self._pool(index)
-                for index in self._outlook.classes_from[at]
-                if self.attempt.devices[index].counter_uses
+    def _felt_constraints(self, claim: PreparedClaim, at: int) -> list[Constraint]:
+        """The constraints of the claim that still matter from a request on."""
+        known = self._constraints_ahead.get(at)
+        if known is None:
+            ahead = {
+                id(constraint)
+                for request in self.requests[at:]
+                for alternative in request.alternatives
+                for constraint in alternative.constraints
             }
-        )
+            known = [constraint for constraint in claim.constraints if id(constraint) in ahead]
+            self._constraints_ahead[at] = known
+        return known
+
+    def _felt_pools(self, at: int) -> list[PoolId]:
+        """The pools whose counters still matter from a request on."""
+        known = self._pools_ahead.get(at)
+        if known is None:
+            devices = self.attempt.devices
+            classes = self._outlook.classes_from[at]
+            known = sorted({self._pool(index) for index in classes if devices[index].counter_uses})
+            self._pools_ahead[at] = known
+        return known
 
     def _pool(self, index: int) -> PoolId:
         id_ = self.attempt.devices[index].id
@@ -253,7 +268,10 @@ class ForesightedSearch(Search):
         depth = len(self.stack) - 1
         earlier = (1 << depth) - 1
         blame = (frame.blame | self._always_felt(frame)) & earlier
-        self._dead_ends.add(frame.signature)
+        self.failures += 1
+        self._alert = _FRAMES_ALERT
+        if frame.signature is not None:
+            self._dead_ends.add(frame.signature)
         self._pop()
         guilty = blame.bit_length() - 1
         while len(self.stack) - 1 > guilty:

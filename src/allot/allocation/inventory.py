@@ -60,9 +60,12 @@ class Inventory:
         for slice_ in slices:
             self.put(slice_)
 
-    def put(self, slice_: ResourceSlice) -> None:
-        """Add a slice, or replace the one of the same name."""
-        name = slice_.metadata.name
+    def put(self, slice_: ResourceSlice, name: str = "") -> None:
+        """Add a slice, or replace the one of the same name.
+
+        `name` is its own unless given otherwise, for slices that did not come from an API server.
+        """
+        name = name or slice_.metadata.name
         known = self._entries.get(name)
         if known is not None and _place(known.slice) != _place(slice_):
             self.remove(name)
@@ -88,8 +91,8 @@ class Inventory:
     def set_taint_rules(self, rules: Iterable[DeviceTaintRule]) -> None:
         """Apply these rules, and no others, to all devices."""
         self._taint_rules = tuple(rules)
-        for entry in list(self._entries.values()):
-            self.put(entry.slice)
+        for name, entry in list(self._entries.items()):
+            self.put(entry.slice, name)
 
     def slices(self) -> Iterator[ResourceSlice]:
         return (entry.slice for entry in self._entries.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from allot.allocation.constraints import Constraint, Distinct, Match
 from allot.allocation.errors import AllocationError
@@ -91,11 +92,11 @@ class PreparedClaim:
         return sum(most) > MAX_RESULTS
 
 
-class AllDevicesOf:
-    """Finds the devices that an alternative with mode All stands for."""
+class AllDevicesOf(Protocol):
+    """Knows the devices that an alternative with mode All stands for."""
 
     def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
-        raise NotImplementedError
+        """Where they are among those of the node; `AllocationError` if that cannot be said."""
 
 
 def prepare_claims(problem: AllocationProblem, finder: AllDevicesOf) -> tuple[PreparedClaim, ...]:

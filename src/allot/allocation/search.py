@@ -9,7 +9,7 @@
 
 Every box is a frame on a stack of our own, so depth is limited by memory alone. First the search
 runs as Kubernetes does, without looking ahead: most problems are solved on the way. When it has
-gone back more often than that is worth, it starts over with `Foresight`, which knows what cannot
+gone back more often than that is worth, it starts over with `foresight`, which knows what cannot
 succeed and skips it. Skipping never changes which solution is first.
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from allot.allocation.attempt import Attempt, Pick
-from allot.allocation.errors import StepsExhaustedError
+from allot.allocation.errors import StepsExhaustedError, TooManyFailuresError
 from allot.allocation.requests import Alternative, PreparedRequest
 from allot.api.resource import MAX_RESULTS
 
@@ -47,19 +47,24 @@ class Search:
         self.requests = requests
         self.selected: list[Alternative] = [request.alternatives[0] for request in requests]
         self.steps = 0
+        self.failures = 0
+        """How often there was nothing left to try somewhere."""
         self.requests_satisfied = 0
         self.stack: list[Frame] = []
 
-    def solve(self, max_steps: int) -> bool:
+    def solve(self, max_steps: int, max_failures: int | None = None) -> bool:
         """Whether there is a solution; if so, it is what the attempt now holds.
 
-        `StepsExhaustedError` if `max_steps` did not suffice to find out.
+        `StepsExhaustedError` if `max_steps` did not suffice to find out, `TooManyFailuresError` if
+        the search had to go back more than `max_failures` times.
         """
         if not self._enter(0):
             return True
         while self.stack:
             if self.steps >= max_steps:
                 raise StepsExhaustedError(self.steps, self.requests_satisfied)
+            if max_failures is not None and self.failures > max_failures:
+                raise TooManyFailuresError
             frame = self.stack[-1]
             if frame.alternative is None:
                 goes_on = self._choose_alternative(frame)
@@ -148,6 +153,7 @@ class Search:
 
     def _fail(self, frame: Frame) -> None:
         """Nothing is left to try here: go back to the decision before."""
+        self.failures += 1
         self._pop()
 
     def _exceeds_limit(self, frame: Frame, alternative: Alternative) -> bool:

@@ -78,8 +78,10 @@ def scenario_problem(line: bytes) -> tuple[str, AllocationProblem]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"not a scenario: {error}") from None
     gates = scenario_gates(scenario.features)
-    slices = (decode(bytes(raw), ResourceSlice, "v1") for raw in scenario.slices or ())
-    inventory = Inventory(gates, slices)
+    inventory = Inventory(gates)
+    for index, raw in enumerate(scenario.slices or ()):
+        # Scenarios are written by hand: names may repeat, slices count all the same.
+        inventory.put(decode(bytes(raw), ResourceSlice, "v1"), name=f"#{index}")
     ledger = Ledger(gates)
     for index, raw in enumerate(scenario.allocated or ()):
         claim = decode(bytes(raw), ResourceClaim, "v1")

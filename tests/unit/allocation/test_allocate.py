@@ -1,0 +1,310 @@
+"""From the question to its answer, explanation and proposals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.allocation import (
+    Abandoned,
+    Allocated,
+    AllocationProblem,
+    Failed,
+    Infeasible,
+    Inventory,
+    Ledger,
+    Outcome,
+    StepBudget,
+    TargetNode,
+    allocate,
+    explain,
+    proposals,
+)
+from allot.api.claims import (
+    AllocationResult,
+    CapacityRequirements,
+    DeviceAllocationResult,
+    DeviceConstraint,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
+from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.meta import ObjectMeta
+from allot.api.quantity import Quantity
+from allot.api.resource import NO_SCHEDULE, DeviceTaint
+from allot.api.slices import (
+    Counter,
+    CounterSet,
+    Device,
+    DeviceCounterConsumption,
+    ResourcePool,
+    ResourceSlice,
+)
+from allot.features import GATES, FeatureGates
+from allot.testing.builders import (
+    DRIVER,
+    GPU,
+    a_claim,
+    a_device,
+    a_request,
+    a_selector,
+    a_slice,
+    an_alternative,
+    an_exact_request,
+)
+
+EVERYTHING = FeatureGates(GATES)
+BUDGET = StepBudget(10_000)
+CLASS = DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())
+PLACE = "claim default/claim, request gpu"
+
+
+def a_problem(
+    *claims: ResourceClaim,
+    devices: tuple[Device, ...] = (a_device("gpu-0"), a_device("gpu-1")),
+    held: dict[str, str] | None = None,
+    slices: tuple[ResourceSlice, ...] = (),
+) -> AllocationProblem:
+    ledger = Ledger(EVERYTHING)
+    for holder, device in (held or {}).items():
+        result = DeviceRequestAllocationResult("r", DRIVER, "node-1", device)
+        ledger.add(holder, AllocationResult(DeviceAllocationResult((result,))))
+    return AllocationProblem(
+        TargetNode("node-1"),
+        claims or (a_claim(),),
+        {DRIVER: CLASS},
+        Inventory(EVERYTHING, slices or (a_slice(*devices),)),
+        ledger,
+    )
+
+
+def answer(problem: AllocationProblem, **options: Any) -> Outcome:
+    return allocate(problem, BUDGET, lambda: "share", **options)
+
+
+def devices_of(outcome: Outcome) -> list[str]:
+    assert isinstance(outcome, Allocated)
+    return [result.device for each in outcome.results for result in each.devices.results]
+
+
+# --- outcomes ---
+
+
+def test_the_first_device_that_is_free() -> None:
+    assert devices_of(answer(a_problem(held={"default/x": "gpu-0"}))) == ["gpu-1"]
+
+
+def test_all_claims_or_none() -> None:
+    three = [a_claim(name=f"claim-{number}") for number in range(3)]
+
+    assert answer(a_problem(*three)) == Infeasible()
+
+
+def test_an_unknown_class_is_an_error() -> None:
+    claim = a_claim(a_request(exactly=an_exact_request(device_class_name="x")))
+
+    assert answer(a_problem(claim)) == Failed(
+        f'{PLACE}: could not retrieve device class x: deviceclass.resource.k8s.io "x" not found'
+    )
+
+
+def test_an_invalid_pool_is_mentioned_when_nothing_fits() -> None:
+    assert answer(a_problem(devices=(a_device("x"), a_device("x")))) == Infeasible(
+        invalid_pools=True
+    )
+
+
+def test_a_search_that_is_given_up_says_how_far_it_came() -> None:
+    claims = [a_claim(name=f"claim-{number}") for number in range(2)]
+
+    outcome = allocate(a_problem(*claims), StepBudget(1), lambda: "share")
+
+    assert outcome == Abandoned(steps=1, requests_satisfied=1)
+
+
+def test_a_deep_search_needs_no_recursion() -> None:
+    devices = tuple(a_device(f"gpu-{number:04}") for number in range(2_000))
+    claims = [
+        a_claim(a_request(exactly=an_exact_request(count=20)), name=f"claim-{number}")
+        for number in range(100)
+    ]
+
+    assert len(devices_of(answer(a_problem(*claims, devices=devices)))) == 2_000
+
+
+# --- explanation ---
+
+
+def reasons(problem: AllocationProblem) -> list[str]:
+    return [refusal.reason for report in explain(problem).requests for refusal in report.refusals]
+
+
+@pytest.mark.parametrize(
+    ("exactly", "device", "reason"),
+    [
+        pytest.param(
+            an_exact_request(
+                selectors=(a_selector(f'device.attributes["{DRIVER}"].model == "b200"'),)
+            ),
+            a_device("gpu-0", {"model": "h100"}),
+            "claim default/claim: selector #0 is false:"
+            f' device.attributes["{DRIVER}"].model == "b200" (model = h100)',
+            id="selector",
+        ),
+        pytest.param(
+            GPU,
+            a_device("gpu-0", taints=(DeviceTaint("bad", "very", NO_SCHEDULE),)),
+            "taint bad=very:NoSchedule is not tolerated",
+            id="taint",
+        ),
+        pytest.param(
+            an_exact_request(capacity=CapacityRequirements({"memory": Quantity.parse("90Gi")})),
+            a_device("gpu-0", capacity={"memory": "80Gi"}),
+            "capacity memory: 90Gi requested, 90Gi needed, 80Gi of 80Gi left",
+            id="capacity",
+        ),
+        pytest.param(
+            an_exact_request(capacity=CapacityRequirements({"cores": Quantity.parse("1")})),
+            a_device("gpu-0", capacity={"memory": "80Gi"}),
+            "has no capacity cores, of which 1 is requested",
+            id="no-such-capacity",
+        ),
+    ],
+)
+def test_reasons_name_the_values_that_decided(exactly: Any, device: Device, reason: str) -> None:
+    problem = a_problem(a_claim(a_request(exactly=exactly)), devices=(device,))
+
+    assert answer(problem) == Infeasible()
+    assert reasons(problem) == [reason]
+
+
+def test_holders_are_named() -> None:
+    problem = a_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"})
+
+    assert reasons(problem) == ["held by claim default/x", "held by claim default/y"]
+
+
+def test_a_short_counter_is_named() -> None:
+    two = DeviceCounterConsumption("set", {"slots": Counter(Quantity.of(2))})
+    pool = ResourcePool("node-1", 1, 2)
+    partitions = tuple(a_device(f"gpu-{n}", consumes_counters=(two,)) for n in range(2))
+    budget = CounterSet("set", {"slots": Counter(Quantity.of(3))})
+    problem = a_problem(
+        a_claim(a_request(exactly=an_exact_request(count=2))),
+        slices=(
+            a_slice(*partitions, name="devices", pool=pool),
+            a_slice(name="counters", pool=pool, devices=None, shared_counters=(budget,)),
+        ),
+    )
+
+    assert reasons(problem) == ["counter set/slots: 2 needed, 1 of 3 left"]
+
+
+def test_conflicting_values_and_devices_are_named() -> None:
+    claim = a_claim(
+        a_request(exactly=an_exact_request(count=2)),
+        constraints=(DeviceConstraint(match_attribute=f"{DRIVER}/numa"),),
+    )
+    devices = (a_device("gpu-0", {"numa": 0}), a_device("gpu-1", {"numa": 1}))
+
+    assert reasons(a_problem(claim, devices=devices)) == [
+        f"attribute {DRIVER}/numa = 1 must match: gpu-0 has 0"
+    ]
+
+
+def test_devices_refused_for_one_reason_are_one_line() -> None:
+    taint = DeviceTaint("bad", "", NO_SCHEDULE)
+    devices = tuple(a_device(f"gpu-{number}", taints=(taint,)) for number in range(1_000))
+
+    (report,) = explain(a_problem(devices=devices)).requests
+
+    (refusal,) = report.refusals
+    assert str(refusal) == (
+        "gpu-0, gpu-1, gpu-2, … (1000 devices): taint bad:NoSchedule is not tolerated"
+    )
+
+
+def test_unusable_pools_are_listed() -> None:
+    assert explain(a_problem(devices=(a_device("x"), a_device("x")))).pools == (
+        f"pool {DRIVER}/node-1 is invalid: duplicate device x",
+    )
+
+
+# --- proposals ---
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [
+        pytest.param(
+            a_problem(a_claim(a_request(exactly=an_exact_request(count=3)))),
+            f"{PLACE}: ask for 2 device(s) instead of 3",
+            id="count",
+        ),
+        pytest.param(
+            a_problem(
+                a_claim(
+                    a_request(
+                        exactly=an_exact_request(
+                            capacity=CapacityRequirements({"memory": Quantity.parse("90Gi")})
+                        )
+                    )
+                ),
+                devices=(a_device("gpu-0", capacity={"memory": "80Gi"}),),
+            ),
+            f"{PLACE}: ask for 80Gi of memory instead of 90Gi",
+            id="capacity",
+        ),
+        pytest.param(
+            a_problem(
+                a_claim(
+                    a_request(exactly=an_exact_request(count=2)),
+                    constraints=(DeviceConstraint(match_attribute=f"{DRIVER}/numa"),),
+                )
+            ),
+            f"claim default/claim: do not require {DRIVER}/numa to match (constraint #0)",
+            id="constraint",
+        ),
+        pytest.param(
+            a_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"}),
+            "release claim default/x",
+            id="release",
+        ),
+        pytest.param(
+            a_problem(devices=(a_device(taints=(DeviceTaint("bad", "", NO_SCHEDULE),)),)),
+            f"{PLACE}: tolerate the taint bad:NoSchedule",
+            id="taint",
+        ),
+        pytest.param(
+            a_problem(
+                a_claim(
+                    a_request(
+                        first_available=(
+                            an_alternative("typo", selectors=(a_selector("nope"),)),
+                            an_alternative("fine"),
+                        )
+                    )
+                )
+            ),
+            "claim default/claim: use only alternative gpu/fine",
+            id="alternative",
+        ),
+        pytest.param(
+            a_problem(a_claim(a_request(exactly=an_exact_request(count=4)))),
+            f"2 more device(s) like gpu-0 of {DRIVER} on node node-1",
+            id="more-devices",
+        ),
+    ],
+)
+def test_proposals_make_it_fit(problem: AllocationProblem, change: str) -> None:
+    assert not isinstance(answer(problem), Allocated)
+    assert change in [proposal.change for proposal in proposals(problem, BUDGET)]
+
+
+def test_smaller_changes_come_first() -> None:
+    problem = a_problem(a_claim(a_request(exactly=an_exact_request(count=4))))
+
+    sizes = [proposal.size for proposal in proposals(problem, BUDGET)]
+
+    assert sizes == sorted(sizes)

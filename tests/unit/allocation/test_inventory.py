@@ -1,0 +1,111 @@
+"""The inventory: which pools a node can use, and when they are gathered anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allot.allocation import Inventory, TargetNode
+from allot.api.classes import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
+from allot.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
+from allot.api.resource import NO_SCHEDULE, DeviceTaint
+from allot.api.slices import ResourcePool, ResourceSlice
+from allot.features import GATES, FeatureGates
+from allot.testing.builders import DRIVER, a_device, a_slice
+
+EVERYTHING = FeatureGates(GATES)
+NODE = TargetNode("node-1", {"zone": "a"})
+
+
+def names(inventory: Inventory, node: TargetNode = NODE) -> list[str]:
+    return [f"{device.id.pool}/{device.id.device}" for device in inventory.view(node).devices]
+
+
+def in_pool(pool: str, *devices: str, slices: int = 1, **spec: Any) -> ResourceSlice:
+    given: dict[str, Any] = {"pool": ResourcePool(pool, 1, slices), **spec}
+    return a_slice(*(a_device(name) for name in devices), name=pool, **given)
+
+
+def test_pools_are_sorted_and_those_that_wait_for_binding_come_last() -> None:
+    waits = a_slice(
+        a_device("x", binding_conditions=("ready",)), name="a", pool=ResourcePool("a", 1, 1)
+    )
+
+    inventory = Inventory(EVERYTHING, [in_pool("pool-9", "x"), waits, in_pool("pool-10", "x")])
+
+    assert names(inventory) == ["pool-10/x", "pool-9/x", "a/x"]
+
+
+def test_only_the_newest_generation_counts() -> None:
+    old = a_slice(a_device("old"), name="old", pool=ResourcePool("p", 1, 1))
+    new = a_slice(a_device("new"), name="new", pool=ResourcePool("p", 2, 1))
+
+    assert names(Inventory(EVERYTHING, [old, new])) == ["p/new"]
+
+
+def test_a_pool_with_missing_slices_is_there_without_devices() -> None:
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x", slices=2)])
+
+    (pool,) = inventory.view(NODE).pools
+    assert pool.is_incomplete
+    assert names(inventory) == []
+
+
+def test_a_pool_with_a_device_twice_is_invalid() -> None:
+    view = Inventory(EVERYTHING, [in_pool("p", "x", "x")]).view(NODE)
+
+    assert view.has_invalid_pools
+    assert view.pools[0].invalid_because == "duplicate device x"
+
+
+def test_node_selectors_decide_who_sees_a_slice() -> None:
+    in_zone = NodeSelectorRequirement("zone", "In", ("a",))
+    slice_ = in_pool(
+        "p",
+        "x",
+        node_name=None,
+        node_selector=NodeSelector((NodeSelectorTerm(match_expressions=(in_zone,)),)),
+    )
+    inventory = Inventory(EVERYTHING, [slice_])
+
+    assert names(inventory) == ["p/x"]
+    assert names(inventory, TargetNode("node-2", {"zone": "b"})) == []
+
+
+def test_pools_are_gathered_anew_only_after_a_change_that_matters() -> None:
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x")])
+    before = inventory.view(NODE)
+
+    inventory.put(in_pool("elsewhere", "y", node_name="node-2"))
+    assert inventory.view(NODE) is before
+
+    inventory.put(in_pool("network", "z", node_name=None, all_nodes=True))
+    assert names(inventory) == ["network/z", "p/x"]
+    inventory.remove("p")
+    assert names(inventory) == ["network/z"]
+
+
+def test_a_newer_generation_on_another_node_is_noticed() -> None:
+    """Half a pool: whether it is outdated only the other nodes can tell."""
+    half = in_pool("p", "x", slices=2)
+    inventory = Inventory(EVERYTHING, [half])
+    assert [pool.is_incomplete for pool in inventory.view(NODE).pools] == [True]
+
+    newer = a_slice(a_device("y"), name="n", node="node-2", pool=ResourcePool("p", 2, 1))
+    inventory.put(newer)
+
+    assert inventory.view(NODE).pools == ()
+
+
+def test_taint_rules_apply_to_the_devices_they_select() -> None:
+    rule = DeviceTaintRule(
+        ObjectMeta(name="rule"),
+        DeviceTaintRuleSpec(
+            DeviceTaintSelector(driver=DRIVER, device="x"), DeviceTaint("bad", "", NO_SCHEDULE)
+        ),
+    )
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x", "y")])
+
+    inventory.set_taint_rules([rule])
+    assert [len(device.taints) for device in inventory.view(NODE).devices] == [1, 0]
+    inventory.set_taint_rules([])
+    assert [len(device.taints) for device in inventory.view(NODE).devices] == [0, 0]

@@ -251,3 +251,19 @@ def test_equality_of_what_cannot_be_compared(expression: str, expected: object) 
 )
 def test_indices_of_lists(index: str, expected: object) -> None:
     assert answer(f"[7, 8][{index}]") == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        pytest.param("(?P<n>a)(?P<n>b)", "ab", id="same-name-twice"),
+        pytest.param("(?<=a)b", "invalid named capture: `(?<=a)b`", id="look-behind"),
+        pytest.param("(?<!a)b>c", "invalid named capture: `(?<!a)b>`", id="look-behind-with-end"),
+        pytest.param("(?=a)", "invalid or unsupported Perl syntax: `(?=`", id="look-ahead"),
+        pytest.param(r"a\\C", r"invalid escape sequence: `\C`", id="any-byte"),
+        pytest.param("a**", "invalid nested repetition operator: `**`", id="repeated-twice"),
+    ],
+)
+def test_patterns_are_those_of_go(pattern: str, expected: str) -> None:
+    prefix = "" if expected == "ab" else "Illegal regex: error parsing regexp: "
+    assert answer(f'"cab".find("{pattern}" + "")') == prefix + expected

@@ -32,9 +32,9 @@ class Regex:
         options.max_mem = 8 << 20
         problem = _refused_by_go(pattern)
         if problem is None:
-            compiled = _RE2(pattern.encode("utf-8", "surrogatepass"), options)
+            compiled = _RE2(_encoded(_with_names_once(pattern)), options)
             if not compiled.ok():
-                problem = _go_text(compiled.error().decode("utf-8", "replace"))
+                problem = _go_text(compiled.error().decode("utf-8", "replace"), pattern)
         if problem is not None:
             raise RegexError(f"error parsing regexp: {problem}")
         self._match = match = compiled.Match
@@ -93,23 +93,31 @@ _GO_CODES: Final = {
     "invalid named capture group": "invalid named capture",
     "trailing \\": "trailing backslash at end of expression",
 }
-_group_names: Final = re.compile(r"\(\?P?<([A-Za-z0-9_]+)>").findall
 _any_byte: Final = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL).match
+_escape_or_name: Final = re.compile(r"\\.|\(\?P?<([A-Za-z0-9_]+)>", re.DOTALL)
 
 
 def _refused_by_go(pattern: str) -> str | None:
     """What RE2 accepts in C++ but not in Go."""
     if _any_byte(pattern):
         return "invalid escape sequence: `\\C`"
-    names = _group_names(pattern)
-    for name in names:
-        if names.count(name) > 1:
-            return f"duplicate capture group name: `{name}`"
     return None
 
 
-def _go_text(error: str) -> str:
+def _with_names_once(pattern: str) -> str:
+    """In Go several groups may have the same name. Nobody asks for names, so we can drop them."""
+    names = [match[1] for match in _escape_or_name.finditer(pattern) if match[1]]
+    if len(names) == len(set(names)):
+        return pattern
+    return _escape_or_name.sub(lambda match: "(" if match[1] else match[0], pattern)
+
+
+def _go_text(error: str, pattern: str) -> str:
     code, colon, argument = error.partition(": ")
+    if argument in ("(?<=", "(?<!"):
+        # Go does not know that somebody wants to look behind; to it this begins a name.
+        rest = pattern[pattern.index(argument) :]
+        return f"invalid named capture: `{rest[: rest.find('>') + 1] or rest}`"
     code = _GO_CODES.get(code, code)
     return f"{code}: `{argument}`" if colon else f"{code}: ``"
 

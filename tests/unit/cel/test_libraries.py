@@ -267,3 +267,19 @@ def test_indices_of_lists(index: str, expected: object) -> None:
 def test_patterns_are_those_of_go(pattern: str, expected: str) -> None:
     prefix = "" if expected == "ab" else "Illegal regex: error parsing regexp: "
     assert answer(f'"cab".find("{pattern}" + "")') == prefix + expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("dyn(1).flatten()", "no such overload: int.flatten()", id="no-list"),
+        pytest.param("dyn(1).flatten(2)", "no such overload: int.flatten(int)", id="with-depth"),
+        pytest.param(
+            "[[1]].flatten(dyn('a'))", "no such overload: list.flatten(string)", id="no-depth"
+        ),
+        pytest.param("[[1]].flatten(-1)", "level must be non-negative", id="negative"),
+        pytest.param("[[[1], [2]], [[3]]].flatten(2)", [1, 2, 3], id="deep"),
+    ],
+)
+def test_flattening(expression: str, expected: object) -> None:
+    assert answer(expression) == expected

@@ -55,11 +55,11 @@ def _slice(items: CelList, start: int, end: int) -> list[Value]:
     return elements(items)[start:end]
 
 
-def _flatten(items: Value, depth: Value = 1) -> list[Value]:
-    if not is_list(items):
-        raise EvalError(f"{NO_SUCH_OVERLOAD}: {type_of(items).name}.flatten()")
-    if type(depth) is not int:
-        raise EvalError(f"{NO_SUCH_OVERLOAD}: {type_of(items).name}.flatten({type_of(depth).name})")
+def _flatten(items: Value, *depths: Value) -> list[Value]:
+    depth = depths[0] if depths else 1
+    if not is_list(items) or type(depth) is not int:
+        shown = ", ".join(type_of(given).name for given in depths)
+        raise EvalError(f"{NO_SUCH_OVERLOAD}: {type_of(items).name}.flatten({shown})")
     if depth < 0:
         raise EvalError("level must be non-negative")
     level = elements(cast("CelList", items))

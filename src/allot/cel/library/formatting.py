@@ -226,7 +226,7 @@ def _quoted_text(value: Value) -> str:
     """`%s` as Kubernetes has it: at the top bare, within lists and maps as a literal."""
     if value is None:
         return "null"
-    text = to_text(value)
+    text = _bytes_text(value) if isinstance(value, bytes) else to_text(value)
     if text is not None:
         return text
     if is_list(value):
@@ -235,6 +235,14 @@ def _quoted_text(value: Value) -> str:
         pairs = sorted((_key_literal(from_key(key)), _literal(item)) for key, item in value.items())
         return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
     raise _WrongType("s", value)
+
+
+def _bytes_text(value: bytes) -> str:
+    try:
+        return bytes_to_string(value)
+    except EvalError as error:
+        message = f"could not convert argument {go_quoted(error.message)} to string"
+        raise EvalError(f"error during formatting: {message}") from None
 
 
 def _key_literal(key: Value) -> str:
@@ -275,7 +283,7 @@ def _go_character(character: str) -> str:
 
 _LITERALS: Final[dict[type, Callable[..., str]]] = {
     str: go_quoted,
-    bytes: lambda value: "b" + go_quoted(bytes_to_string(value)),
+    bytes: lambda value: "b" + go_quoted(_bytes_text(value)),
     float: _double_literal,
     Timestamp: lambda value: f"timestamp({go_quoted(timestamp_text(value))})",
     Duration: lambda value: f"duration({go_quoted(duration_text(value))})",

@@ -6,7 +6,8 @@ own validation error says, this version says in a list for all pools.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeVar
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always, replace
 from allot.api.meta import Condition, ObjectMeta
@@ -14,6 +15,9 @@ from allot.api.pool_status import PoolStatus as HubPoolStatus
 from allot.api.pool_status import ResourcePoolStatusRequest as HubRequest
 from allot.api.pool_status import ResourcePoolStatusRequestSpec as HubSpec
 from allot.api.pool_status import ResourcePoolStatusRequestStatus as HubStatus
+
+Hub = TypeVar("Hub", bound=ApiObject)
+Mine = TypeVar("Mine", bound=ApiObject)
 
 MAX_VALIDATION_ERRORS: Final = 10
 MAX_VALIDATION_ERROR_LENGTH: Final = 256
@@ -61,16 +65,26 @@ class ResourcePoolStatusRequest(ApiObject, frozen=True):
     status: ResourcePoolStatusRequestStatus | None = None
 
 
+# What the fields of this version are called in the hub.
+_SPEC: Final = {name: name for name in ResourcePoolStatusRequestSpec.__struct_fields__}
+_POOL: Final = {name: name for name in PoolStatus.__struct_fields__} | {
+    "slice_count": "resource_slice_count"
+}
+
+
+def _to_hub(part: ApiObject, cls: type[Hub], names: Mapping[str, str]) -> Hub:
+    return cls(**{hub: getattr(part, mine) for mine, hub in names.items()})
+
+
+def _from_hub(part: ApiObject, cls: type[Mine], names: Mapping[str, str]) -> Mine:
+    return cls(**{mine: getattr(part, hub) for mine, hub in names.items()})
+
+
 def request_to_hub(request: ResourcePoolStatusRequest) -> HubRequest:
     spec, status = request.spec, request.status
     return HubRequest(
         request.metadata,
-        HubSpec(
-            driver=spec.driver,
-            pool_name=spec.pool_name,
-            limit=spec.limit,
-            ttl_seconds_after_complete=spec.ttl_seconds_after_complete,
-        ),
+        _to_hub(spec, HubSpec, _SPEC),
         None if status is None else _status_to_hub(status),
     )
 
@@ -78,20 +92,7 @@ def request_to_hub(request: ResourcePoolStatusRequest) -> HubRequest:
 def _status_to_hub(status: ResourcePoolStatusRequestStatus) -> HubStatus:
     return HubStatus(
         pool_count=status.total_matching_pools,
-        pools=tuple(
-            HubPoolStatus(
-                driver=pool.driver,
-                pool_name=pool.pool_name,
-                node_name=pool.node_name,
-                generation=pool.generation,
-                resource_slice_count=pool.slice_count,
-                total_devices=pool.total_devices,
-                allocated_devices=pool.allocated_devices,
-                available_devices=pool.available_devices,
-                unavailable_devices=pool.unavailable_devices,
-            )
-            for pool in status.pools
-        ),
+        pools=tuple(_to_hub(pool, HubPoolStatus, _POOL) for pool in status.pools),
         conditions=status.conditions,
         observation_time=status.observation_time,
         validation_errors=status.validation_errors,
@@ -102,12 +103,7 @@ def request_from_hub(request: HubRequest) -> ResourcePoolStatusRequest:
     spec, status = request.spec, request.status
     return ResourcePoolStatusRequest(
         request.metadata,
-        ResourcePoolStatusRequestSpec(
-            driver=spec.driver,
-            pool_name=spec.pool_name,
-            limit=spec.limit,
-            ttl_seconds_after_complete=spec.ttl_seconds_after_complete,
-        ),
+        _from_hub(spec, ResourcePoolStatusRequestSpec, _SPEC),
         None if status is None else _status_from_hub(status),
     )
 
@@ -115,20 +111,7 @@ def request_from_hub(request: HubRequest) -> ResourcePoolStatusRequest:
 def _status_from_hub(status: HubStatus) -> ResourcePoolStatusRequestStatus:
     return ResourcePoolStatusRequestStatus(
         observation_time=status.observation_time,
-        pools=tuple(
-            PoolStatus(
-                driver=pool.driver,
-                pool_name=pool.pool_name,
-                node_name=pool.node_name,
-                total_devices=pool.total_devices,
-                allocated_devices=pool.allocated_devices,
-                available_devices=pool.available_devices,
-                unavailable_devices=pool.unavailable_devices,
-                slice_count=pool.resource_slice_count,
-                generation=pool.generation,
-            )
-            for pool in status.pools
-        ),
+        pools=tuple(_from_hub(pool, PoolStatus, _POOL) for pool in status.pools),
         conditions=status.conditions,
         validation_errors=status.validation_errors or _errors_of_pools(status.pools),
         truncated=(status.pool_count or 0) > len(status.pools),

@@ -13,6 +13,7 @@ from allot.api.slices import ResourceSlice
 from allot.apiserver.strategies.request import WriteRequest
 from allot.apiserver.strategies.slice_fields import drop_disabled_slice_fields
 from allot.apiserver.strategies.strategy import (
+    StatusStrategy,
     Strategy,
     metadata_for_status_update,
     with_generation,
@@ -100,7 +101,7 @@ class DeviceClassStrategy(Strategy[DeviceClass]):
         return replace(new, spec=replace(new.spec, extended_resource_name=None))
 
 
-class DeviceTaintRuleStrategy(Strategy[DeviceTaintRule]):
+class DeviceTaintRuleStrategy(StatusStrategy[DeviceTaintRule]):
     """A taint that changes its effect counts as added anew."""
 
     def prepare_create(self, new: DeviceTaintRule, request: WriteRequest) -> DeviceTaintRule:
@@ -152,7 +153,7 @@ def _restore_unseen(
     return v1alpha3.restore_unseen(new, old)
 
 
-class ResourcePoolStatusRequestStrategy(Strategy[ResourcePoolStatusRequest]):
+class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest]):
     """A question that cannot be changed and an answer that is written once."""
 
     def prepare_create(

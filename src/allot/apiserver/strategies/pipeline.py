@@ -20,7 +20,7 @@ from allot.apiserver.strategies.resource_claim import (
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
 )
-from allot.apiserver.strategies.strategy import Strategy
+from allot.apiserver.strategies.strategy import StatusStrategy, Strategy
 from allot.validation.fields import FieldError, FieldPath
 
 STRATEGIES: Final[dict[str, Strategy[Any]]] = {
@@ -81,7 +81,9 @@ def update(new: Any, old: Any, kind: Kind, request: WriteRequest) -> Outcome:
 
 
 def update_status(new: Any, old: Any, kind: Kind, request: WriteRequest) -> Outcome:
+    """A write to the status of a kind that has one."""
     strategy = STRATEGIES[kind.name]
+    assert isinstance(strategy, StatusStrategy)
     refused = _precondition(new.metadata, old.metadata)
     if refused:
         return refused

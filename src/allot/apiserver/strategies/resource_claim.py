@@ -20,7 +20,11 @@ from allot.apiserver.strategies.claim_fields import (
     drop_disabled_status_fields,
 )
 from allot.apiserver.strategies.request import WriteRequest
-from allot.apiserver.strategies.strategy import Strategy, metadata_for_status_update
+from allot.apiserver.strategies.strategy import (
+    StatusStrategy,
+    Strategy,
+    metadata_for_status_update,
+)
 from allot.validation.claim_status import (
     allocated_device_ids,
     device_status_id,
@@ -45,7 +49,7 @@ def _validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> It
             return
 
 
-class ResourceClaimStrategy(Strategy[ResourceClaim]):
+class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     """The spec is written once; the status belongs to the scheduler, controllers and drivers."""
 
     def prepare_create(self, new: ResourceClaim, request: WriteRequest) -> ResourceClaim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
@@ -13,28 +14,22 @@ from allot.validation.fields import FieldError
 T = TypeVar("T", bound=ApiObject)
 
 
-class Strategy(Generic[T]):
+class Strategy(ABC, Generic[T]):
     """The steps of a write that differ between kinds. All of them are pure."""
 
+    @abstractmethod
     def prepare_create(self, new: T, request: WriteRequest) -> T:
         """`new` with what clients may not set removed, and what the server sets filled in."""
-        raise NotImplementedError
 
-    def validate_create(self, new: T, request: WriteRequest) -> Iterator[FieldError]:
-        raise NotImplementedError
+    @abstractmethod
+    def validate_create(self, new: T, request: WriteRequest) -> Iterator[FieldError]: ...
 
+    @abstractmethod
     def prepare_update(self, new: T, old: T, request: WriteRequest) -> T:
         """`new` with what this endpoint does not change taken from `old`."""
-        raise NotImplementedError
 
-    def validate_update(self, new: T, old: T, request: WriteRequest) -> Iterator[FieldError]:
-        raise NotImplementedError
-
-    def prepare_status_update(self, new: T, old: T, request: WriteRequest) -> T:
-        raise NotImplementedError
-
-    def validate_status_update(self, new: T, old: T, request: WriteRequest) -> Iterator[FieldError]:
-        raise NotImplementedError
+    @abstractmethod
+    def validate_update(self, new: T, old: T, request: WriteRequest) -> Iterator[FieldError]: ...
 
     def accepts_unconditional_update(self, version: str) -> bool:
         """Whether an update may come without a resourceVersion."""
@@ -43,6 +38,19 @@ class Strategy(Generic[T]):
     def warnings(self, new: T) -> list[str]:
         """What the client should hear about, although it is allowed."""
         return []
+
+
+class StatusStrategy(Strategy[T]):
+    """The same for kinds whose status is written apart from the rest."""
+
+    @abstractmethod
+    def prepare_status_update(self, new: T, old: T, request: WriteRequest) -> T:
+        """`new` with everything but the status taken from `old`."""
+
+    @abstractmethod
+    def validate_status_update(
+        self, new: T, old: T, request: WriteRequest
+    ) -> Iterator[FieldError]: ...
 
 
 def metadata_for_status_update(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:

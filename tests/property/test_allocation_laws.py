@@ -174,37 +174,42 @@ def pools(draw: DrawFn, name: str) -> list[ResourceSlice]:
 
 
 @st.composite
-def request_fields(draw: DrawFn) -> dict[str, Any]:
-    wants_all = draw(st.integers(0, 7)) == 0
+def request_fields(draw: DrawFn, *, can_fail: bool) -> dict[str, Any]:
+    wants_all = can_fail and draw(st.integers(0, 7)) == 0
+    selected = can_fail and draw(st.integers(0, 2)) == 0
     return {
         "device_class_name": "any",
-        "selectors": (draw(SELECTORS),) if draw(st.integers(0, 2)) == 0 else (),
+        "selectors": (draw(SELECTORS),) if selected else (),
         "allocation_mode": ALL if wants_all else EXACT_COUNT,
         "count": 0 if wants_all else draw(st.integers(1, 3)),
         "tolerations": (DeviceToleration(operator="Exists"),) if draw(st.booleans()) else (),
         "capacity": CapacityRequirements({"memory": draw(AMOUNTS)})
         if draw(st.integers(0, 2)) == 0
         else None,
-        "derived_attributes": (draw(DERIVED),) if draw(st.integers(0, 3)) == 0 else (),
+        "derived_attributes": (draw(DERIVED),) if can_fail and draw(st.booleans()) else (),
     }
 
 
 @st.composite
-def requests(draw: DrawFn, name: str) -> DeviceRequest:
+def requests(draw: DrawFn, name: str, *, can_fail: bool) -> DeviceRequest:
     if draw(st.integers(0, 2)) == 0:
         alternatives = tuple(
-            DeviceSubRequest(name=f"alternative-{number}", **draw(request_fields()))
+            DeviceSubRequest(
+                name=f"alternative-{number}", **draw(request_fields(can_fail=can_fail))
+            )
             for number in range(draw(st.integers(1, 2)))
         )
         return DeviceRequest(name, None, alternatives)
     admin = True if draw(st.integers(0, 7)) == 0 else None
-    return DeviceRequest(name, ExactDeviceRequest(**draw(request_fields()), admin_access=admin))
+    return DeviceRequest(
+        name, ExactDeviceRequest(**draw(request_fields(can_fail=can_fail)), admin_access=admin)
+    )
 
 
 @st.composite
-def claims(draw: DrawFn, name: str) -> ResourceClaim:
+def claims(draw: DrawFn, name: str, *, can_fail: bool) -> ResourceClaim:
     names = [f"request-{number}" for number in range(draw(st.integers(1, 3)))]
-    asked = tuple(draw(requests(each)) for each in names)
+    asked = tuple(draw(requests(each, can_fail=can_fail)) for each in names)
     constraints = []
     for _ in range(draw(st.integers(0, 2))):
         attribute = f"{DRIVER}/{draw(st.sampled_from(['color', 'size', 'derived']))}"
@@ -241,6 +246,8 @@ def taken(draw: DrawFn, available: list[ResourceSlice]) -> list[AllocationResult
 
 @st.composite
 def small_problems(draw: DrawFn) -> AllocationProblem:
+    """Half of them have nothing that can end in an error, and give foresight a free hand."""
+    can_fail = draw(st.booleans())
     gates = EVERYTHING if draw(st.integers(0, 3)) else WITHOUT_LISTS
     slices = [
         slice_
@@ -252,7 +259,10 @@ def small_problems(draw: DrawFn) -> AllocationProblem:
         ledger.add(f"default/other-{number}", allocation)
     return AllocationProblem(
         NODE,
-        [draw(claims(f"claim-{number}")) for number in range(draw(st.integers(1, 2)))],
+        [
+            draw(claims(f"claim-{number}", can_fail=can_fail))
+            for number in range(draw(st.integers(1, 2 if can_fail else 3)))
+        ],
         {"any": DeviceClass(ObjectMeta(name="any"), DeviceClassSpec())},
         Inventory(gates, slices),
         ledger,

@@ -7,7 +7,8 @@ has no solution, nothing is lost by not searching.
 - match: some value that enough candidates of every request have (counted per value)
 - distinct: at least as many values as devices (pigeonhole)
 - counters: per counter set no more partitions than its counters can carry
-- capacity: no more shares than the devices have room for
+- capacity: no more shares, and no larger ones, than the devices have room for
+- match across claims: enough lots of devices that share a value
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from allot.allocation.attempt import Attempt
 from allot.allocation.constraints import Constraint, Match
 from allot.allocation.domains import Outlook, Token, value_tokens
 from allot.allocation.pools import PoolId
-from allot.allocation.requests import Alternative
+from allot.allocation.requests import Alternative, PreparedClaim
 
 
 class Need(NamedTuple):
@@ -47,15 +48,15 @@ class Bounds:
         self._outlook = outlook
 
     def values_left(
-        self, request: int, current: Need | None
+        self, request: int, current: Need | None, end: int
     ) -> dict[Constraint, frozenset[Token]] | None:
-        """The values that devices can still match in; None if the rest cannot be satisfied.
+        """The values that devices can still match in; None if the requests cannot be satisfied.
 
-        The rest is request number `request` and all after it. `current` says what is still needed
-        for that request if its alternative is chosen already.
+        They are those from number `request` up to `end`, and not what comes after. `current` says
+        what is still needed for the first of them if its alternative is chosen already.
         """
         supplies_by_request: list[list[_Supply]] = []
-        for at in range(request, len(self._outlook.requests)):
+        for at in range(request, end):
             if at == request and current is not None:
                 needs = [current]
             else:
@@ -153,7 +154,64 @@ class Bounds:
         candidates = {index for supply in group for index in supply.candidates}
         shared = [index for index in candidates if self._is_shared(index)]
         room = sum(self._most_shares(index, group) for index in shared)
-        return room + self._most_payable(candidates.difference(shared)) < count
+        if room + self._most_payable(candidates.difference(shared)) < count:
+            return True
+        if not shared:
+            return self._is_too_scattered(group)
+        return len(shared) == len(candidates) and self._is_overbooked(group, shared)
+
+    def _is_too_scattered(self, group: Sequence[_Supply]) -> bool:
+        """Whether the devices come in too many small lots for claims that want matching ones.
+
+        A value that eight devices have serves one claim that needs five of them, not one and a half.
+        """
+        needed: dict[str, Counter[Constraint]] = {}
+        lots: dict[str, set[tuple[Token, int]]] = {}
+        counted: dict[tuple[PreparedClaim, str], Constraint] = {}
+        for supply in group:
+            alternative = supply.need.alternative
+            domain = self._outlook.domains[alternative]
+            for constraint, tokens in zip(alternative.constraints, domain.tokens, strict=True):
+                name = constraint.attribute
+                # One constraint per claim: two of them may be about the same devices.
+                first = counted.setdefault((alternative.claim, name), constraint)
+                if isinstance(constraint, Match) and not constraint.present and constraint is first:
+                    needed.setdefault(name, Counter())[constraint] += supply.need.devices
+                    lots.setdefault(name, set()).update(
+                        (token, index) for index in supply.candidates for token in tokens[index]
+                    )
+        for name, devices_by_constraint in needed.items():
+            least = min(devices_by_constraint.values())
+            sizes = Counter(token for token, _ in lots[name])
+            if sum(size // least for size in sizes.values()) < len(devices_by_constraint):
+                return True
+        return False
+
+    def _is_overbooked(self, group: Sequence[_Supply], shared: Sequence[int]) -> bool:
+        """Whether the requests want more of some capacity than all devices have left together."""
+        attempt = self._attempt
+        names = set.intersection(
+            *({name for name, _ in attempt.devices[index].capacity} for index in shared)
+        )
+        for name in names:
+            wanted = 0
+            for supply in group:
+                amounts = (
+                    attempt.rules.consumption(supply.need.alternative, index)
+                    for index in supply.candidates
+                )
+                least = min(consumed[name].nanos for consumed in amounts if consumed is not None)
+                wanted += supply.need.devices * least
+            if wanted > sum(self._left(index, name) for index in shared):
+                return True
+        return False
+
+    def _left(self, index: int, name: str) -> int:
+        attempt = self._attempt
+        device = attempt.devices[index]
+        allocated = attempt.rules.ledger.consumed(device.id).get(name, 0)
+        attempted = attempt.consumed.get(index, {}).get(name, 0)
+        return device.device.capacity[name].value.nanos - allocated - attempted
 
     def _is_shared(self, index: int) -> bool:
         return self._attempt.rules.consumable and self._attempt.devices[index].shareable
@@ -161,9 +219,6 @@ class Bounds:
     def _most_shares(self, index: int, group: Sequence[_Supply]) -> int:
         """How many requests of the group could share the device, if all asked for the least."""
         attempt = self._attempt
-        device = attempt.devices[index]
-        allocated = attempt.rules.ledger.consumed(device.id)
-        attempted = attempt.consumed.get(index, {})
         wanted = [
             consumed
             for supply in group
@@ -171,11 +226,10 @@ class Bounds:
             and (consumed := attempt.rules.consumption(supply.need.alternative, index)) is not None
         ]
         most = len(wanted)
-        for name, capacity in device.capacity:
-            left = capacity.value.nanos - allocated.get(name, 0) - attempted.get(name, 0)
+        for name, _ in attempt.devices[index].capacity:
             least = min(consumed[name].nanos for consumed in wanted)
             if least > 0:
-                most = min(most, left // least)
+                most = min(most, self._left(index, name) // least)
         return most
 
     # --- counters ---

@@ -3,7 +3,7 @@
 What keeps a device away while nothing is picked keeps it away for good: picking more only uses up
 more. So a device that is refused at the outset never has to be tried. A device on which something
 cannot be evaluated stays in, because the error must surface when the search gets there, and not
-earlier; where such devices lie ahead, nothing may be skipped.
+earlier; what might lead there may not be skipped.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Outlook:
             for request in requests
             for alternative in request.alternatives
         }
-        self.is_safe_from = self._safety()
-        """By request: whether neither it nor any later one can end in an error."""
+        self.next_failing = self._next_failing()
+        """By request: the first one from there on whose devices can end in an error."""
         self.classes_from = self._classes()
         """By request: the class of every device that matters for it or any later request.
 
@@ -112,14 +112,24 @@ class Outlook:
 
     # --- what lies ahead ---
 
-    def _safety(self) -> list[bool]:
-        safe = [True] * (len(self.requests) + 1)
+    def _next_failing(self) -> list[int]:
+        found = [len(self.requests)] * (len(self.requests) + 1)
         for at in reversed(range(len(self.requests))):
-            may_fail = any(
-                self.domains[alternative].may_fail for alternative in self.requests[at].alternatives
-            )
-            safe[at] = safe[at + 1] and not may_fail
-        return safe
+            alternatives = self.requests[at].alternatives
+            may_fail = any(self.domains[alternative].may_fail for alternative in alternatives)
+            found[at] = at if may_fail else found[at + 1]
+        return found
+
+    def end_of_safety(self, request: int, alternative: Alternative | None) -> int:
+        """The first request at which an error is possible, with the search being at `request`.
+
+        Once the alternative is chosen, only that one matters of its request.
+        """
+        if alternative is None:
+            return self.next_failing[request]
+        if self.domains[alternative].may_fail:
+            return request
+        return self.next_failing[request + 1]
 
     def _classes(self) -> list[dict[int, int]]:
         number_by_traits: dict[Hashable, int] = {}

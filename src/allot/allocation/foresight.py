@@ -9,9 +9,10 @@ Four ways to know, beside the bounds that counting gives:
 - *Blame*: a decision that had no part in a failure is not revisited (conflict-directed
   backjumping). Blame is a set of frames, one bit for each place on the stack.
 
-An error is an answer too, so what could end in an error is never skipped by counting or by blame:
-`Outlook.is_safe_from` tells from where on nothing can. The other rules only skip what mirrors
-something that was tried in full, and would have shown the same error there.
+An error is an answer too, and nothing is skipped that could have ended in one. Counting goes only
+up to the first request that can fail: if those before it cannot be satisfied, the search never gets
+there. Blame jumps over a decision only if nothing from there down to the deepest request that had
+a part in the failure can fail. The other rules skip what mirrors something that was tried in full.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ _FRAMES_ALERT: Final = 64
 class MindfulFrame(Frame):
     """A frame that remembers what was tried and who is to blame."""
 
-    __slots__ = ("blame", "entered", "felt", "last", "signature", "tried", "values_left")
+    __slots__ = ("blame", "deepest", "entered", "felt", "last", "signature", "tried", "values_left")
 
     def __init__(self, request: int, alternative: Alternative | None, nth: int, start: int) -> None:
         super().__init__(request, alternative, nth, start)
         self.entered = False
         self.blame = 0
+        self.deepest = request
+        """The last request that had a part in what failed here."""
         self.last: int | None = None
         self.tried: dict[Hashable, int] = {}
         self.signature: Hashable = None
@@ -63,7 +66,7 @@ class ForesightedSearch(Search):
             self.requests_satisfied = before.requests_satisfied
         self._outlook = Outlook(attempt, requests)
         self._bounds = Bounds(attempt, self._outlook)
-        self._dead_ends: set[Hashable] = set()
+        self._dead_ends: dict[Hashable, int] = {}  # and how deep the search went from there
         self._depths: list[int] = []  # of the frames that hold the attempt's picks
         self._alert = _FRAMES_ALERT
         self._constraints_ahead: dict[int, list[Constraint]] = {}
@@ -101,13 +104,17 @@ class ForesightedSearch(Search):
             return False
         self._alert -= 1
         frame.signature, frame.felt = self._signature(frame)
-        if frame.signature not in self._dead_ends:
-            if not self._outlook.is_safe_from[frame.request]:
+        deepest = self._dead_ends.get(frame.signature)
+        if deepest is None:
+            end = self._outlook.end_of_safety(frame.request, frame.alternative)
+            if end == frame.request:
                 return False
-            values_left = self._bounds.values_left(frame.request, need)
+            values_left = self._bounds.values_left(frame.request, need, end)
             if values_left is not None:
                 frame.values_left = values_left
                 return False
+            deepest = end - 1
+        frame.deepest = max(frame.deepest, deepest)
         frame.blame |= frame.felt
         self._fail(frame)
         return True
@@ -127,10 +134,12 @@ class ForesightedSearch(Search):
             for constraint, tokens in zip(alternative.constraints, domain.tokens, strict=True)
             if constraint in frame.values_left
         ]
+        last_safe = self._outlook.end_of_safety(frame.request, alternative) - 1
         for position in range(frame.position, len(domain.indices)):
             index = domain.indices[position]
             if any(tokens[index].isdisjoint(values) for tokens, values in wanted):
                 frame.blame |= frame.felt
+                frame.deepest = max(frame.deepest, last_safe)
                 continue
             twin = frame.tried.get(self._likeness(frame, index))
             if twin is not None:
@@ -270,26 +279,32 @@ class ForesightedSearch(Search):
         blame = (frame.blame | self._always_felt(frame)) & earlier
         self.failures += 1
         self._alert = _FRAMES_ALERT
+        deepest = frame.deepest
         if frame.signature is not None:
-            self._dead_ends.add(frame.signature)
+            self._dead_ends[frame.signature] = deepest
         self._pop()
         guilty = blame.bit_length() - 1
         while len(self.stack) - 1 > guilty:
-            if not self._outlook.is_safe_from[self.stack[-1].request]:
+            innocent = self.stack[-1]
+            assert isinstance(innocent, MindfulFrame)
+            deepest = max(deepest, innocent.deepest)
+            if self._outlook.next_failing[innocent.request] <= deepest:
                 break
             self._pop()
         if self.stack:
             last = self.stack[-1]
             assert isinstance(last, MindfulFrame)
             last.blame |= blame
+            last.deepest = max(last.deepest, deepest)
 
     def _back_to_choice(self) -> None:
+        deepest = max(frame.deepest for frame in self.stack if isinstance(frame, MindfulFrame))
         super()._back_to_choice()
         if self.stack:
             choice = self.stack[-1]
             assert isinstance(choice, MindfulFrame)
             choice.blame |= (1 << (len(self.stack) - 1)) - 1
-            choice.last = None
+            choice.deepest = max(choice.deepest, deepest)
 
     def _place(self, pick: Pick) -> None:
         super()._place(pick)

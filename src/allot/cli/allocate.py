@@ -38,7 +38,7 @@ from allot.api.slices import ResourceSlice
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK
 from allot.features import BINDING_CONDITIONS, COMPATIBILITY_GROUPS, DEVICE_STATUS, FeatureGates
 
-DEFAULT_STEPS: Final = 1_000_000
+DEFAULT_STEPS: Final = 100_000
 
 # Scenarios call most gates by their names without the prefix; these have names of their own.
 _GATES_BY_FEATURE: Final = {

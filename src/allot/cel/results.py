@@ -14,7 +14,9 @@ from allot.cel.library.urls import Url
 from allot.cel.types import Kind, Type
 from allot.cel.values import (
     CelList,
+    DomainMap,
     Duration,
+    JoinedList,
     Optional,
     Timestamp,
     Uint,
@@ -52,13 +54,21 @@ def derived_type_problem(type_: Type, *, lists_allowed: bool) -> str | None:
 
 def as_decision(value: Value) -> bool:
     """A selector's answer; EvalError if the value is none."""
-    if type(value) is bool:
-        return value
-    reason = _BOOL_CONVERSION.get(type(value), "type conversion error from '{}' to 'bool'")
-    name = type_of(value).name
+    held = _held(value)
+    if type(held) is bool:
+        return held
+    reason = _BOOL_CONVERSION.get(type(held), "type conversion error from '{}' to 'bool'")
     raise EvalError(
-        f"CEL result of type {name} could not be converted to bool: {reason.format(name)}"
+        f"CEL result of type {type_of(value).name} could not be converted to bool: "
+        f"{reason.format(type_of(held).name)}"
     )
+
+
+def _held(value: Value) -> Value:
+    """What an optional holds, however deep; an optional only if there is nothing."""
+    while isinstance(value, Optional) and value.has_value:
+        value = value.value
+    return value
 
 
 _BOOL_CONVERSION: Final[dict[type, str]] = {
@@ -68,6 +78,10 @@ _BOOL_CONVERSION: Final[dict[type, str]] = {
     str: "unsupported native conversion from string to 'bool'",
     bytes: "type conversion error from Bytes to 'bool'",
     list: "type conversion error from list to 'bool'",
+    JoinedList: "type conversion error from list to 'bool'",
+    DomainMap: "not implemented",
+    types.Type: "type conversion not supported for 'type'",
+    Optional: "optional.none() dereference",
     dict: "type conversion error from map to 'bool'",
     Timestamp: "type conversion error from 'Timestamp' to 'bool'",
     Duration: "type conversion error from 'Duration' to 'bool'",
@@ -83,30 +97,38 @@ def as_attribute(value: Value) -> AttributeValue:
     """A derived attribute's value; EvalError if the value cannot be one."""
     if is_list(value):
         return _list_attribute(elements(cast("CelList", value)))
-    match value:
+    native = _native(value)
+    match native:
         case bool():
-            return AttributeValue(bool_=value)
+            return AttributeValue(bool_=native)
         case Uint():
             pass
         case int():
-            return AttributeValue(int_=value)
+            return AttributeValue(int_=native)
         case str():
-            return AttributeValue(string=value)
+            return AttributeValue(string=native)
         case Semver():
-            return AttributeValue(version=str(value))
-    raise EvalError(f"unsupported CEL return type: {_go_type(value)}")
+            return AttributeValue(version=str(native))
+    raise EvalError(f"unsupported CEL return type: {_go_type(native)}")
+
+
+def _native(value: Value) -> Value:
+    """What Go sees: of a type its name, of an optional what it holds."""
+    held = _held(value)
+    return held.name if isinstance(held, types.Type) else held
 
 
 _LIST_KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", str: "string", Semver: "semver"}
 
 
-def _list_attribute(values: list[Value]) -> AttributeValue:
-    if not values:
+def _list_attribute(items: list[Value]) -> AttributeValue:
+    if not items:
         return AttributeValue(strings=())
+    values = list(map(_native, items))
     first = type(values[0])
     wanted = _LIST_KINDS.get(first)
     if wanted is None:
-        raise EvalError(f"unsupported CEL list element type: {_go_type(values[0])}")
+        raise EvalError(f"unsupported list element type: {_go_type(values[0])}")
     for index, value in enumerate(values):
         if type(value) is not first:
             raise EvalError(
@@ -133,10 +155,10 @@ _GO_TYPES: Final[dict[type, str]] = {
     dict: "map[ref.Val]ref.Val",
     Timestamp: "time.Time",
     Duration: "time.Duration",
-    Optional: "*types.Optional",
+    JoinedList: "[]interface {}",
+    Optional: "<nil>",
     Quantity: "*resource.Quantity",
     Semver: "semver.Version",
-    types.Type: "string",
     Url: "*url.URL",
 }
 

@@ -147,3 +147,46 @@ def test_programs_and_devices_are_shared_between_threads() -> None:
 
     assert len(answers) == 800
     assert all(answers)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("dyn(optional.of(true))", True, id="optional-decision"),
+        pytest.param("dyn(optional.none())", "optional.none() dereference", id="no-decision"),
+        pytest.param(
+            "dyn(optional.of(1))", "unsupported type conversion from 'int' to bool", id="number"
+        ),
+        pytest.param("dyn(type(1))", "type conversion not supported for 'type'", id="type"),
+        pytest.param(
+            "dyn([1] + [2])", "type conversion error from list to 'bool'", id="joined-list"
+        ),
+    ],
+)
+def test_decisions_of_unknown_types(expression: str, expected: object) -> None:
+    outcome = compile_selector(expression).evaluate(a_device())
+
+    if outcome.error is None:
+        assert outcome.value is expected
+    else:
+        assert outcome.error.endswith(f" could not be converted to bool: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("dyn(optional.of(1))", AttributeValue(int_=1), id="optional"),
+        pytest.param("dyn(type(1))", AttributeValue(string="int"), id="type"),
+        pytest.param("dyn([optional.of(1)])", AttributeValue(ints=(1,)), id="list-of-optionals"),
+        pytest.param("dyn(optional.none())", "unsupported CEL return type: <nil>", id="nothing"),
+        pytest.param(
+            "dyn(optional.of([1]))", "unsupported CEL return type: []ref.Val", id="optional-list"
+        ),
+        pytest.param("dyn([1.5])", "unsupported list element type: float64", id="doubles"),
+        pytest.param("dyn([[1]])", "unsupported list element type: []ref.Val", id="lists"),
+    ],
+)
+def test_attributes_of_unknown_types(expression: str, expected: object) -> None:
+    outcome = compile_derived(expression).evaluate(a_device())
+
+    assert expected == (outcome.value if outcome.error is None else outcome.error)

@@ -41,7 +41,6 @@ from allot.api.claims import (
     ResourceClaimSpec,
 )
 from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.decoding import to_builtin
 from allot.api.identities import DeviceId
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
@@ -463,56 +462,3 @@ def test_answers_hold_up(problem: AllocationProblem) -> None:
         verify(problem, slices, outcome)
         verify_counts(problem, outcome)
         verify_constraints(problem, slices, outcome)
-
-
-# --- determinism, purity, the ledger ---
-
-
-@settings(max_examples=100, deadline=None)
-@given(small_problems())
-def test_asking_twice_gives_the_same_answer_and_changes_nothing(problem: AllocationProblem) -> None:
-    def written() -> bytes:
-        return msgspec.json.encode(
-            [list(problem.inventory.slices()), problem.claims, problem.classes],
-            enc_hook=to_builtin,
-        )
-
-    before = written()
-    first = allocate(problem, BUDGET, counting_ids())
-    second = allocate(problem, BUDGET, counting_ids())
-
-    assert first == second
-    assert first.steps == second.steps
-    assert written() == before
-
-
-@settings(max_examples=100, deadline=None)
-@given(small_problems(), st.randoms(use_true_random=False))
-def test_a_ledger_returns_to_where_it_was(problem: AllocationProblem, random: Any) -> None:
-    """Whatever is added and removed, in any order, leaves no trace."""
-    ledger = problem.ledger
-    start = ledger.snapshot()
-    outcome = allocate(problem, BUDGET, counting_ids())
-    if not isinstance(outcome, Allocated):
-        return
-    holders = [f"default/new-{number}" for number in range(len(outcome.results))]
-    for holder, result in zip(holders, outcome.results, strict=True):
-        ledger.add(holder, result)
-    random.shuffle(holders)
-    for holder in holders:
-        ledger.remove(holder)
-
-    assert ledger.snapshot() == start
-
-
-@settings(max_examples=100, deadline=None)
-@given(small_problems())
-def test_an_inventory_built_in_pieces_is_the_same(problem: AllocationProblem) -> None:
-    """Slices that came, went and came back leave the inventory as if nothing had happened."""
-    inventory = problem.inventory
-    first = answer_of(allocate(problem, BUDGET, counting_ids()))
-    for slice_ in list(inventory.slices()):
-        inventory.remove(slice_.metadata.name)
-        inventory.put(slice_)
-
-    assert answer_of(allocate(problem, BUDGET, counting_ids())) == first

@@ -204,7 +204,7 @@ def _unescape_bytes(match: re.Match[str]) -> bytes:
     escape = match.group()
     code = _code(escape)
     if code is not None and escape[1] in "uU":
-        raise LiteralError("unable to unescape string: unicode escape in bytes literal")
+        raise LiteralError("unable to unescape string")
     return bytes((code,)) if code is not None else _unescape(match).encode()
 
 

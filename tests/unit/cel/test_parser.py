@@ -97,6 +97,7 @@ def test_macros_become_loops() -> None:
         pytest.param("99999999999999999999", 1, 0, "invalid int literal", id="int-overflow"),
         pytest.param("99999999999999999999u", 1, 0, "invalid uint literal", id="uint-overflow"),
         pytest.param(r"'\ud800'", 1, 0, "invalid unicode code point", id="surrogate"),
+        pytest.param(r"b'\u0041'", 1, 0, "unable to unescape string", id="unicode-in-bytes"),
     ],
 )
 def test_findings_have_positions(text: str, line: int, column: int, message: str) -> None:

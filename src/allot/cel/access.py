@@ -27,7 +27,7 @@ MISSING: Final = object()
 
 
 def find(container: Value, key: Value) -> Value:
-    """What stands under `key`, or MISSING; EvalError if nothing ever could."""
+    """What stands under `key`, or MISSING; EvalError if the key is none for a list."""
     kind = type(container)
     if kind is dict:
         return cast("dict[Value, Value]", container).get(to_key(key), MISSING)
@@ -37,7 +37,7 @@ def find(container: Value, key: Value) -> Value:
         index = _index(key)
         items = elements(cast("CelList", container))
         return items[index] if 0 <= index < len(items) else MISSING
-    raise missing(container, key)
+    return MISSING
 
 
 def get(container: Value, key: Value) -> Value:

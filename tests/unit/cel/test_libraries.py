@@ -283,3 +283,24 @@ def test_patterns_are_those_of_go(pattern: str, expected: str) -> None:
 )
 def test_flattening(expression: str, expected: object) -> None:
     assert answer(expression) == expected
+
+
+TEXT = 'device.attributes["d"].text'
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param(f"has({TEXT}.x)", False, id="has"),
+        pytest.param(f"{TEXT}.?x.hasValue()", False, id="optional-field"),
+        pytest.param(f"{TEXT}[?0].orValue('none')", "none", id="optional-index"),
+        pytest.param("device.attributes['d'].?text.x.hasValue()", False, id="after-an-optional"),
+        pytest.param(f"{TEXT}.x", "no such key: x", id="field"),
+        pytest.param(f"has({TEXT}.x.y)", "no such key: x", id="has-further-on"),
+        pytest.param(
+            "has(dyn([1]).x)", "unsupported index type 'string' in list", id="field-of-a-list"
+        ),
+    ],
+)
+def test_what_has_no_parts_has_none_of_any_name(expression: str, expected: object) -> None:
+    assert answer(expression) == expected

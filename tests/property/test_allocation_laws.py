@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, Final
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -349,6 +350,15 @@ def answer_of(outcome: Outcome) -> Picked | str | None:
 @given(small_problems())
 def test_foresight_changes_no_answer(problem: AllocationProblem) -> None:
     """The same first solution, the same error, or none in both."""
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
+
+    assert answer_of(outcome) == answer_by_brute_force(problem)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(small_problems())
+def test_foresight_changes_no_answer_in_the_long_run(problem: AllocationProblem) -> None:
     outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
 
     assert answer_of(outcome) == answer_by_brute_force(problem)

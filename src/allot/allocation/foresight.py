@@ -71,6 +71,7 @@ class ForesightedSearch(Search):
         self._alert = _FRAMES_ALERT
         self._constraints_ahead: dict[int, list[Constraint]] = {}
         self._pools_ahead: dict[int, list[PoolId]] = {}
+        self._payers_ahead: dict[int, bool] = {}
         self._limited = {
             id(claim)
             for request in requests
@@ -184,7 +185,7 @@ class ForesightedSearch(Search):
             ):
                 felt |= 1 << depth
         limited = id(claim) in self._limited
-        if limited:
+        if limited or self._shares_pay_ahead(at):
             felt |= (1 << (len(self.stack) - 1)) - 1
         felt |= self._always_felt(frame)
         uses = sorted((classes[index], index in behind, attempt.use_of(index)) for index in touched)
@@ -232,6 +233,15 @@ class ForesightedSearch(Search):
             classes = self._outlook.classes_from[at]
             known = sorted({self._pool(index) for index in classes if devices[index].counter_uses})
             self._pools_ahead[at] = known
+        return known
+
+    def _shares_pay_ahead(self, at: int) -> bool:
+        """Whether what is *not* picked can be felt: a share that would have paid for the next."""
+        known = self._payers_ahead.get(at)
+        if known is None:
+            devices = (self.attempt.devices[index] for index in self._outlook.classes_from[at])
+            known = any(device.shareable and device.counter_uses for device in devices)
+            self._payers_ahead[at] = known
         return known
 
     def _pool(self, index: int) -> PoolId:

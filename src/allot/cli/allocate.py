@@ -39,6 +39,7 @@ from allot.cli.errors import EXIT_FINDINGS, EXIT_OK
 from allot.features import BINDING_CONDITIONS, COMPATIBILITY_GROUPS, DEVICE_STATUS, FeatureGates
 
 DEFAULT_STEPS: Final = 100_000
+PROPOSAL_STEPS: Final = 2_000  # each of many proposals is searched for; those worth making are easy
 
 # Scenarios call most gates by their names without the prefix; these have names of their own.
 _GATES_BY_FEATURE: Final = {
@@ -158,7 +159,8 @@ def allocate(max_steps: int, explained: bool, file: BinaryIO) -> int:
             answered = answer(name, outcome)
             if explained and not isinstance(outcome, Allocated):
                 answered["explanation"] = explain(problem).lines()
-                answered["proposals"] = [each.change for each in proposals(problem, budget)]
+                changes = proposals(problem, StepBudget(min(max_steps, PROPOSAL_STEPS)))
+                answered["proposals"] = [proposal.change for proposal in changes]
         except DecodeError as error:
             failed = True
             answered = {"name": "", "result": None, "error": str(error), "steps": 0}

@@ -26,6 +26,7 @@ from allot.api.claims import (
     CapacityRequirements,
     DeviceAllocationResult,
     DeviceConstraint,
+    DeviceDerivedAttribute,
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
@@ -41,6 +42,7 @@ from allot.api.slices import (
     ResourcePool,
     ResourceSlice,
 )
+from allot.cel import compile_derived
 from allot.features import GATES, FeatureGates
 from allot.testing.builders import (
     DRIVER,
@@ -308,3 +310,33 @@ def test_smaller_changes_come_first() -> None:
     sizes = [proposal.size for proposal in proposals(problem, BUDGET)]
 
     assert sizes == sorted(sizes)
+
+
+# --- expressions ---
+
+
+def test_a_derived_attribute_is_evaluated_once_per_device_and_expression() -> None:
+    expression = f'device.attributes["{DRIVER}"].numa * 1000 + 7'
+    derived = (DeviceDerivedAttribute("example.com/x", expression),)
+    requests = [
+        a_request(f"gpu-{number}", exactly=an_exact_request(derived_attributes=derived))
+        for number in range(3)
+    ]
+    constraints = (DeviceConstraint(match_attribute="example.com/x"),)
+    devices = tuple(a_device(f"gpu-{number}", {"numa": number % 2}) for number in range(6))
+
+    outcome = answer(a_problem(a_claim(*requests, constraints=constraints), devices=devices))
+
+    assert devices_of(outcome) == ["gpu-0", "gpu-2", "gpu-4"]
+    assert compile_derived(expression).evaluations == 2, "once for each value it reads"
+
+
+def test_selectors_are_not_evaluated_on_devices_in_use() -> None:
+    """There an expression could fail, and the failure would be for nothing."""
+    failing = a_selector(f'device.attributes["{DRIVER}"].model == "h100"')
+    claim = a_claim(a_request(exactly=an_exact_request(selectors=(failing,))))
+    devices = (a_device("gpu-0"), a_device("gpu-1", {"model": "h100"}))
+
+    assert isinstance(answer(a_problem(claim, devices=devices)), Failed)
+    held = a_problem(claim, devices=devices, held={"default/x": "gpu-0"})
+    assert devices_of(answer(held)) == ["gpu-1"]

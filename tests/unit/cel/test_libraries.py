@@ -144,6 +144,7 @@ def test_wrong_formats_are_found_before_they_are_used(expression: str, finding: 
         pytest.param('dyn("a") * 2', "no such overload", id="texts-do-not-say-what"),
         pytest.param("dyn(true) * 2", "no such overload: _*_", id="bools-do"),
         pytest.param('dyn(5).matches("a")', "no such overload", id="constant-pattern"),
+        pytest.param('"a".matches(dyn(5))', "no such overload", id="pattern-is-no-text"),
         pytest.param("dyn([1]).size(1)", None, id="wrong-number-of-arguments"),
         pytest.param('"aXbX".replace("X", "", 1)', "abX", id="limited-replace"),
         pytest.param('"héllo".substring(1, 3)', "él", id="code-points"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, cast
 
-from allot.cel.declarations import function, no_such_overload, overload
+from allot.cel.declarations import function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
 from allot.cel.library.formatting import format_text
 from allot.cel.library.regexes import matches
@@ -140,7 +140,7 @@ def _format_plainly(text: str, arguments: CelList) -> str:
 
 def _matches(text: Value, pattern: Value) -> bool:
     if type(pattern) is not str:
-        raise no_such_overload("matches", (text, pattern))
+        raise EvalError(NO_SUCH_OVERLOAD)
     return matches(cast("str", text), pattern)
 
 

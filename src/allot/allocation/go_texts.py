@@ -60,7 +60,7 @@ def device_text(device: Device) -> str:
         )
         + "}",
         "BindsToNode": _pointer(device.binds_to_node),
-        "BindingConditions": f"[{' '.join(device.binding_conditions)}]",
+        "BindingConditions": f"[{' '.join(device.binding_conditions or ())}]",
         "BindingFailureConditions": f"[{' '.join(device.binding_failure_conditions)}]",
         "AllowMultipleAllocations": _pointer(device.allow_multiple_allocations),
         "NodeAllocatableResources": "map[k8s_io_api_core_v1.ResourceName]NodeAllocatableResource{}",

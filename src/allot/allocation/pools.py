@@ -148,7 +148,9 @@ def _pool(
     generation = max(entry.slice.spec.pool.generation for entry in entries)
     kept = [entry for entry in entries if entry.slice.spec.pool.generation == generation]
     announced = kept[0].slice.spec.pool.resource_slice_count
-    waits = any(device.device.binding_conditions for entry in kept for device in entry.devices)
+    waits = any(
+        device.device.binding_conditions is not None for entry in kept for device in entry.devices
+    )
     others: list[SliceDevices] = []
     if len(kept) != announced:
         everywhere = list(whole_pool(id_))

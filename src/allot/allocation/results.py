@@ -57,7 +57,7 @@ def _device_result(
         device=device.id.device,
         admin_access=True if pick.alternative.is_admin else None,
         tolerations=pick.alternative.spec.tolerations,
-        binding_conditions=device.device.binding_conditions if binds else (),
+        binding_conditions=(device.device.binding_conditions or ()) if binds else (),
         binding_failure_conditions=device.device.binding_failure_conditions if binds else (),
         share_id=new_share_id() if pick.shared else None,
         consumed_capacity=pick.consumed if pick.shared else {},

@@ -78,15 +78,19 @@ def _v1alpha3_request(request: v1alpha3.ResourcePoolStatusRequest) -> ResourcePo
 
 
 def _without_empty_lists(slice_: ResourceSlice) -> ResourceSlice:
-    """An empty list of devices or counters matters to validation, but is not shown."""
+    """Some empty lists matter to those who validate and allocate, but none is shown."""
     spec = slice_.spec
-    if spec.devices != () and spec.shared_counters != ():
+    devices = spec.devices or None
+    if devices and any(device.binding_conditions == () for device in devices):
+        devices = tuple(
+            replace(device, binding_conditions=device.binding_conditions or None)
+            for device in devices
+        )
+    if devices is spec.devices and spec.shared_counters != ():
         return slice_
     return replace(
         slice_,
-        spec=replace(
-            spec, devices=spec.devices or None, shared_counters=spec.shared_counters or None
-        ),
+        spec=replace(spec, devices=devices, shared_counters=spec.shared_counters or None),
     )
 
 

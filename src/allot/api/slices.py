@@ -95,7 +95,10 @@ class NodeAllocatableResource(ApiObject, frozen=True):
 
 
 class Device(ApiObject, frozen=True):
-    """One thing that can be allocated."""
+    """One thing that can be allocated.
+
+    `binding_conditions` is None when it was not sent: an empty list makes a pool come last, too.
+    """
 
     name: str = always(str)
     attributes: dict[QualifiedName, DeviceAttribute] = field(default_factory=dict)
@@ -106,7 +109,7 @@ class Device(ApiObject, frozen=True):
     all_nodes: bool | None = None
     taints: tuple[DeviceTaint, ...] = ()
     binds_to_node: bool | None = None
-    binding_conditions: tuple[str, ...] = ()
+    binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool | None = None
     node_allocatable_resources: dict[ResourceName, NodeAllocatableResource] = field(

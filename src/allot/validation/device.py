@@ -96,7 +96,7 @@ def validate_device(
                 yield error
     if device.binding_conditions or device.binding_failure_conditions:
         yield from validate_binding_conditions(
-            device.binding_conditions, device.binding_failure_conditions, path
+            device.binding_conditions or (), device.binding_failure_conditions, path
         )
     if device.node_allocatable_resources:
         yield from validate_node_allocatable_resources(device, path / "nodeAllocatableResources")

@@ -120,7 +120,7 @@ GATED: Final = (
         ),
         _each_device(
             lambda device: replace(
-                device, binds_to_node=None, binding_conditions=(), binding_failure_conditions=()
+                device, binds_to_node=None, binding_conditions=None, binding_failure_conditions=()
             )
         ),
     ),

@@ -1,6 +1,6 @@
 """How fast allocation is: the usual shapes, growth, and v1.38's own scenarios.
 
-Run it with `./scripts/bench allocation`. Figures are written down in bench/allocation/RESULTS.md.
+Run it with `./scripts/bench allocation`. Figures are written down in bench/RESULTS.md.
 """
 
 from __future__ import annotations

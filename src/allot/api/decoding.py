@@ -8,7 +8,7 @@ way Kubernetes does. Unknown and duplicate fields are never an error here; `stri
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from types import UnionType
@@ -350,33 +350,48 @@ class _Pairs(list[tuple[str, Any]]):
 def strict_issues(body: bytes, cls: type[Struct], top_level: bool = True) -> list[StrictIssue]:
     """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
     document = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
-    shape = Shape("struct", "", cls=cls)
-    known = {"kind", "apiVersion"} if top_level else set()
-    return list(_issues(document, shape, "", known))
+    known = frozenset({"kind", "apiVersion"}) if top_level else frozenset()
+    found: list[StrictIssue] = []
+    _look_for_issues(document, Shape("struct", "", cls=cls), "", known, found)
+    return found
 
 
-def _issues(value: Any, shape: Shape, path: str, known: set[str]) -> Iterator[StrictIssue]:
-    if shape.kind == "list" and type(value) is list:
-        assert shape.item
-        for index, item in enumerate(value):
-            yield from _issues(item, shape.item, f"{path}[{index}]", set())
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _look_for_issues(
+    value: list[Any], shape: Shape, path: str, known: frozenset[str], found: list[StrictIssue]
+) -> None:
+    """Adds to `found`. Objects are lists of pairs here."""
+    if type(value) is not _Pairs:
+        if shape.item is not None and shape.kind == "list":
+            for index, item in enumerate(value):
+                if isinstance(item, list):
+                    _look_for_issues(item, shape.item, f"{path}[{index}]", _NOTHING, found)
         return
-    if not isinstance(value, _Pairs) or shape.kind not in ("struct", "map"):
+    if shape.cls is None and shape.item is None:
         return
     fields = _fields(shape.cls) if shape.cls else {}
-    is_open = getattr(shape.cls, "__open__", False)
+    all_known = shape.cls is None or _is_open(shape.cls)
     count: dict[str, int] = {}
     for key, item in value:
-        inner = f"{path}.{key}" if path else key
         count[key] = count.get(key, 0) + 1
-        is_known = shape.item is not None or key in fields or key in known or is_open
-        if not is_known:
+        field = fields.get(key)
+        if field is None and not all_known and key not in known:
             if count[key] == 1:
-                yield StrictIssue("unknown", inner, tuple(fields))
+                found.append(StrictIssue("unknown", _joined(path, key), tuple(fields)))
             continue
         if count[key] == 2:
-            yield StrictIssue("duplicate", inner)
-        if shape.item is not None:
-            yield from _issues(item, shape.item, inner, set())
-        elif key in fields:
-            yield from _issues(item, fields[key][1], inner, set())
+            found.append(StrictIssue("duplicate", _joined(path, key)))
+        inner = shape.item or (field[1] if field else None)
+        if inner is not None and isinstance(item, list):
+            _look_for_issues(item, inner, _joined(path, key), _NOTHING, found)
+
+
+@cache
+def _is_open(cls: type[Struct]) -> bool:
+    return bool(getattr(cls, "__open__", False))
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

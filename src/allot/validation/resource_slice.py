@@ -139,10 +139,11 @@ def _validate_devices(
     context: Context,
 ) -> Iterator[FieldError]:
     path = SPEC / "devices"
-    limit = device_limit(devices)
-    if len(devices) > limit:
-        yield too_many(path, len(devices), limit)
-        return
+    if len(devices) > MAX_DEVICES_WITH_EXTRAS:
+        limit = device_limit(devices)
+        if len(devices) > limit:
+            yield too_many(path, len(devices), limit)
+            return
     before = {device.name: device for device in (old.devices if old else None) or ()}
     rules = DeviceRules(
         per_device_node_selection=bool(spec.per_device_node_selection),
@@ -167,8 +168,12 @@ def device_limit(devices: tuple[Device, ...]) -> int:
 
 
 def _is_list(attribute: DeviceAttribute) -> bool:
-    lists = (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
-    return any(values is not None for values in lists)
+    return not (
+        attribute.ints is None
+        and attribute.bools is None
+        and attribute.strings is None
+        and attribute.versions is None
+    )
 
 
 # --- counters ---

@@ -14,7 +14,6 @@ from allot.api.resource import (
     DeviceToleration,
     FullyQualifiedName,
     OpaqueDeviceConfiguration,
-    QualifiedName,
 )
 
 AllocationMode = Annotated[str, GoName("{v}.DeviceAllocationMode")]
@@ -22,10 +21,13 @@ ConfigSource = Annotated[str, GoName("{v}.AllocationConfigSource")]
 SkippedOperation = Annotated[str, GoName("{v}.NodeOperation")]
 
 
+QuantityMap = Annotated[dict[str, Quantity], GoName("map[{v}.QualifiedName]resource.Quantity")]
+
+
 class CapacityRequirements(ApiObject, frozen=True):
     """How much of each capacity every allocated device must provide (KEP-5075)."""
 
-    requests: dict[QualifiedName, Quantity] = field(default_factory=dict)
+    requests: QuantityMap = field(default_factory=dict)
 
 
 class DeviceDerivedAttribute(ApiObject, frozen=True):
@@ -110,7 +112,7 @@ class DeviceRequestAllocationResult(ApiObject, frozen=True):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: Annotated[str, GoName("types.UID")] | None = field(default=None, name="shareID")
-    consumed_capacity: dict[QualifiedName, Quantity] = field(default_factory=dict)
+    consumed_capacity: QuantityMap = field(default_factory=dict)
     skip_node_operations: tuple[SkippedOperation, ...] = ()
 
 

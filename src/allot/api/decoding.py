@@ -70,14 +70,19 @@ def decode(body: bytes, cls: type[T], version: str) -> T:
 
 @cache
 def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
-    return msgspec.json.Decoder(cls, dec_hook=from_builtin, float_hook=JsonNumber)
+    return msgspec.json.Decoder(cls, dec_hook=from_builtin)
 
 
 def from_builtin(_: type, value: Any) -> Quantity:
-    """Tells msgspec how our own types look in JSON. Quantities are the only ones."""
+    """Tells msgspec how our own types look in JSON. Quantities are the only ones.
+
+    A number with a fraction has lost its text by now: it is refused, and read again with care.
+    """
     try:
         return PARSED[value]
     except (KeyError, TypeError):
+        if type(value) is float:
+            raise ValueError(value) from None
         return quantity_from_json(value)
 
 
@@ -127,7 +132,7 @@ def _shape(hint: Any, go_name: str = "") -> Shape:
         return Shape("list", f"[]{item.go_name}", item=item)
     if origin is dict:
         key, item = _shape(arguments[0]), _shape(arguments[1])
-        return Shape("map", f"map[{key.go_name}]{item.go_name}", item=item)
+        return Shape("map", go_name or f"map[{key.go_name}]{item.go_name}", item=item)
     if isinstance(hint, type) and issubclass(hint, Struct):
         package = "{v}" if hint.__module__ not in _META_MODULES else "v1"
         return Shape("struct", f"{package}.{hint.__name__}", cls=hint)

@@ -51,6 +51,15 @@ class DeviceCapacity(ApiObject, frozen=True):
     request_policy: CapacityRequestPolicy | None = None
 
 
+# Keys are plain texts to msgspec, which reads those fastest, and qualified names to Go.
+AttributeMap = Annotated[
+    dict[str, DeviceAttribute], GoName("map[{v}.QualifiedName]{v}.DeviceAttribute")
+]
+CapacityMap = Annotated[
+    dict[str, DeviceCapacity], GoName("map[{v}.QualifiedName]{v}.DeviceCapacity")
+]
+
+
 class Counter(ApiObject, frozen=True):
     """An amount that partitions of a device share."""
 
@@ -101,8 +110,8 @@ class Device(ApiObject, frozen=True):
     """
 
     name: str = always(str)
-    attributes: dict[QualifiedName, DeviceAttribute] = field(default_factory=dict)
-    capacity: dict[QualifiedName, DeviceCapacity] = field(default_factory=dict)
+    attributes: AttributeMap = field(default_factory=dict)
+    capacity: CapacityMap = field(default_factory=dict)
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
     node_name: str | None = None
     node_selector: NodeSelector | None = None

@@ -31,12 +31,11 @@ from allot.api.resource import (
     DeviceTaint,
     DeviceToleration,
     FullyQualifiedName,
-    QualifiedName,
 )
 from allot.api.slices import (
+    AttributeMap,
+    CapacityMap,
     CounterSet,
-    DeviceAttribute,
-    DeviceCapacity,
     DeviceCounterConsumption,
     NodeAllocatableResource,
     ResourceName,
@@ -106,8 +105,8 @@ class ResourceClaimTemplate(ApiObject, frozen=True):
 class BasicDevice(ApiObject, frozen=True):
     """All of a device but its name. Node fields are plain values: empty means unset."""
 
-    attributes: dict[QualifiedName, DeviceAttribute] = field(default_factory=dict)
-    capacity: dict[QualifiedName, DeviceCapacity] = field(default_factory=dict)
+    attributes: AttributeMap = field(default_factory=dict)
+    capacity: CapacityMap = field(default_factory=dict)
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
     node_name: str | None = None
     node_selector: NodeSelector | None = None

@@ -116,6 +116,10 @@ class Inventory:
         self._views[node.name] = _Remembered(node, made_from, whole_pools, view)
         return view
 
+    def forget_node(self, name: str) -> None:
+        """Drop what is remembered about a node that is gone. Its slices go by `remove`."""
+        self._views.pop(name, None)
+
     def _gathered(self, node: TargetNode, whole_pools: dict[PoolId, int]) -> NodeView:
         def whole_pool(pool: PoolId) -> Iterator[SliceDevices]:
             whole_pools[pool] = self._changes_by_pool[pool]

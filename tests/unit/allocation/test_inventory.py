@@ -109,3 +109,13 @@ def test_taint_rules_apply_to_the_devices_they_select() -> None:
     assert [len(device.taints) for device in inventory.view(NODE).devices] == [1, 0]
     inventory.set_taint_rules([])
     assert [len(device.taints) for device in inventory.view(NODE).devices] == [0, 0]
+
+
+def test_a_node_that_is_gone_leaves_nothing_behind() -> None:
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x")])
+    before = inventory.view(NODE)
+
+    inventory.forget_node(NODE.name)
+
+    assert inventory.view(NODE) is not before
+    assert names(inventory) == ["p/x"]

@@ -41,8 +41,9 @@ def best_of_turns(
     return best_ours, best_theirs
 
 
-def a_slice(devices: int = 128) -> bytes:
-    """A slice as drivers of whole GPUs publish it: ten attributes, and memory as the capacity."""
+def a_slice(capacities: dict[str, str], devices: int = 128) -> bytes:
+    """A slice as drivers of whole GPUs publish it: ten attributes, and these capacities."""
+    capacity = {name: {"value": amount} for name, amount in capacities.items()}
     return json.dumps(
         {
             "apiVersion": "resource.k8s.io/v1",
@@ -67,7 +68,7 @@ def a_slice(devices: int = 128) -> bytes:
                             "mig": {"bool": False},
                             "resource.kubernetes.io/pcieRoot": {"string": f"pci0000:{index:02x}"},
                         },
-                        "capacity": {"memory": {"value": "80Gi"}},
+                        "capacity": capacity,
                     }
                     for index in range(devices)
                 ],
@@ -98,7 +99,8 @@ def main() -> None:
     except ImportError:
         sys.exit("this compares with the official Python client: pip install kubernetes")
 
-    body = a_slice()
+    body = a_slice({"memory": "80Gi"})
+    heavier = a_slice({"memory": "80Gi", "multiprocessors": "132", "copyEngines": "7"})
     texts = ["80Gi", "132", "7", "500m", "1536Mi", "10Gi", "1e3", "40960Mi", "1.5", "100"]
     repeating = texts * 100
     distinct = [f"{number}{suffix}" for number in range(500) for suffix in ("Gi", "m", "", "k")]
@@ -106,9 +108,9 @@ def main() -> None:
     context = Context(features.DEFAULTS)
 
     client = official.ApiClient()
-    text = body.decode()
+    heavier_text = heavier.decode()
 
-    def official_decode() -> Any:
+    def official_decode(text: str = body.decode()) -> Any:
         return client.deserialize(text, "V1ResourceSlice", "application/json")
 
     assert official_decode().spec.devices[127].name == "gpu-127"
@@ -136,7 +138,13 @@ def main() -> None:
         wanted=20,
     )
     report(
-        "validate it (theirs: only decoding)",
+        f"decode one with three capacities per device ({len(heavier) // 1024} KiB)",
+        lambda: decode_object(heavier, SLICE, NOW),
+        lambda: official_decode(heavier_text),
+        wanted=20,
+    )
+    report(
+        "validate the first (theirs: only decoding)",
         lambda: list(validate_slice(decoded, context)),
         official_decode,
         wanted=1,

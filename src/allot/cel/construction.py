@@ -6,9 +6,9 @@ Of every element it is known whether it is an optional that may be missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from allot.cel import costs
+from allot.cel.access import MISSING
 from allot.cel.errors import EvalError
 from allot.cel.frame import Closure, Frame
 from allot.cel.library.conversions import shown
@@ -23,25 +23,16 @@ def make_list(elements: Sequence[tuple[Closure, bool]]) -> Closure:
         values: list[Value] = []
         for element, optional in elements:
             value = element(frame)
+            if optional:
+                value = _held(value, "list element")
+                if value is MISSING:
+                    continue
             if isinstance(value, EvalError):
                 return value
-            if optional:
-                if not isinstance(value, Optional):
-                    return EvalError(
-                        f"cannot initialize optional list element from non-optional value {shown(value)}"
-                    )
-                if not value.has_value:
-                    continue
-                value = value.value
             values.append(value)
         return values
 
-    def evaluate(frame: Frame) -> Value:
-        value = build(frame)
-        frame.pay(costs.LIST)
-        return value
-
-    return evaluate
+    return _paying(costs.LIST, build)
 
 
 def make_map(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
@@ -53,33 +44,21 @@ def make_map(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
             if isinstance(key, EvalError):
                 return key
             value = value_of(frame)
-            if isinstance(value, EvalError):
-                return value
             if optional:
-                if not isinstance(value, Optional):
-                    return EvalError(
-                        f"cannot initialize optional entry '{shown(key)}' from non-optional value {shown(value)}"
-                    )
-                if not value.has_value:
+                value = _held(value, f"entry '{shown(key)}'")
+                if value is MISSING:
                     values.pop(to_key(key), None)
                     continue
-                value = value.value
+            if isinstance(value, EvalError):
+                return value
             if not is_key(key):
-                return EvalError(UNSUPPORTED_KEY)
+                return EvalError("unsupported key type")
             stored = to_key(key)
             values.pop(stored, None)
             values[stored] = value
         return values
 
-    def evaluate(frame: Frame) -> Value:
-        value = build(frame)
-        frame.pay(costs.MAP)
-        return value
-
-    return evaluate
-
-
-UNSUPPORTED_KEY: Final = "unsupported key type"
+    return _paying(costs.MAP, build)
 
 
 def make_message(
@@ -90,16 +69,12 @@ def make_message(
         values: dict[str, Value] = {}
         for name, value_of, optional in fields:
             value = value_of(frame)
+            if optional:
+                value = _held(value, f"entry '{name}'")
+                if value is MISSING:
+                    continue
             if isinstance(value, EvalError):
                 return value
-            if optional:
-                if not isinstance(value, Optional):
-                    return EvalError(
-                        f"cannot initialize optional entry '{name}' from non-optional value {shown(value)}"
-                    )
-                if not value.has_value:
-                    continue
-                value = value.value
             values[name] = value
         if make is None:
             return EvalError(f"unknown type '{type_name}'")
@@ -108,9 +83,24 @@ def make_message(
         except EvalError as error:
             return error
 
+    return _paying(costs.MESSAGE, build)
+
+
+def _held(value: Value, what: str) -> Value:
+    """What an optional holds, or MISSING. Errors stay; a value that is no optional becomes one."""
+    if isinstance(value, EvalError):
+        return value
+    if not isinstance(value, Optional):
+        return EvalError(
+            f"cannot initialize optional {what} from non-optional value {shown(value)}"
+        )
+    return value.value if value.has_value else MISSING
+
+
+def _paying(cost: int, build: Closure) -> Closure:
     def evaluate(frame: Frame) -> Value:
         value = build(frame)
-        frame.pay(costs.MESSAGE)
+        frame.pay(cost)
         return value
 
     return evaluate

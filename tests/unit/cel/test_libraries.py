@@ -305,3 +305,23 @@ TEXT = 'device.attributes["d"].text'
 )
 def test_what_has_no_parts_has_none_of_any_name(expression: str, expected: object) -> None:
     assert answer(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param("[1, ?optional.none()].size()", 1, id="missing-element"),
+        pytest.param("[?optional.of(2)][0]", 2, id="element"),
+        pytest.param("[?optional.of(optional.none())].size()", 1, id="element-that-is-none"),
+        pytest.param("{'a': 1, ?'a': optional.none()}.size()", 0, id="missing-entry"),
+        pytest.param("{?'a': optional.of(optional.none())}.size()", 1, id="entry-that-is-none"),
+        pytest.param(
+            "[?dyn(1)]",
+            "cannot initialize optional list element from non-optional value 1",
+            id="no-optional",
+        ),
+        pytest.param("[?optional.of(1 / 0)]", "division by zero", id="error"),
+    ],
+)
+def test_optional_elements(expression: str, expected: object) -> None:
+    assert answer(expression) == expected

@@ -45,9 +45,12 @@ class MessageType:
     """None: the type is declared but nothing of it can be made."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Environment:
-    """Everything that is declared. Immutable, and shared by all programs compiled in it."""
+    """Everything that is declared. Immutable, and shared by all programs compiled in it.
+
+    Two are never equal, so that programs can be remembered by the environment they belong to.
+    """
 
     variables: Mapping[str, Type]
     messages: Mapping[str, MessageType]

@@ -162,7 +162,7 @@ def compile_derived(
 
 def _compiled(expression: str, use: Use, origin: Origin, gates: FeatureGates | None) -> Program:
     gates = gates or FeatureGates(())
-    key = (expression, use, id(environment(origin, gates)), origin)
+    key = (expression, use, environment(origin, gates), origin)
     return _programs.get(key, lambda: _compile(expression, use, origin, gates))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from allot import features
 from allot.api import v1alpha1, v1alpha3
@@ -16,7 +17,6 @@ from allot.apiserver.strategies.strategy import (
     StatusStrategy,
     Strategy,
     metadata_for_status_update,
-    with_generation,
 )
 from allot.validation.device_class import validate_class, validate_class_update
 from allot.validation.device_taint_rule import (
@@ -32,14 +32,16 @@ from allot.validation.pool_status_request import (
 )
 from allot.validation.resource_slice import validate_slice, validate_slice_update
 
+Counted = TypeVar("Counted", ResourceSlice, DeviceClass, DeviceTaintRule)
+"""The kinds whose specs have generations."""
+
 
 class ResourceSliceStrategy(Strategy[ResourceSlice]):
     """Counts generations of the spec as it was sent, before gated fields are dropped."""
 
     def prepare_create(self, new: ResourceSlice, request: WriteRequest) -> ResourceSlice:
         spec = drop_disabled_slice_fields(new.spec, None, request.gates)
-        prepared: ResourceSlice = with_generation(replace(new, spec=spec), 1)
-        return prepared
+        return _with_generation(replace(new, spec=spec), 1)
 
     def validate_create(self, new: ResourceSlice, request: WriteRequest) -> Iterator[FieldError]:
         return validate_slice(new, request.context)
@@ -49,10 +51,7 @@ class ResourceSliceStrategy(Strategy[ResourceSlice]):
     ) -> ResourceSlice:
         changed = new.spec != old.spec
         spec = drop_disabled_slice_fields(new.spec, old.spec, request.gates)
-        prepared: ResourceSlice = with_generation(
-            replace(new, spec=spec), old.metadata.generation + changed
-        )
-        return prepared
+        return _with_generation(replace(new, spec=spec), old.metadata.generation + changed)
 
     def validate_update(
         self, new: ResourceSlice, old: ResourceSlice, request: WriteRequest
@@ -71,8 +70,7 @@ class DeviceClassStrategy(Strategy[DeviceClass]):
     """Counts generations of the spec as it will be stored."""
 
     def prepare_create(self, new: DeviceClass, request: WriteRequest) -> DeviceClass:
-        prepared: DeviceClass = with_generation(self._with_enabled_fields(new, None, request), 1)
-        return prepared
+        return _with_generation(self._with_enabled_fields(new, None, request), 1)
 
     def validate_create(self, new: DeviceClass, request: WriteRequest) -> Iterator[FieldError]:
         return validate_class(new, request.context)
@@ -81,10 +79,7 @@ class DeviceClassStrategy(Strategy[DeviceClass]):
         self, new: DeviceClass, old: DeviceClass, request: WriteRequest
     ) -> DeviceClass:
         new = self._with_enabled_fields(new, old, request)
-        prepared: DeviceClass = with_generation(
-            new, old.metadata.generation + (new.spec != old.spec)
-        )
-        return prepared
+        return _with_generation(new, old.metadata.generation + (new.spec != old.spec))
 
     def validate_update(
         self, new: DeviceClass, old: DeviceClass, request: WriteRequest
@@ -105,8 +100,7 @@ class DeviceTaintRuleStrategy(StatusStrategy[DeviceTaintRule]):
     """A taint that changes its effect counts as added anew."""
 
     def prepare_create(self, new: DeviceTaintRule, request: WriteRequest) -> DeviceTaintRule:
-        prepared: DeviceTaintRule = with_generation(replace(new, status=DeviceTaintRuleStatus()), 1)
-        return prepared
+        return _with_generation(replace(new, status=DeviceTaintRuleStatus()), 1)
 
     def validate_create(self, new: DeviceTaintRule, request: WriteRequest) -> Iterator[FieldError]:
         return validate_taint_rule(new)
@@ -118,10 +112,7 @@ class DeviceTaintRuleStrategy(StatusStrategy[DeviceTaintRule]):
         if taint.effect != before.effect and taint.time_added == before.time_added:
             taint = replace(taint, time_added=request.now)
         new = replace(new, spec=replace(new.spec, taint=taint), status=old.status)
-        prepared: DeviceTaintRule = with_generation(
-            new, old.metadata.generation + (new.spec != old.spec)
-        )
-        return prepared
+        return _with_generation(new, old.metadata.generation + (new.spec != old.spec))
 
     def validate_update(
         self, new: DeviceTaintRule, old: DeviceTaintRule, request: WriteRequest
@@ -216,3 +207,7 @@ class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest
         ):
             return spec
         return replace(spec, default_partition_type_attribute=None)
+
+
+def _with_generation(obj: Counted, generation: int) -> Counted:
+    return replace(obj, metadata=replace(obj.metadata, generation=generation))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from allot.api.base import ApiObject, replace
 from allot.api.meta import ObjectMeta
@@ -65,7 +65,3 @@ def metadata_for_status_update(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
         owner_references=old.owner_references,
         self_link=old.self_link,
     )
-
-
-def with_generation(obj: Any, generation: int) -> Any:
-    return replace(obj, metadata=replace(obj.metadata, generation=generation))

@@ -144,7 +144,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 )
 @click.argument("file", type=click.File("rb"), default="-")
 def allocate(max_steps: int, explained: bool, file: BinaryIO) -> int:
-    """Answer allocation scenarios: which devices would Kubernetes v1.38 give to each claim?
+    """Answer scenarios: which devices does each claim get?
 
     Reads one JSON scenario per line from FILE (default: standard input) and writes one answer per
     line: `name`, `result` (one allocation per claim, or null if they do not fit), `error` and

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from importlib import import_module
+from typing import ClassVar
 
 import click
 from click.shell_completion import get_completion_class
-from rich.console import Console
 
 from allot import __version__
-from allot.cli.allocate import allocate
-from allot.cli.cel import cel
 from allot.cli.errors import (
     EXIT_CODES,
     EXIT_FINDINGS,
@@ -21,11 +20,26 @@ from allot.cli.errors import (
     EXIT_USAGE,
     CommandError,
 )
-from allot.cli.lint import lint
-from allot.cli.validate import validate
+
+
+class _Commands(click.Group):
+    """Imports a command when it is asked for: what they stand on takes time to load."""
+
+    _MODULES: ClassVar = ("allocate", "cel", "lint", "validate")
+    """Modules beside this one, each with a command of the same name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted((*self.commands, *self._MODULES))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._MODULES:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(f"allot.cli.{cmd_name}"), cmd_name)
+        return command
 
 
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES,
 )
@@ -38,7 +52,7 @@ def allot() -> None:
 
 @allot.command()
 def version() -> None:
-    """Print the version of allot and of the Kubernetes API it speaks."""
+    """Print the versions of allot and of the API it speaks."""
     click.echo(f"allot {__version__}, resource.k8s.io as of Kubernetes 1.38")
 
 
@@ -55,12 +69,6 @@ def completion(shell: str) -> None:
     cls = get_completion_class(shell)
     assert cls is not None
     click.echo(cls(allot, {}, "allot", "_ALLOT_COMPLETE").source())
-
-
-allot.add_command(allocate)
-allot.add_command(cel)
-allot.add_command(lint)
-allot.add_command(validate)
 
 
 def run() -> None:
@@ -96,13 +104,10 @@ def _abandon_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"[bold red]error:[/] {_escaped(message)}"
-    )
-    return code
-
-
-def _escaped(text: str) -> str:
+    from rich.console import Console
     from rich.markup import escape
 
-    return escape(text)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"[bold red]error:[/] {escape(message)}"
+    )
+    return code

@@ -48,6 +48,20 @@ def test_help_and_version() -> None:
     assert run("version") == (0, "allot 0.1.0, resource.k8s.io as of Kubernetes 1.38\n", "")
 
 
+def test_every_command_is_listed_but_loaded_only_when_called() -> None:
+    listing = run("--help")[1]
+    for command in ("allocate", "cel", "completion", "lint", "validate", "version"):
+        assert f"\n  {command} " in listing
+
+    loaded = (
+        "import sys; from allot.cli.main import allot; allot(['version'], standalone_mode=False);"
+        "print(sorted(name for name in sys.modules if name.startswith('allot.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True)
+    modules = done.stdout.decode().splitlines()[-1]
+    assert modules == "['allot.cli', 'allot.cli.errors', 'allot.cli.main']"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str) -> None:
     code, output, _ = run("completion", shell)

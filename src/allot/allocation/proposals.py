@@ -1,4 +1,4 @@
-"""Proposals: the smallest changes that would make claims fit.
+"""Proposals: single changes that would make claims fit.
 
 Every proposal is a problem that differs from the given one in a single thing, and it is made only
 after that problem has been solved. Nothing is guessed.

@@ -434,6 +434,7 @@ def verify_constraints(
     problem: AllocationProblem, slices: list[ResourceSlice], outcome: Allocated
 ) -> None:
     """Attributes that devices carry themselves match, or differ, as the claim wants it."""
+    lists = LIST_TYPE_ATTRIBUTES in problem.inventory.gates
     attributes = {
         (slice_.spec.pool.name, device.name): device.attributes
         for slice_ in slices
@@ -445,7 +446,7 @@ def verify_constraints(
             if name.endswith("derived"):
                 continue
             sets = [
-                _elements(attributes[result.pool, result.device][name.partition("/")[2]])
+                _elements(attributes[result.pool, result.device][name.partition("/")[2]], lists)
                 for result in got.devices.results
                 if not constraint.requests
                 or result.request.partition("/")[0] in constraint.requests
@@ -456,9 +457,11 @@ def verify_constraints(
                 assert sum(map(len, sets)) == len(frozenset().union(*sets))
 
 
-def _elements(attribute: DeviceAttribute) -> frozenset[tuple[str, object]]:
+def _elements(attribute: DeviceAttribute, lists: bool) -> frozenset[tuple[str, object]]:
+    """What of it is compared. While lists are off, one that is there all the same is one value."""
     (value,) = msgspec.to_builtins(attribute).values()
-    elements = value if isinstance(value, list | tuple) else (value,)
+    is_list = isinstance(value, list | tuple)
+    elements = value if is_list and lists else (tuple(value) if is_list else value,)
     return frozenset((type(element).__name__, element) for element in elements)
 
 

@@ -1,0 +1,356 @@
+"""Changes on their way to the watchers of this process.
+
+All watchers share one window of the latest changes. Those that watch the same prefix share a topic,
+which holds the part of the window that concerns it, and a watcher is no more than a place in its topic.
+A watcher that asks for what is older reads the store's history first, page by page, until the window
+covers the rest. A watcher that follows too slowly finds its place gone, and is cut off.
+
+    window   41 42 43 44 45 46        all that is newer than its floor (here 40)
+    topic a/    42 43       46        a watcher of a/ that has seen 43 stands before 46
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from allot.storage.interface import Change, SlowWatcherError, StorageError, Watch
+from allot.storage.transactions import Batch
+
+Awaited = TypeVar("Awaited")
+
+DEFAULT_WINDOW_REVISIONS: Final = 10_000
+DEFAULT_WINDOW_BYTES: Final = 64 << 20
+
+
+class HistoryPage(NamedTuple):
+    """Past changes under a prefix, in order."""
+
+    batches: Sequence[Batch]
+    upto: int
+    """The page has all changes up to this revision."""
+
+
+ReadHistory: TypeAlias = Callable[[str, int, int], Awaitable[HistoryPage]]
+"""Reads changes under a prefix, after one revision and up to another; may raise `CompactedError`."""
+
+
+class Topic:
+    """The changes in the window that are under one prefix."""
+
+    def __init__(self, prefix: str, since: int) -> None:
+        self.prefix = prefix
+        self.since = since
+        """The topic lacks what is not newer than this, even if the window has it."""
+        self.batches: list[Batch] = []
+        self.first = 0
+        """The number of the first of `batches`. Numbers go on counting when old ones are dropped."""
+        self.dropped = 0
+        """How many of the first `batches` are empty, because the window has lost them."""
+        self.watchers = 0
+        self.waiting: set[asyncio.Future[None]] = set()
+        self.error: StorageError | None = None
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.batches)
+
+    def number_after(self, revision: int) -> int:
+        """The number of the first batch that is newer than `revision`."""
+        index = bisect_right(self.batches, revision, lo=self.dropped, key=_revision_of)
+        return self.first + index
+
+    def extend_back(self, older: list[Batch], since: int) -> None:
+        """Take in the batches between `since` and what the topic has. None can have been dropped yet."""
+        self.batches[:0] = older
+        self.first -= len(older)
+        self.since = since
+
+    def drop(self, revision: int) -> None:
+        """The window has lost `revision`, its oldest."""
+        if (
+            self.dropped == len(self.batches)
+            or _revision_of(self.batches[self.dropped]) != revision
+        ):
+            return  # the topic is younger
+        self.batches[self.dropped] = ()
+        self.dropped += 1
+        if self.dropped > 1000 and self.dropped * 2 > len(self.batches):
+            del self.batches[: self.dropped]
+            self.first += self.dropped
+            self.dropped = 0
+
+    def wake(self) -> None:
+        for waiter in self.waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self.waiting.clear()
+
+
+class Broadcast:
+    """The window of the latest changes, and its watchers. For use in one event loop."""
+
+    def __init__(
+        self,
+        revision: int,
+        read_history: ReadHistory,
+        *,
+        max_revisions: int = DEFAULT_WINDOW_REVISIONS,
+        max_bytes: int = DEFAULT_WINDOW_BYTES,
+    ) -> None:
+        self.revision = revision
+        """The last revision that was published."""
+        self.floor = revision
+        """The window has every change that is newer than this."""
+        self.oldest = 0
+        """Watching from before this revision is not possible any more."""
+        self.closed = False
+        self.read_history = read_history
+        self.max_revisions, self._max_bytes = max_revisions, max_bytes
+        self._window: deque[Batch] = deque()
+        self._window_bytes = 0
+        self._topics: dict[str, Topic] = {}
+        self._lengths: list[int] = []
+
+    def publish(self, batches: Iterable[Batch]) -> None:
+        """Show the next revisions to the watchers, all at once."""
+        touched = set()
+        for batch in batches:
+            for topic, part in self._parts(batch):
+                topic.batches.append(part)
+                touched.add(topic)
+            self._window.append(batch)
+            self._window_bytes += _size_of(batch)
+            self.revision = batch[0].revision
+        self._shrink()
+        for topic in touched:
+            topic.wake()
+
+    def advance(self, revision: int) -> None:
+        """Nothing changed up to `revision`, except what was published."""
+        self.revision = max(self.revision, revision)
+
+    def preload(self, batches: Iterable[Batch], floor: int) -> None:
+        """Fill the window with past changes, those after `floor`, before there are any watchers."""
+        self._window.extend(batches)
+        self._window_bytes = sum(map(_size_of, self._window))
+        self.floor = floor
+        self._shrink()
+
+    def since(self, revision: int) -> Iterator[Change]:
+        """All changes that are newer than `revision`, newest first, as far as the window goes."""
+        for batch in reversed(self._window):
+            if batch[0].revision <= revision:
+                return
+            yield from reversed(batch)
+
+    def restart(self, revision: int, error: StorageError) -> None:
+        """Begin anew at `revision` after changes were missed: all who follow are cut off."""
+        topics = list(self._topics.values())
+        self._topics.clear()
+        self._lengths.clear()
+        self._window.clear()
+        self._window_bytes = 0
+        self.revision = self.floor = revision
+        for topic in topics:
+            topic.error = error
+            topic.wake()
+
+    def close(self) -> None:
+        """No more changes will come: watches end when they have shown what there is."""
+        self.closed = True
+        for topic in self._topics.values():
+            topic.wake()
+
+    def covers(self, after: int) -> bool:
+        return after >= self.floor and after >= self.oldest
+
+    def join(self, prefix: str, after: int) -> Topic:
+        """The topic of `prefix`, with every change that is newer than `after`. Leave it when done."""
+        topic = self._topics.get(prefix)
+        if topic is None:
+            topic = self._topics[prefix] = Topic(prefix, self.revision)
+            self._lengths = sorted({len(each) for each in self._topics})
+        if after < topic.since:
+            self._extend_back(topic, after)
+        topic.watchers += 1
+        return topic
+
+    def leave(self, topic: Topic) -> None:
+        topic.watchers -= 1
+        if not topic.watchers and self._topics.get(topic.prefix) is topic:
+            del self._topics[topic.prefix]
+            self._lengths = sorted({len(each) for each in self._topics})
+
+    def _extend_back(self, topic: Topic, after: int) -> None:
+        older = []
+        for batch in reversed(self._window):
+            revision = batch[0].revision
+            if revision <= after:
+                break
+            if revision <= topic.since:
+                part = tuple(change for change in batch if change.key.startswith(topic.prefix))
+                if part:
+                    older.append(batch if len(part) == len(batch) else part)
+        older.reverse()
+        topic.extend_back(older, after)
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[Topic, Batch]]:
+        """The topics that a batch concerns, each with what it is about there."""
+        if len(batch) == 1:
+            for topic in self._topics_of(batch[0].key):
+                yield topic, batch
+            return
+        changes_by_topic: dict[Topic, list[Change]] = {}
+        for change in batch:
+            for topic in self._topics_of(change.key):
+                changes_by_topic.setdefault(topic, []).append(change)
+        for topic, changes in changes_by_topic.items():
+            yield topic, batch if len(changes) == len(batch) else tuple(changes)
+
+    def _topics_of(self, key: str) -> Iterator[Topic]:
+        """Looked up by the few lengths that prefixes have, so that their number does not matter."""
+        for length in self._lengths:
+            if length > len(key):
+                return
+            topic = self._topics.get(key[:length])
+            if topic is not None:
+                yield topic
+
+    def _shrink(self) -> None:
+        window = self._window
+        while len(window) > self.max_revisions or self._window_bytes > self._max_bytes:
+            batch = window.popleft()
+            self._window_bytes -= _size_of(batch)
+            self.floor = batch[0].revision
+            for topic, _ in self._parts(batch):
+                topic.drop(self.floor)
+
+
+class BroadcastWatch(Watch):
+    """A watcher: first of history, if it must, and then of its topic. For one reader at a time.
+
+    It joins its topic when it is first read. Until then it cannot be too slow.
+    """
+
+    def __init__(self, broadcast: Broadcast, prefix: str, after: int) -> None:
+        self._broadcast, self._prefix = broadcast, prefix
+        self._seen = after
+        """What is not newer than this is not shown."""
+        self._history: deque[Batch] = deque()
+        self._topic: Topic | None = None
+        self._next = 0
+        """The number of the topic's next batch to show."""
+        self._closed = False
+        self._error: StorageError | None = None
+        self._waiter: asyncio.Future[Any] | None = None
+
+    async def __anext__(self) -> Sequence[Change]:
+        while True:
+            if self._closed:
+                raise StopAsyncIteration
+            if self._history:
+                return self._history.popleft()
+            if self._topic is None and not self._try_to_join():
+                if self._broadcast.closed:
+                    raise StopAsyncIteration
+                await self._read_history()
+                continue
+            assert self._topic is not None
+            index = self._place(self._topic)
+            batches = self._topic.batches
+            if index == len(batches):
+                if self._broadcast.closed:
+                    raise StopAsyncIteration
+                await self._wait(self._topic)
+                continue
+            self._next += 1
+            if batches[index][0].revision > self._seen:
+                return batches[index]
+
+    def pending(self) -> list[Sequence[Change]]:
+        if self._closed:
+            return []
+        found: list[Sequence[Change]] = list(self._history)
+        self._history.clear()
+        if self._topic is not None or self._try_to_join():
+            assert self._topic is not None
+            batches = self._topic.batches[self._place(self._topic) :]
+            self._next = self._topic.end
+            if batches and batches[0][0].revision <= self._seen:
+                batches = [batch for batch in batches if batch[0].revision > self._seen]
+            found += batches
+        return found
+
+    def close(self) -> None:
+        self._closed = True
+        self._leave()
+        self._history.clear()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.cancel()
+
+    def _place(self, topic: Topic) -> int:
+        """Where the next batch is, or will be, in the topic."""
+        if topic.error is not None:
+            self._error = topic.error
+        elif self._next < topic.first + topic.dropped:
+            self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
+        if self._error is not None:
+            self._leave()
+            raise self._error
+        return self._next - topic.first
+
+    async def _wait(self, topic: Topic) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        topic.waiting.add(waiter)
+        try:
+            await self._unless_closed(waiter)
+        finally:
+            topic.waiting.discard(waiter)
+
+    async def _read_history(self) -> None:
+        upto = self._broadcast.revision
+        reading = asyncio.ensure_future(
+            self._broadcast.read_history(self._prefix, self._seen, upto)
+        )
+        page = await self._unless_closed(reading)
+        if page is not None:
+            self._history.extend(page.batches)
+            self._seen = page.upto
+
+    async def _unless_closed(self, waiter: asyncio.Future[Awaited]) -> Awaited | None:
+        """Wait; None if the watch, or the store, was closed meanwhile."""
+        self._waiter = waiter
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if (self._closed or self._broadcast.closed) and not (task and task.cancelling()):
+                return None
+            raise
+        finally:
+            self._waiter = None
+
+    def _try_to_join(self) -> bool:
+        if self._error is not None:
+            raise self._error
+        if self._broadcast.covers(self._seen):
+            self._topic = self._broadcast.join(self._prefix, self._seen)
+            self._next = self._topic.number_after(self._seen)
+        return self._topic is not None
+
+    def _leave(self) -> None:
+        if self._topic is not None:
+            self._broadcast.leave(self._topic)
+            self._topic = None
+
+
+def _revision_of(batch: Batch) -> int:
+    return batch[0].revision
+
+
+def _size_of(batch: Batch) -> int:
+    return sum(len(change.entry.value) for change in batch if change.entry is not None)

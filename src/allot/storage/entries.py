@@ -1,0 +1,72 @@
+"""The entries a store holds now, in the order of their keys; and, with what changed since, those of a past revision."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Mapping
+from heapq import merge
+from itertools import islice
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from allot.storage.interface import Change, Entry, Page
+from allot.storage.transactions import end_of_prefix
+
+Past: TypeAlias = Mapping[str, Entry | None]
+"""What keys that have changed since were at some revision; None if they did not exist."""
+
+UNCHANGED: Final[Past] = MappingProxyType({})
+
+
+class Entries:
+    """A sorted map of entries."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._by_key = {entry.key: entry for entry in entries}
+        self._keys = sorted(self._by_key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def get(self, key: str) -> Entry | None:
+        return self._by_key.get(key)
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            key = change.key
+            if change.entry is None:
+                del self._by_key[key]
+                del self._keys[bisect_left(self._keys, key)]
+            else:
+                if key not in self._by_key:
+                    insort(self._keys, key)
+                self._by_key[key] = change.entry
+
+    def page(
+        self, prefix: str, after: str, limit: int, revision: int, past: Past = UNCHANGED
+    ) -> Page:
+        """Entries under `prefix` after the key `after`, as of `revision`: now, or where `past` leads to."""
+        keys = self._keys
+        end = end_of_prefix(prefix)
+        low = bisect_right(keys, after) if after >= prefix else bisect_left(keys, prefix)
+        high = len(keys) if end is None else bisect_left(keys, end, low)
+        if not past:
+            last = min(high, low + limit) if limit else high
+            by_key = self._by_key
+            entries = [by_key[key] for key in keys[low:last]]
+            return Page(entries, revision, high - last)
+
+        total, gone = high - low, []
+        for key, entry in past.items():
+            if key > after and key.startswith(prefix):
+                if entry is None:
+                    total -= key in self._by_key
+                elif key not in self._by_key:
+                    gone.append(key)
+        total += len(gone)
+        then = (
+            past[key] if key in past else self._by_key[key]
+            for key in merge(islice(keys, low, high), sorted(gone))
+        )
+        entries = list(islice((entry for entry in then if entry is not None), limit or None))
+        return Page(entries, revision, total - len(entries))

@@ -1,0 +1,340 @@
+"""A store in etcd, which several processes can share.
+
+Reads ask etcd and are linearizable. Watchers of this process share one watch (`etcd_feed.py`). Where things are
+in etcd is in `etcd_layout.py`, and what happens when it does not answer in `etcd_client.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, Self
+
+from allot.proto import etcd_pb2 as pb
+from allot.storage.broadcast import (
+    DEFAULT_WINDOW_BYTES,
+    DEFAULT_WINDOW_REVISIONS,
+    Broadcast,
+    BroadcastWatch,
+    HistoryPage,
+)
+from allot.storage.etcd_client import EtcdClient, RefusedError, TlsFiles
+from allot.storage.etcd_feed import ChangeFeed, Moment, read_history, read_moment
+from allot.storage.etcd_layout import MAX_OPERATIONS, Layout, first_conflict
+from allot.storage.interface import (
+    MISSING,
+    CompactedError,
+    Delete,
+    Entry,
+    FutureRevisionError,
+    Operation,
+    Page,
+    Put,
+    RevisionConflictError,
+    StorageError,
+    Store,
+    StoreUnavailableError,
+    Watch,
+)
+from allot.storage.transactions import check_form, decide_changes
+
+MAX_ENTRIES_PER_REQUEST: Final = 5000
+MAX_CHANGES_PER_PAGE: Final = 1000
+EMPTY_REVISION: Final = 1
+"""With nothing in it etcd is at this revision."""
+NO_TLS_FILES: Final = TlsFiles()
+
+logger = logging.getLogger(__name__)
+
+
+class EtcdStore(Store):
+    """For use in one event loop. `connect` makes one."""
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        layout: Layout,
+        start: Moment,
+        *,
+        window_revisions: int,
+        window_bytes: int,
+        history_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._client, self._layout = client, layout
+        self._broadcast = Broadcast(
+            start.revision,
+            self._read_history,
+            max_revisions=window_revisions,
+            max_bytes=window_bytes,
+        )
+        self._feed = ChangeFeed(client, layout, self._broadcast, start)
+        self._history_seconds, self._clock = history_seconds, clock
+        self._compaction_seen: tuple[float, pb.KeyValue | None] | None = None
+        """When we first saw the compaction key as it is, and how it is."""
+        self._calls = 0
+        self._call_ended = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._feed.run())]
+
+    @classmethod
+    async def connect(
+        cls,
+        endpoints: Sequence[str],
+        prefix: str = "/allot/",
+        *,
+        tls: TlsFiles = NO_TLS_FILES,
+        timeout_seconds: float = 10.0,
+        window_revisions: int = DEFAULT_WINDOW_REVISIONS,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+        history_seconds: float = 300.0,
+        compaction_interval_seconds: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:
+        """Connect to any of the endpoints of one etcd cluster; `StorageError` if none answers.
+
+        At least `history_seconds` of history are kept; every so often somebody compacts what is older,
+        unless the interval is 0.
+        """
+        layout = Layout(prefix)
+        client = EtcdClient(endpoints, tls, timeout_seconds)
+        try:
+            start = await _begin(client, layout)
+        except BaseException:
+            await client.close()
+            raise
+        store = cls(
+            client,
+            layout,
+            start,
+            window_revisions=window_revisions,
+            window_bytes=window_bytes,
+            history_seconds=history_seconds,
+            clock=clock,
+        )
+        if compaction_interval_seconds:
+            compacting = store._keep_compacting(compaction_interval_seconds)
+            store._tasks.append(asyncio.create_task(compacting))
+        return store
+
+    async def revision(self) -> int:
+        with self._in_use():
+            moment = await read_moment(self._client, self._layout)
+            await self._feed.reached(moment.revision)
+            return moment.revision
+
+    async def get(self, key: str) -> Entry | None:
+        with self._in_use():
+            answer = await self._client.range(pb.RangeRequest(key=self._layout.key(key)))
+            return self._layout.entry(answer.kvs[0]) if answer.kvs else None
+
+    async def list(
+        self, prefix: str, *, revision: int | None = None, after: str = "", limit: int = 0
+    ) -> Page:
+        with self._in_use():
+            moment = await read_moment(self._client, self._layout)
+            if revision is not None and revision > moment.revision:
+                raise FutureRevisionError(revision, moment.revision)
+            if revision is not None and revision < self._broadcast.oldest:
+                raise CompactedError(revision, self._broadcast.oldest)
+            # Now is etcd's revision, readable even if others compacted etcd beyond our last write.
+            shown, at = moment
+            if revision is not None and revision < moment.revision:
+                shown, at = revision, max(revision, EMPTY_REVISION)
+            entries: list[Entry] = []
+            while True:
+                wanted = min(limit - len(entries), MAX_ENTRIES_PER_REQUEST) if limit else 0
+                request = self._layout.page_request(
+                    prefix, after, wanted or MAX_ENTRIES_PER_REQUEST, at
+                )
+                answer = await self._range_at(request, shown)
+                entries += map(self._layout.entry, answer.kvs)
+                remaining = answer.count - len(answer.kvs)
+                if not remaining or (limit and len(entries) >= limit):
+                    return Page(entries, shown, remaining)
+                after = entries[-1].key
+
+    async def write(self, *operations: Operation) -> int:
+        check_form(operations)
+        with self._in_use():
+            if len(operations) > MAX_OPERATIONS:
+                raise StorageError(
+                    f"{len(operations)} operations in one write, etcd takes {MAX_OPERATIONS}"
+                )
+            if any(_surely_changes(operation) for operation in operations):
+                return await self._transact(operations)
+            return await self._change_if_needed(operations)
+
+    def watch(self, prefix: str, after: int) -> Watch:
+        return BroadcastWatch(self._broadcast, prefix, after)
+
+    async def compact(self, revision: int) -> None:
+        with self._in_use():
+            moment = await read_moment(self._client, self._layout)
+            if revision > moment.revision:
+                raise FutureRevisionError(revision, moment.revision)
+            if revision <= 0:
+                return
+            try:
+                await self._client.compact(pb.CompactionRequest(revision=revision))
+            except RefusedError as refusal:
+                if "compacted" not in str(refusal):
+                    raise
+            self._broadcast.oldest = max(self._broadcast.oldest, revision)
+
+    async def compact_old(self) -> None:
+        """Forget what is older than the history to be kept, if nobody else sharing the store did.
+
+        The compaction key has the revision of when it was written. Who has seen it unchanged for long
+        enough writes it again, and the one who succeeds compacts to what was in it.
+        """
+        now = self._clock()
+        key = self._layout.compaction
+        moment = await read_moment(self._client, self._layout)
+        answer = await self._client.range(pb.RangeRequest(key=key))
+        found = answer.kvs[0] if answer.kvs else None
+        if self._compaction_seen is None or self._compaction_seen[1] != found:
+            self._compaction_seen = now, found
+        since, _ = self._compaction_seen
+        if found is not None and now - since < self._history_seconds:
+            return
+        request = pb.TxnRequest()
+        version = found.version if found is not None else 0
+        request.compare.add(target=pb.Compare.VERSION, key=key, version=version)
+        request.success.add(request_put=pb.PutRequest(key=key, value=b"%d" % moment.revision))
+        is_ours = (await self._client.transact(request)).succeeded
+        if is_ours and found is not None:
+            await self.compact(int(found.value))
+
+    async def oldest(self) -> int:
+        with self._in_use():
+            key = self._layout.revision
+            try:
+                await self._client.range(
+                    pb.RangeRequest(key=key, revision=EMPTY_REVISION, keys_only=True)
+                )
+            except RefusedError:
+                return await self._compacted_revision()
+            return 0
+
+    async def close(self) -> None:
+        if self._broadcast.closed:
+            return
+        self._broadcast.close()
+        while self._calls:
+            self._call_ended.clear()
+            await self._call_ended.wait()
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await self._client.close()
+
+    async def _compacted_revision(self) -> int:
+        """Only a watch from what was compacted is told how far that goes."""
+        request = pb.WatchCreateRequest(key=self._layout.revision, start_revision=EMPTY_REVISION)
+        with suppress(TimeoutError):
+            async with (
+                asyncio.timeout(self._client.timeout_seconds),
+                self._client.watch(request) as responses,
+            ):
+                async for response in responses:
+                    if response.compact_revision:
+                        return response.compact_revision
+        raise StoreUnavailableError("etcd did not say what it has compacted")
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Closing waits until nobody is in here."""
+        if self._broadcast.closed:
+            raise StoreUnavailableError("the store is closed")
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            self._call_ended.set()
+
+    async def _range_at(self, request: pb.RangeRequest, revision: int) -> pb.RangeResponse:
+        try:
+            return await self._client.range(request)
+        except RefusedError as refusal:
+            if "compacted" in str(refusal):
+                self._broadcast.oldest = await self.oldest()
+                raise CompactedError(revision, self._broadcast.oldest) from refusal
+            raise
+
+    async def _transact(self, operations: Sequence[Operation]) -> int:
+        answer = await self._client.transact(self._layout.transaction(operations))
+        if not answer.succeeded:
+            raise first_conflict(operations, answer.responses)
+        return answer.header.revision
+
+    async def _change_if_needed(self, operations: Sequence[Operation]) -> int:
+        """A write that may change nothing: look first, and then write only if it still is as it was."""
+        while True:
+            moment = await read_moment(self._client, self._layout)
+            answers = await asyncio.gather(
+                *(
+                    self._range_at(
+                        pb.RangeRequest(
+                            key=self._layout.key(operation.key), revision=moment.etcd_revision
+                        ),
+                        moment.revision,
+                    )
+                    for operation in operations
+                )
+            )
+            found = [self._layout.entry(kv) for answer in answers for kv in answer.kvs]
+            by_key = {entry.key: entry for entry in found}
+            if not decide_changes(operations, by_key.get, moment.revision + 1):
+                return moment.revision
+            pinned = [_pin(operation, by_key.get(operation.key)) for operation in operations]
+            with suppress(RevisionConflictError):
+                return await self._transact(pinned)
+
+    async def _read_history(self, prefix: str, after: int, upto: int) -> HistoryPage:
+        if after < self._broadcast.oldest:
+            raise CompactedError(after, self._broadcast.oldest)
+        return await read_history(
+            self._client, self._layout, prefix, after, upto, MAX_CHANGES_PER_PAGE
+        )
+
+    async def _keep_compacting(self, interval_seconds: float) -> None:
+        while True:
+            await asyncio.sleep(interval_seconds)
+            try:
+                await self.compact_old()
+            except Exception:
+                logger.exception("compaction failed, it will be tried again")
+
+
+async def _begin(client: EtcdClient, layout: Layout) -> Moment:
+    """Make the revision key, unless it is there."""
+    answer = await client.range(pb.RangeRequest(key=layout.revision, keys_only=True))
+    if not answer.kvs:
+        request = pb.TxnRequest()
+        request.compare.add(target=pb.Compare.VERSION, key=layout.revision, version=0)
+        request.success.add(request_put=pb.PutRequest(key=layout.revision))
+        await client.transact(request)
+    return await read_moment(client, layout)
+
+
+def _surely_changes(operation: Operation) -> bool:
+    """Whether it changes something, if its expectation holds."""
+    match operation:
+        case Put():
+            return True
+        case Delete(_, expected):
+            return expected not in {None, MISSING}
+        case _:
+            return False
+
+
+def _pin(operation: Operation, entry: Entry | None) -> Operation:
+    """A delete that takes anything, made to take only what was found."""
+    if isinstance(operation, Delete) and operation.expected is None:
+        return Delete(operation.key, MISSING if entry is None else entry.revision)
+    return operation

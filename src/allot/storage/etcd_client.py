@@ -1,0 +1,207 @@
+"""Calls to etcd's v3 API, over whichever of its endpoints answers.
+
+What can be repeated without harm is tried on one endpoint after the other. A transaction is sent once: when
+its answer is lost nobody here can know whether it took effect, and the caller is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import grpc
+
+from allot.proto import etcd_pb2 as pb
+from allot.storage.interface import StorageError, StoreUnavailableError
+
+DEFAULT_PORT: Final = 2379
+MAX_REQUEST_BYTES: Final = 1536 * 1024
+FIRST_BACKOFF_SECONDS: Final = 0.02
+MAX_BACKOFF_SECONDS: Final = 2.0
+
+_CHANNEL_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.enable_retries", 0),
+    ("grpc.initial_reconnect_backoff_ms", 20),
+    ("grpc.min_reconnect_backoff_ms", 20),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5000),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+_REFUSALS: Final = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE)
+
+
+class TlsFiles(NamedTuple):
+    """Whom to trust, and who we are. Without an authority those of the system are trusted."""
+
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        def read(path: Path | None) -> bytes | None:
+            return None if path is None else path.read_bytes()
+
+        try:
+            return grpc.ssl_channel_credentials(
+                read(self.authority), read(self.key), read(self.certificate)
+            )
+        except OSError as error:
+            raise StorageError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+
+class RefusedError(StorageError):
+    """etcd answered that it will not do what was asked."""
+
+
+class Endpoint:
+    """One etcd server, and the calls we make to it."""
+
+    def __init__(self, url: str, tls: TlsFiles) -> None:
+        self.url = url
+        parts = urlsplit(url)
+        try:
+            port = parts.port or DEFAULT_PORT
+        except ValueError:
+            port = 0
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/"):
+            port = 0
+        if not port:
+            raise StorageError(f"{url!r} is not the URL of an etcd server, like http://HOST:2379")
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        target = f"{host}:{port}"
+        if parts.scheme == "https":
+            self.channel = grpc.aio.secure_channel(target, tls.credentials(), _CHANNEL_OPTIONS)
+        else:
+            self.channel = grpc.aio.insecure_channel(target, _CHANNEL_OPTIONS)
+        self.range = self._unary("KV/Range", pb.RangeRequest, pb.RangeResponse)
+        self.transact = self._unary("KV/Txn", pb.TxnRequest, pb.TxnResponse)
+        self.compact = self._unary("KV/Compact", pb.CompactionRequest, pb.CompactionResponse)
+        self.watch = self.channel.stream_stream(
+            "/etcdserverpb.Watch/Watch",
+            request_serializer=pb.WatchRequest.SerializeToString,
+            response_deserializer=pb.WatchResponse.FromString,
+        )
+
+    def _unary(self, method: str, request: Any, response: Any) -> Any:
+        return self.channel.unary_unary(
+            f"/etcdserverpb.{method}",
+            request_serializer=request.SerializeToString,
+            response_deserializer=response.FromString,
+        )
+
+
+class EtcdClient:
+    """The endpoints of one etcd cluster."""
+
+    def __init__(self, urls: Sequence[str], tls: TlsFiles, timeout_seconds: float) -> None:
+        if not urls:
+            raise StorageError("no etcd server is named: etcd:URL[,URL...]")
+        self._endpoints = [Endpoint(url, tls) for url in urls]
+        self._preferred = 0
+        self.timeout_seconds = timeout_seconds
+
+    async def range(self, request: pb.RangeRequest) -> pb.RangeResponse:
+        response: pb.RangeResponse = await self._repeat("range", request)
+        return response
+
+    async def compact(self, request: pb.CompactionRequest) -> None:
+        await self._repeat("compact", request)
+
+    async def transact(self, request: pb.TxnRequest) -> pb.TxnResponse:
+        """Once. `StoreUnavailableError` if it is not known whether it happened."""
+        size = request.ByteSize()
+        if size > MAX_REQUEST_BYTES:
+            raise StorageError(f"a write of {size} bytes, etcd takes {MAX_REQUEST_BYTES}")
+        endpoint = await self._ready_endpoint()
+        try:
+            response: pb.TxnResponse = await endpoint.transact(
+                request, timeout=self.timeout_seconds
+            )
+        except grpc.aio.AioRpcError as error:
+            if error.code() in _REFUSALS:
+                raise RefusedError(f"etcd refuses: {error.details()}") from error
+            self._turn_from(endpoint)
+            raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+        return response
+
+    @asynccontextmanager
+    async def watch(
+        self, request: pb.WatchCreateRequest
+    ) -> AsyncIterator[AsyncIterator[pb.WatchResponse]]:
+        """What one watch stream delivers. When it breaks `StoreUnavailableError` comes out of it."""
+        endpoint = await self._ready_endpoint()
+        # A server that has lost its cluster ends the stream, so that another can be asked.
+        call = endpoint.watch(metadata=(("hasleader", "true"),))
+
+        async def responses() -> AsyncGenerator[pb.WatchResponse, None]:
+            try:
+                await call.write(pb.WatchRequest(create_request=request))
+                async for response in call:
+                    yield response
+            except grpc.aio.AioRpcError as error:
+                self._turn_from(endpoint)
+                raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+            raise StoreUnavailableError(f"{endpoint.url} ended the watch")
+
+        stream = responses()
+        try:
+            yield stream
+        finally:
+            call.cancel()
+            await stream.aclose()
+
+    async def close(self) -> None:
+        for endpoint in self._endpoints:
+            await endpoint.channel.close()
+
+    async def _repeat(self, method: str, request: Any) -> Any:
+        """Call until an endpoint answers, or the time is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.timeout_seconds
+        backoff = FIRST_BACKOFF_SECONDS
+        while True:
+            endpoint = self._endpoints[self._preferred]
+            share_seconds = min(
+                self.timeout_seconds / len(self._endpoints), max(deadline - loop.time(), 0.01)
+            )
+            try:
+                return await getattr(endpoint, method)(request, timeout=share_seconds)
+            except grpc.aio.AioRpcError as error:
+                if error.code() in _REFUSALS:
+                    raise RefusedError(error.details() or str(error.code())) from error
+                self._turn_from(endpoint)
+                if loop.time() + backoff >= deadline:
+                    raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+            await asyncio.sleep(backoff)
+            backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+
+    async def _ready_endpoint(self) -> Endpoint:
+        """One that is connected, so that what is sent to it and lost may have been done."""
+        backoff = FIRST_BACKOFF_SECONDS
+        endpoint = self._endpoints[self._preferred]
+        try:
+            async with asyncio.timeout(self.timeout_seconds):
+                while True:
+                    endpoint = self._endpoints[self._preferred]
+                    state = endpoint.channel.get_state(try_to_connect=True)
+                    if state is grpc.ChannelConnectivity.READY:
+                        return endpoint
+                    if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+                        self._turn_from(endpoint)
+                        await asyncio.sleep(backoff)
+                        backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+                    else:
+                        await endpoint.channel.wait_for_state_change(state)
+        except TimeoutError:
+            raise StoreUnavailableError(f"{endpoint.url} cannot be reached") from None
+
+    def _turn_from(self, endpoint: Endpoint) -> None:
+        """Prefer the next one, unless somebody has turned already."""
+        if self._endpoints[self._preferred] is endpoint:
+            self._preferred = (self._preferred + 1) % len(self._endpoints)

@@ -1,0 +1,155 @@
+"""One watch over all of a store in etcd, which feeds the watchers of this process.
+
+It is taken up again where it was when the connection breaks, so that nothing is lost or repeated. If etcd has
+meanwhile forgotten what was missed, the watchers are cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import NamedTuple
+
+from allot.proto import etcd_pb2 as pb
+from allot.storage.broadcast import Broadcast, HistoryPage
+from allot.storage.etcd_client import FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, EtcdClient
+from allot.storage.etcd_layout import Layout
+from allot.storage.interface import CompactedError, StorageError, StoreUnavailableError
+from allot.storage.transactions import Batch
+
+logger = logging.getLogger(__name__)
+
+
+class Moment(NamedTuple):
+    """The revision of a store, and that of the etcd it is in: nothing of the store is in between."""
+
+    revision: int
+    etcd_revision: int
+
+
+async def read_moment(client: EtcdClient, layout: Layout, at: int = 0) -> Moment:
+    """How it is now, or was when etcd's revision was `at`."""
+    answer = await client.range(pb.RangeRequest(key=layout.revision, keys_only=True, revision=at))
+    if not answer.kvs:
+        raise StorageError(f"{layout.revision.decode()} is missing in etcd")
+    return Moment(answer.kvs[0].mod_revision, at or answer.header.revision)
+
+
+class ChangeFeed:
+    """Brings the changes from etcd to a broadcast."""
+
+    def __init__(
+        self, client: EtcdClient, layout: Layout, broadcast: Broadcast, start: Moment
+    ) -> None:
+        self._client, self._layout, self._broadcast = client, layout, broadcast
+        self._next = start.etcd_revision + 1
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        backoff = FIRST_BACKOFF_SECONDS
+        while True:
+            start = self._next
+            try:
+                await self._follow()
+            except StorageError as error:
+                logger.info("the watch on etcd broke: %s", error)
+            except Exception:
+                logger.exception("the watch on etcd failed, it will be tried again")
+            if self._next > start:
+                backoff = FIRST_BACKOFF_SECONDS
+            await asyncio.sleep(backoff)
+            backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+
+    async def reached(self, revision: int) -> None:
+        """Wait until all up to `revision` has been published."""
+        if self._broadcast.revision >= revision:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((revision, waiter))
+        try:
+            async with asyncio.timeout(self._client.timeout_seconds):
+                await waiter
+        except TimeoutError:
+            raise StoreUnavailableError(f"etcd's watch has not come to {revision}") from None
+        finally:
+            self._waiting.remove((revision, waiter))
+
+    async def _follow(self) -> None:
+        await self._notice_lost_writes()
+        key, end = self._layout.whole
+        request = pb.WatchCreateRequest(
+            key=key, range_end=end, start_revision=self._next, prev_kv=True
+        )
+        async with self._client.watch(request) as responses:
+            async for response in responses:
+                if response.canceled:
+                    if not response.compact_revision:
+                        raise StoreUnavailableError(
+                            f"etcd ended the watch: {response.cancel_reason}"
+                        )
+                    await self._skip_compacted(response.compact_revision)
+                    return
+                if response.events:
+                    try:
+                        await self._publish(list(self._layout.batches(response.events)))
+                    except CompactedError as error:
+                        await self._skip_compacted(error.oldest)
+                        return
+                    self._next = response.events[-1].kv.mod_revision + 1
+
+    async def _publish(self, batches: list[tuple[int, Batch]]) -> None:
+        """In portions, so that watchers who keep up are not overrun by what comes after an interruption."""
+        portion = max(1, self._broadcast.max_revisions // 2)
+        for first in range(0, len(batches), portion):
+            part = batches[first : first + portion]
+            self._broadcast.publish(batch for _, batch in part if batch)
+            self._broadcast.advance(part[-1][0])
+            await asyncio.sleep(0)
+        for revision, waiter in self._waiting:
+            if revision <= self._broadcast.revision and not waiter.done():
+                waiter.set_result(None)
+
+    async def _skip_compacted(self, compacted: int) -> None:
+        """Go on after what etcd has forgotten. If that changed the store, its watchers are cut off."""
+        moment = await read_moment(self._client, self._layout, compacted)
+        if moment.revision != self._broadcast.revision:
+            error = CompactedError(self._broadcast.revision, compacted)
+            self._broadcast.restart(moment.revision, error)
+        self._next = compacted + 1
+
+    async def _notice_lost_writes(self) -> None:
+        """etcd can go back in time, if it is restored from a backup or its disk lied."""
+        moment = await read_moment(self._client, self._layout)
+        if moment.revision < self._broadcast.revision:
+            logger.error(
+                "etcd went back from revision %d to %d", self._broadcast.revision, moment.revision
+            )
+            error = CompactedError(self._broadcast.revision, moment.revision)
+            self._broadcast.restart(moment.revision, error)
+            self._next = moment.etcd_revision + 1
+
+
+async def read_history(
+    client: EtcdClient, layout: Layout, prefix: str, after: int, upto: int, max_changes: int
+) -> HistoryPage:
+    """Past changes under `prefix`, by a watch of its own; or `CompactedError`."""
+    key, end = layout.whole
+    request = pb.WatchCreateRequest(key=key, range_end=end, start_revision=after + 1, prev_kv=True)
+    found: list[Batch] = []
+    count = 0
+    try:
+        async with asyncio.timeout(client.timeout_seconds), client.watch(request) as responses:
+            async for response in responses:
+                if response.compact_revision:
+                    raise CompactedError(after, response.compact_revision)
+                for revision, batch in layout.batches(response.events):
+                    part = tuple(change for change in batch if change.key.startswith(prefix))
+                    if part:
+                        found.append(part)
+                        count += len(part)
+                    if revision >= upto or count >= max_changes:
+                        return HistoryPage(found, revision)
+    except TimeoutError:
+        pass
+    raise StoreUnavailableError(f"etcd did not show the changes after {after}")

@@ -1,0 +1,368 @@
+"""A store in an SQLite file, for one process at a time.
+
+The entries of now are in memory, so reads never wait for the disk; the file has them too, and the past
+(`revision_log.py`). Writes that come while the one before is made durable are decided together and committed as
+one: a group commit. Each still has a revision and an answer of its own.
+
+    write() ─► queue ─► decide against entries ─► append, fsync ─► entries, watchers, answers
+    write() ─► queue ──────── waits ────────────────────────────► decide ...
+               event loop                         writer thread    event loop
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, NamedTuple, ParamSpec, Self, TypeVar
+
+from allot.storage.broadcast import (
+    DEFAULT_WINDOW_BYTES,
+    DEFAULT_WINDOW_REVISIONS,
+    Broadcast,
+    BroadcastWatch,
+    HistoryPage,
+)
+from allot.storage.entries import UNCHANGED, Entries, Past
+from allot.storage.file_lock import FileLock
+from allot.storage.interface import (
+    CompactedError,
+    Entry,
+    FutureRevisionError,
+    Operation,
+    Page,
+    RevisionConflictError,
+    StorageError,
+    Store,
+    StoreUnavailableError,
+    Watch,
+)
+from allot.storage.revision_log import MAX_CHANGES_PER_WRITE, Contents, RevisionLog
+from allot.storage.transactions import Batch, check_form, decide_changes
+
+MAX_WRITES_PER_COMMIT: Final = 1000
+MAX_ROWS_PER_COMPACTION: Final = 500
+"""Writes wait while so many rows are compacted, a few milliseconds."""
+MAX_CHANGES_PER_PAGE: Final = 1000
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
+
+
+class _Waiting(NamedTuple):
+    """A write that nobody has decided yet."""
+
+    operations: tuple[Operation, ...]
+    answer: asyncio.Future[int]
+
+
+class _Files(NamedTuple):
+    """What is open of the file, and locked."""
+
+    lock: FileLock
+    log: RevisionLog
+    reader: RevisionLog
+
+    def close(self) -> None:
+        with suppress(sqlite3.Error):
+            self.reader.close()
+            self.log.close()
+        self.lock.release()
+
+
+class _Start(NamedTuple):
+    """What the file holds when it is opened."""
+
+    contents: Contents
+    recent: Sequence[Batch]
+    """The last revisions, so that watchers that come back after a restart need not all read the file."""
+
+
+def _open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[_Files, _Start]:
+    try:
+        with ExitStack() as cleanup:
+            lock = FileLock(path)
+            cleanup.callback(lock.release)
+            log = RevisionLog(path)
+            cleanup.callback(log.close)
+            contents = log.load()
+            last = contents.revision
+            after = max(contents.compacted, last - max_recent)
+            page = log.history("", after, last, MAX_CHANGES_PER_WRITE, max_recent_bytes)
+            files = _Files(lock, log, RevisionLog(path))
+            cleanup.pop_all()
+    except OSError as error:
+        raise StorageError(f"{path} cannot be opened: {error.strerror}") from error
+    except sqlite3.Error as error:
+        raise StorageError(f"{path} cannot be read: {error}") from error
+    return files, _Start(contents, page.batches if page.upto == last else ())
+
+
+class SqliteStore(Store):
+    """For use in one event loop. `open` makes one."""
+
+    def __init__(
+        self,
+        files: _Files,
+        start: _Start,
+        *,
+        window_revisions: int,
+        window_bytes: int,
+        history_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._files = files
+        self._log, self._reader = files.log, files.reader
+        self._entries = Entries(start.contents.entries)
+        self._broadcast = Broadcast(
+            start.contents.revision,
+            self._read_history,
+            max_revisions=window_revisions,
+            max_bytes=window_bytes,
+        )
+        self._broadcast.oldest = start.contents.compacted
+        if start.recent:
+            self._broadcast.preload(start.recent, start.recent[0][0].revision - 1)
+        self._history_seconds, self._clock = history_seconds, clock
+        self._queue: deque[_Waiting] = deque()
+        self._writing: asyncio.Task[None] | None = None
+        self._in_doubt = False
+        """Whether the file may have a revision that we do not know, because a commit failed."""
+        self._closing = False
+        self._compacting: asyncio.Task[None] | None = None
+        self._compaction_turn = asyncio.Lock()
+        self._writer_thread = ThreadPoolExecutor(1, "storage-writer")
+        self._reader_thread = ThreadPoolExecutor(1, "storage-reader")
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        window_revisions: int = DEFAULT_WINDOW_REVISIONS,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+        history_seconds: float = 300.0,
+        compaction_interval_seconds: float = 30.0,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Open the file, or make it. `StorageError` says why it cannot be.
+
+        At least `history_seconds` of history are kept; every so often what is older is compacted,
+        unless the interval is 0.
+        """
+        files, start = await asyncio.to_thread(_open_files, path, window_revisions, window_bytes)
+        store = cls(
+            files,
+            start,
+            window_revisions=window_revisions,
+            window_bytes=window_bytes,
+            history_seconds=history_seconds,
+            clock=clock,
+        )
+        if compaction_interval_seconds:
+            store._compacting = asyncio.create_task(
+                store._keep_compacting(compaction_interval_seconds)
+            )
+        return store
+
+    async def revision(self) -> int:
+        return self._broadcast.revision
+
+    async def get(self, key: str) -> Entry | None:
+        return self._entries.get(key)
+
+    async def list(
+        self, prefix: str, *, revision: int | None = None, after: str = "", limit: int = 0
+    ) -> Page:
+        past = UNCHANGED
+        if revision is not None:
+            past = await self._past(prefix, revision)
+        # No other task runs between here and the state that `past` starts from.
+        shown = self._broadcast.revision if revision is None else revision
+        return self._entries.page(prefix, after, limit, shown, past)
+
+    async def write(self, *operations: Operation) -> int:
+        check_form(operations)
+        if len(operations) > MAX_CHANGES_PER_WRITE:
+            raise StorageError(
+                f"{len(operations)} operations in one write, at most {MAX_CHANGES_PER_WRITE} are possible"
+            )
+        if self._closing:
+            raise StoreUnavailableError("the store is closed")
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[int] = loop.create_future()
+        self._queue.append(_Waiting(operations, answer))
+        if self._writing is None:
+            self._writing = loop.create_task(self._write_queued())
+        return await answer
+
+    def watch(self, prefix: str, after: int) -> Watch:
+        return BroadcastWatch(self._broadcast, prefix, after)
+
+    async def compact(self, revision: int) -> None:
+        if revision > self._broadcast.revision:
+            raise FutureRevisionError(revision, self._broadcast.revision)
+        async with self._compaction_turn:
+            while self._broadcast.oldest < revision:
+                self._broadcast.oldest = await self._in_thread(
+                    self._writer_thread, self._log.forget, revision, MAX_ROWS_PER_COMPACTION
+                )
+
+    async def compact_old(self) -> None:
+        """Forget what is older than the history to be kept."""
+        start = self._clock() - self._history_seconds
+        await self.compact(
+            await self._in_thread(self._reader_thread, self._reader.last_revision_before, start)
+        )
+
+    async def oldest(self) -> int:
+        return self._broadcast.oldest
+
+    async def close(self) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        if self._compacting is not None:
+            self._compacting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._compacting
+        if self._writing is not None:
+            await self._writing
+        self._broadcast.close()
+        await asyncio.to_thread(self._close_files)
+
+    def _close_files(self) -> None:
+        self._reader_thread.shutdown()
+        self._writer_thread.shutdown()
+        self._files.close()
+
+    async def _write_queued(self) -> None:
+        try:
+            while self._queue:
+                count = min(len(self._queue), MAX_WRITES_PER_COMMIT)
+                group = [self._queue.popleft() for _ in range(count)]
+                try:
+                    await self._write_group(group)
+                except StorageError as error:
+                    self._in_doubt = True
+                    logger.error("a commit failed: %s", error)
+                    _refuse(group, f"the write could not be made durable: {error}")
+                except BaseException:
+                    self._in_doubt = True
+                    _refuse([*group, *self._queue], "writing was given up")
+                    self._queue.clear()
+                    raise
+        finally:
+            self._writing = None
+
+    async def _write_group(self, group: Sequence[_Waiting]) -> None:
+        """Decide, make durable, show and answer. If it fails nothing has happened."""
+        if self._in_doubt:
+            await self._resolve_doubt()
+        last = self._broadcast.revision
+        batches: list[Batch] = []
+        outcomes: list[int | RevisionConflictError] = []
+        staged: dict[str, Entry | None] = {}
+
+        def current(key: str) -> Entry | None:
+            return staged[key] if key in staged else self._entries.get(key)
+
+        for operations, _ in group:
+            revision = last + len(batches) + 1
+            try:
+                batch = decide_changes(operations, current, revision)
+            except RevisionConflictError as conflict:
+                outcomes.append(conflict)
+                continue
+            if batch:
+                batches.append(batch)
+                staged.update((change.key, change.entry) for change in batch)
+            outcomes.append(last + len(batches))
+        if batches:
+            await self._in_thread(
+                self._writer_thread, self._log.append, batches, last, self._clock()
+            )
+            self._show(batches)
+        for (_, answer), outcome in zip(group, outcomes, strict=True):
+            if answer.done():
+                continue  # who asked does not wait any more
+            if isinstance(outcome, int):
+                answer.set_result(outcome)
+            else:
+                answer.set_exception(outcome)
+
+    async def _resolve_doubt(self) -> None:
+        """After a commit that failed: find out whether it did, and go on from what is in the file."""
+        thread, log = self._writer_thread, self._log
+        await self._in_thread(thread, log.reconnect)
+        upto = await self._in_thread(thread, log.revision)
+        while (known := self._broadcast.revision) < upto:
+            page = await self._in_thread(thread, log.history, "", known, upto, MAX_CHANGES_PER_PAGE)
+            self._show(page.batches)
+        self._in_doubt = False
+
+    def _show(self, batches: Sequence[Batch]) -> None:
+        for batch in batches:
+            self._entries.apply(batch)
+        self._broadcast.publish(batches)
+
+    async def _read_history(self, prefix: str, after: int, upto: int) -> HistoryPage:
+        return await self._in_thread(
+            self._reader_thread, self._reader.history, prefix, after, upto, MAX_CHANGES_PER_PAGE
+        )
+
+    async def _past(self, prefix: str, revision: int) -> Past:
+        """What keys that have changed since `revision` were then. Nothing may be awaited before it is used."""
+        broadcast = self._broadcast
+        while True:
+            upto = broadcast.revision
+            if revision > upto:
+                raise FutureRevisionError(revision, upto)
+            if revision < broadcast.oldest:
+                raise CompactedError(revision, broadcast.oldest)
+            if revision >= broadcast.floor:
+                return {change.key: change.previous for change in broadcast.since(revision)}
+            past = await self._in_thread(
+                self._reader_thread, self._reader.past, prefix, revision, upto
+            )
+            if upto >= broadcast.floor:
+                newer = {change.key: change.previous for change in broadcast.since(upto)}
+                return newer | past
+
+    async def _in_thread(
+        self,
+        thread: ThreadPoolExecutor,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **options: Arguments.kwargs,
+    ) -> Result:
+        try:
+            work = thread.submit(function, *arguments, **options)
+        except RuntimeError:
+            raise StoreUnavailableError("the store is closed") from None
+        try:
+            return await asyncio.wrap_future(work)
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(f"SQLite says: {error}") from error
+
+    async def _keep_compacting(self, interval_seconds: float) -> None:
+        while True:
+            await asyncio.sleep(interval_seconds)
+            try:
+                await self.compact_old()
+            except Exception:
+                logger.exception("compaction failed, it will be tried again")
+
+
+def _refuse(writes: Sequence[_Waiting], reason: str) -> None:
+    for _, answer in writes:
+        if not answer.done():
+            answer.set_exception(StoreUnavailableError(reason))

@@ -1,0 +1,85 @@
+"""A process that writes at full speed until it is killed, and says what was answered and shown to it.
+
+    python -m tests.contract.crash_writer STORE WRITERS
+
+Each writer counts up in a register of its own, `count/WRITER`, and in the same write in `copy/WRITER`. Lines on
+the standard output:
+
+    start REVISION                 before anything is written
+    done WRITER COUNT REVISION     a write was answered
+    seen REVISION                  the watcher was shown a revision
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from allot.storage.etcd import EtcdStore
+from allot.storage.interface import (
+    MISSING,
+    Put,
+    RevisionConflictError,
+    Store,
+    StoreUnavailableError,
+)
+from allot.storage.sqlite import SqliteStore
+
+STDOUT = 1
+
+
+def say(text: str) -> None:
+    os.write(STDOUT, text.encode() + b"\n")
+
+
+async def count_up(store: Store, writer: int) -> None:
+    key, copy = f"count/{writer}", f"copy/{writer}"
+    while True:
+        try:
+            entry = await store.get(key)
+            count, revision = (int(entry.value), entry.revision) if entry else (0, MISSING)
+            while True:
+                value = b"%d" % (count + 1)
+                revision = await store.write(Put(key, value, revision), Put(copy, value))
+                count += 1
+                say(f"done {writer} {count} {revision}")
+        except StoreUnavailableError:
+            await asyncio.sleep(0.01)  # not known: look again
+        except RevisionConflictError:
+            pass  # a write that was given up as not known happened late: look again
+
+
+async def follow(store: Store, after: int) -> None:
+    async for changes in store.watch("count/", after):
+        say(f"seen {changes[0].revision}")
+
+
+async def forget(store: Store, revision: int) -> None:
+    """Compact what was before, while others write."""
+    for upto in range(0, revision + 1, max(1, revision // 20)):
+        try:
+            await store.compact(upto)
+        except StoreUnavailableError:
+            return
+        await asyncio.sleep(0.01)
+
+
+async def main(name: str, writers: int) -> None:
+    kind, _, place = name.partition(":")
+    store: Store
+    if kind == "sqlite":
+        store = await SqliteStore.open(Path(place), compaction_interval_seconds=0)
+    else:
+        store = await EtcdStore.connect(place.split(","), timeout_seconds=5)
+    start = await store.revision()
+    say(f"start {start}")
+    tasks = [follow(store, start), *(count_up(store, writer) for writer in range(writers))]
+    if kind == "sqlite":  # compaction commits etcd's database: see etcd_server.py
+        tasks.append(forget(store, start))
+    await asyncio.gather(*tasks)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

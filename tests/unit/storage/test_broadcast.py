@@ -1,0 +1,182 @@
+"""The window of recent changes: bounded, shared, and with its watchers in the right places."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from allot.storage.broadcast import Broadcast, BroadcastWatch, HistoryPage
+from allot.storage.interface import Change, CompactedError, Entry, SlowWatcherError
+from allot.storage.transactions import Batch
+
+
+def a_batch(revision: int, *keys: str, size: int = 1) -> Batch:
+    return tuple(
+        Change(revision, key, Entry(key, b"x" * size, revision, revision), None) for key in keys
+    )
+
+
+async def no_history(prefix: str, after: int, upto: int) -> HistoryPage:
+    raise CompactedError(after, upto)
+
+
+def a_broadcast(max_revisions: int = 10, max_bytes: int = 1000) -> Broadcast:
+    return Broadcast(0, no_history, max_revisions=max_revisions, max_bytes=max_bytes)
+
+
+def revisions(watch: BroadcastWatch) -> list[int]:
+    return [changes[0].revision for changes in watch.pending()]
+
+
+def test_the_window_is_bounded_by_revisions() -> None:
+    broadcast = a_broadcast(max_revisions=3)
+    broadcast.publish(a_batch(revision, "a") for revision in range(1, 6))
+    assert (broadcast.floor, broadcast.revision) == (2, 5)
+    assert [change.revision for change in broadcast.since(0)] == [5, 4, 3]
+
+
+def test_the_window_is_bounded_by_bytes() -> None:
+    broadcast = a_broadcast(max_bytes=100)
+    broadcast.publish(a_batch(revision, "a", size=40) for revision in range(1, 6))
+    assert (broadcast.floor, broadcast.revision) == (3, 5)
+    broadcast.publish([a_batch(6, "a", size=1000)])
+    assert (broadcast.floor, broadcast.revision) == (6, 6)
+
+
+def test_topics_let_go_of_what_the_window_has_lost() -> None:
+    broadcast = a_broadcast(max_revisions=3)
+    watch = BroadcastWatch(broadcast, "a", 0)
+    assert watch.pending() == []
+    topic = broadcast.join("a", 0)
+    for revision in range(1, 5000):
+        broadcast.publish([a_batch(revision, "a", "b")])
+    assert [batch for batch in topic.batches if batch] == [
+        (batch[0],) for batch in [a_batch(revision, "a") for revision in (4997, 4998, 4999)]
+    ]
+    assert len(topic.batches) < 2100
+    broadcast.publish(a_batch(revision, "b") for revision in range(5000, 5003))
+    assert not any(topic.batches)
+
+
+def test_watchers_of_one_prefix_share_what_they_are_shown() -> None:
+    broadcast = a_broadcast()
+    watches = [BroadcastWatch(broadcast, "a/", 0) for _ in range(3)]
+    for watch in watches:
+        assert watch.pending() == []
+    broadcast.publish([a_batch(1, "a/1", "b/1")])
+    shown = [watch.pending()[0] for watch in watches]
+    assert shown[0] is shown[1] is shown[2]
+    alone = a_batch(2, "a/2")
+    broadcast.publish([alone])
+    assert watches[0].pending()[0] is alone
+
+
+def test_joining_a_topic_from_further_back() -> None:
+    broadcast = a_broadcast()
+    broadcast.publish(a_batch(revision, "ab"[revision % 2]) for revision in range(1, 7))
+    late, early, middle = (BroadcastWatch(broadcast, "a", after) for after in (6, 0, 3))
+    assert revisions(late) == []
+    broadcast.publish([a_batch(7, "a")])
+    assert revisions(early) == [2, 4, 6, 7]
+    assert revisions(middle) == [4, 6, 7]
+    assert revisions(late) == [7]
+    broadcast.publish([a_batch(8, "a")])
+    assert [revisions(watch) for watch in (late, early, middle)] == [[8], [8], [8]]
+
+
+def test_a_topic_without_watchers_is_forgotten() -> None:
+    broadcast = a_broadcast()
+    watches = [BroadcastWatch(broadcast, "a", 0) for _ in range(2)]
+    for watch in watches:
+        watch.pending()
+    broadcast.publish([a_batch(1, "a")])
+    watches[0].close()
+    watches[0].close()
+    assert revisions(watches[1]) == [1]
+    watches[1].close()
+    assert list(broadcast._topics_of("a")) == []
+    assert revisions(BroadcastWatch(broadcast, "a", 0)) == [1]
+
+
+def test_restarting_cuts_off_who_follows() -> None:
+    async def scenario() -> None:
+        broadcast = a_broadcast()
+        following, waiting = (BroadcastWatch(broadcast, "a", 0) for _ in range(2))
+        following.pending()
+        task = asyncio.create_task(anext(waiting))
+        await asyncio.sleep(0)
+        broadcast.restart(50, CompactedError(1, 40))
+        for _ in range(2):
+            with pytest.raises(CompactedError):
+                following.pending()
+        with pytest.raises(CompactedError):
+            await task
+        new = BroadcastWatch(broadcast, "a", 50)
+        assert new.pending() == []
+        broadcast.publish([a_batch(51, "a")])
+        assert revisions(new) == [51]
+        with pytest.raises(CompactedError):
+            await anext(BroadcastWatch(broadcast, "a", 49))
+
+    asyncio.run(scenario())
+
+
+def test_noise_elsewhere_does_not_cut_off_who_has_nothing_to_read() -> None:
+    broadcast = a_broadcast(max_revisions=3)
+    quiet, behind = BroadcastWatch(broadcast, "quiet", 0), BroadcastWatch(broadcast, "noise", 0)
+    assert quiet.pending() == behind.pending() == []
+    broadcast.publish(a_batch(revision, "noise") for revision in range(1, 50))
+    assert quiet.pending() == []
+    with pytest.raises(SlowWatcherError):
+        behind.pending()
+    broadcast.publish([a_batch(50, "quiet")])
+    assert revisions(quiet) == [50]
+
+
+def test_history_is_read_until_the_window_covers_the_rest() -> None:
+    log = [a_batch(revision, "ab"[revision % 2]) for revision in range(1, 21)]
+    asked: list[tuple[int, int]] = []
+
+    async def history(prefix: str, after: int, upto: int) -> HistoryPage:
+        asked.append((after, upto))
+        page = [batch for batch in log if after < batch[0].revision <= min(after + 4, upto)]
+        if len(asked) == 2:  # meanwhile the window moves on
+            more = [a_batch(revision, "a") for revision in range(21, 31)]
+            log.extend(more)
+            broadcast.publish(more)
+        return HistoryPage(
+            [batch for batch in page if batch[0].key == prefix], page[-1][0].revision
+        )
+
+    broadcast = Broadcast(20, history, max_revisions=5)
+
+    async def scenario() -> None:
+        watch = BroadcastWatch(broadcast, "a", 8)
+        seen = [(await anext(watch))[0].revision for _ in range(16)]
+        assert seen == [10, 12, 14, 16, 18, 20, *range(21, 31)]
+        assert asked == [(8, 20), (12, 20), (16, 30), (20, 30), (24, 30)]
+
+    asyncio.run(scenario())
+
+
+def test_closing_while_history_is_read() -> None:
+    async def endless(prefix: str, after: int, upto: int) -> HistoryPage:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    async def scenario() -> None:
+        broadcast = Broadcast(20, endless)
+        watch = BroadcastWatch(broadcast, "a", 8)
+        task = asyncio.create_task(anext(watch, None))
+        await asyncio.sleep(0)
+        watch.close()
+        assert await asyncio.wait_for(task, 5) is None
+        other = BroadcastWatch(broadcast, "a", 8)
+        task = asyncio.create_task(anext(other, None))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())

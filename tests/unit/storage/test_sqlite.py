@@ -1,0 +1,351 @@
+"""What can go wrong with a file, and what does not even then."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from allot.storage import revision_log
+from allot.storage.interface import (
+    CompactedError,
+    Delete,
+    Put,
+    StorageError,
+    StoreUnavailableError,
+)
+from allot.storage.revision_log import RevisionLog
+from allot.storage.sqlite import SqliteStore
+from allot.storage.transactions import Batch
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fill(path: Path, count: int = 3) -> None:
+    async def write() -> None:
+        store = await SqliteStore.open(path)
+        for index in range(count):
+            await store.write(Put(f"a/{index % 100}", b"x" * 1000))
+        await store.close()
+
+    asyncio.run(write())
+
+
+def opening_error(path: Path) -> str:
+    async def attempt() -> None:
+        await (await SqliteStore.open(path)).close()
+
+    with pytest.raises(StorageError) as caught:
+        asyncio.run(attempt())
+    return str(caught.value)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+    fill(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    assert "newer version of allot (schema 99" in opening_error(path)
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT)")
+    assert "another program" in opening_error(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    assert "another program" in opening_error(path)
+    with sqlite3.connect(path) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    assert tables == [("notes",)]
+
+
+def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
+    path.write_text("these are my notes\n" * 1000)
+    assert "damaged or not a database" in opening_error(path)
+    assert path.read_text().startswith("these are my notes")
+
+
+def test_a_damaged_file_is_noticed(path: Path) -> None:
+    fill(path, 200)
+    with path.open("r+b") as file:
+        file.seek(5 * 4096)
+        file.write(b"\xa5" * 4096 * 10)
+    assert "damaged" in opening_error(path)
+
+
+def test_a_cut_off_file_is_noticed(path: Path) -> None:
+    fill(path, 200)
+    with path.open("r+b") as file:
+        file.truncate(20 * 4096)
+    assert "damaged" in opening_error(path)
+
+
+def test_a_lost_row_is_noticed(path: Path) -> None:
+    fill(path, 200)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM log WHERE place >> 16 = 150")
+        connection.execute(
+            "INSERT INTO log SELECT 201 << 16, key, 150, 150, value FROM log WHERE key = 'a/1' LIMIT 1"
+        )
+    assert "has a gap" in opening_error(path)
+
+
+def test_a_place_that_does_not_exist(tmp_path: Path) -> None:
+    assert "No such file or directory" in opening_error(tmp_path / "nowhere" / "store.db")
+    assert "cannot be opened" in opening_error(tmp_path)
+
+
+def test_a_file_that_failed_to_open_is_not_locked(path: Path) -> None:
+    path.write_text("no database" * 1000)
+    opening_error(path)
+    path.unlink()
+    fill(path)
+
+
+def test_only_one_may_have_the_file_open(path: Path) -> None:
+    program = f"""
+import asyncio
+from pathlib import Path
+from allot.storage.sqlite import SqliteStore
+asyncio.run(SqliteStore.open(Path({str(path)!r})))
+"""
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        await store.write(Put("a", b""))
+        with pytest.raises(StorageError, match="in use by another process"):
+            await SqliteStore.open(path)
+        other = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
+        assert other.returncode != 0
+        assert "is in use by another process (pid" in other.stderr
+        assert await store.write(Put("b", b"")) == 2
+        await store.close()
+        store = await SqliteStore.open(path)
+        assert await store.revision() == 2
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_others_cannot_read_the_file(path: Path) -> None:
+    fill(path)
+    for file in path.parent.iterdir():
+        assert file.stat().st_mode & 0o077 == 0, file
+
+
+def test_a_migration_keeps_what_there_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path, 5)
+    ours = revision_log.MIGRATIONS
+    newer = (*ours, ("CREATE TABLE extra (note TEXT)", "INSERT INTO extra VALUES ('hello')"))
+    monkeypatch.setattr(revision_log, "MIGRATIONS", newer)
+    fill(path, 1)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT note FROM extra").fetchall() == [("hello",)]
+        assert connection.execute("SELECT count(*) FROM log").fetchone() == (6,)
+    monkeypatch.setattr(revision_log, "MIGRATIONS", ours)
+    assert "newer version" in opening_error(path)
+
+
+@contextmanager
+def files_may_not_grow(size: int) -> Iterator[None]:
+    """What writing beyond `size` fails with is an I/O error, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_refuses_writes_and_loses_nothing(path: Path) -> None:
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        watch = store.watch("", 0)
+        answered: dict[str, int] = {}
+
+        async def write(key: str) -> None:
+            answered[key] = await store.write(Put(key, b"x" * 10_000))
+
+        await asyncio.gather(*(write(f"before/{index}") for index in range(50)))
+        wal = path.with_name(path.name + "-wal")
+        with files_may_not_grow(wal.stat().st_size + 20_000):
+            outcomes = await asyncio.gather(
+                *(write(f"during/{index}") for index in range(50)), return_exceptions=True
+            )
+            assert any(isinstance(outcome, StoreUnavailableError) for outcome in outcomes)
+            assert {type(each) for each in outcomes} <= {StoreUnavailableError, type(None)}
+            # What is there can still be read.
+            assert len((await store.list("before/")).entries) == 50
+            with pytest.raises(StoreUnavailableError):
+                await write("during/alone")
+        await asyncio.gather(*(write(f"after/{index}") for index in range(50)))
+
+        assert len(set(answered.values())) == len(answered)
+        entries = (await store.list("")).entries
+        assert {entry.key: entry.revision for entry in entries} == answered
+        seen = [changes[0].revision for changes in watch.pending()]
+        assert seen == sorted(answered.values())
+        await store.close()
+
+        store = await SqliteStore.open(path)
+        assert (await store.list("")).entries == entries
+        assert await store.revision() == max(answered.values())
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_commit_that_only_seemed_to_fail_is_shown_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer was: not known. Whoever reads later must see the truth, and in order."""
+    append = RevisionLog.append
+
+    def append_and_fail(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:
+        append(log, batches, last, time)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        watch = store.watch("", 0)
+        await store.write(Put("a", b"1"))
+        monkeypatch.setattr(RevisionLog, "append", append_and_fail)
+        with pytest.raises(StoreUnavailableError, match="disk I/O error"):
+            await store.write(Put("a", b"2"), Put("b", b"2"))
+        monkeypatch.setattr(RevisionLog, "append", append)
+        assert await store.write(Put("c", b"3")) == 3
+        shown = [[(change.key, change.revision) for change in each] for each in watch.pending()]
+        assert shown == [[("a", 1)], [("a", 2), ("b", 2)], [("c", 3)]]
+        entry = await store.get("a")
+        assert entry is not None
+        assert entry.value == b"2"
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_writes_that_wait_are_committed_together(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    append = RevisionLog.append
+
+    def count(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:
+        sizes.append(len(batches))
+        append(log, batches, last, time)
+
+    monkeypatch.setattr(RevisionLog, "append", count)
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        first = asyncio.create_task(store.write(Put("first", b"")))
+        while not sizes:
+            await asyncio.sleep(0)
+        rest = [store.write(Put(f"{index}", b"")) for index in range(100)]
+        revisions = await asyncio.gather(first, *rest)
+        assert revisions == list(range(1, 102))
+        assert sizes == [1, 100]
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        revision = await store.write(Put("a", b""))
+        await store.close()
+        with pytest.raises(StoreUnavailableError):
+            await store.compact(revision)
+        with pytest.raises(StoreUnavailableError):
+            await store.compact_old()
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_clock_that_is_set_back_does_not_stop_compaction(path: Path) -> None:
+    clock = Clock()
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path, clock=clock, compaction_interval_seconds=0)
+        await store.write(Put("a", b""))
+        clock.now += 1e6
+        await store.write(Put("a", b""))
+        clock.now -= 1e6
+        for _ in range(100):
+            await store.write(Put("a", b""))
+            clock.now += 10
+        await store.compact_old()
+        assert 60 < await store.oldest() <= 102 - 30
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_five_minutes_of_history_are_kept(path: Path) -> None:
+    clock = Clock()
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path, clock=clock, compaction_interval_seconds=0)
+        revision_at: dict[float, int] = {}
+        start = clock.now
+        while clock.now < start + 1200:
+            revision_at[clock.now] = await store.write(Put(f"{clock.now % 7}", b""), Delete("none"))
+            clock.now += 3
+            if clock.now == start + 600:  # the times outlive the process
+                await store.close()
+                store = await SqliteStore.open(path, clock=clock, compaction_interval_seconds=0)
+            await store.compact_old()
+            kept = revision_at[max(start, clock.now - 300)]
+            oldest = await store.oldest()
+            assert oldest <= kept
+            await store.list("", revision=kept)
+            if clock.now > start + 330:
+                assert oldest >= revision_at[clock.now - 330]
+                with pytest.raises(CompactedError):
+                    await store.list("", revision=revision_at[clock.now - 330] - 1)
+        await store.close()
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT count(*) FROM log").fetchone()[0] < 120
+            assert connection.execute("SELECT count(*) FROM times").fetchone()[0] < 70
+
+    asyncio.run(scenario())
+
+
+def test_compaction_happens_by_itself(path: Path) -> None:
+    clock = Clock()
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path, clock=clock, compaction_interval_seconds=0.01)
+        for _ in range(5):
+            await store.write(Put("a", b""))
+            clock.now += 100
+        async with asyncio.timeout(10):
+            while await store.oldest() < 1:
+                await asyncio.sleep(0.01)
+        await store.close()
+
+    asyncio.run(scenario())

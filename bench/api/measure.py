@@ -13,12 +13,12 @@ from importlib import import_module
 from typing import Any
 
 from allot import features
-from allot.api.decoding import strict_issues
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity, _parse
 from allot.api.resource import GROUP
 from allot.api.scheme import decode_object, encode_object
 from allot.api.slices import ResourceSlice
+from allot.api.strictness import strict_issues
 from allot.cli.vectors import NOW
 from allot.validation.context import Context
 from allot.validation.resource_slice import validate_slice

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
-from allot.api.decoding import Shape, _fields
+from allot.api.decoding import Shape, fields_of
 from allot.api.quantity import Quantity
 
 names = st.sampled_from(["a", "b", "gpu", "gpu.example.com", "example.com/x", "r/s", "A_", ""])
@@ -59,7 +59,7 @@ def values(shape: Shape) -> st.SearchStrategy[Any]:
 
 def instances(cls: type[Struct]) -> st.SearchStrategy[Any]:
     """Objects of an API type in which every field may or may not be set."""
-    fields = dict(_fields(cls).values())
+    fields = dict(fields_of(cls).values())
     optional = {name: _later(shape) for name, shape in fields.items()}
     return st.fixed_dictionaries({}, optional=optional).map(lambda given: cls(**given))
 

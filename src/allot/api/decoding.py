@@ -2,7 +2,7 @@
 
 msgspec decodes a well-formed object in one go. If it refuses, the same bytes are read again, step by
 step: `null` then counts as absent, as Go clients mean it, and what is really wrong is reported the
-way Kubernetes does. Unknown and duplicate fields are never an error here; `strict_issues` lists them.
+way Kubernetes does. Unknown and duplicate fields are never an error here; `strictness` lists them.
 """
 
 from __future__ import annotations
@@ -41,17 +41,6 @@ class JsonNumber(str):
     """A number with a fraction or an exponent, as it was written."""
 
     __slots__ = ()
-
-
-class StrictIssue(NamedTuple):
-    """A field that would be ignored. Prints as Kubernetes words it."""
-
-    problem: str
-    path: str
-    known: tuple[str, ...] = ()  # the fields there are in its place
-
-    def __str__(self) -> str:
-        return f'{self.problem} field "{self.path}"'
 
 
 def decode(body: bytes, cls: type[T], version: str) -> T:
@@ -113,7 +102,7 @@ class Shape(NamedTuple):
 
 
 @cache
-def _fields(cls: type[Struct]) -> dict[str, tuple[str, Shape]]:
+def fields_of(cls: type[Struct]) -> dict[str, tuple[str, Shape]]:
     """Field name and shape by name on the wire."""
     hints = get_type_hints(cls, include_extras=True)
     return {wire: (name, _shape(hints[name])) for wire, name in wire_names(cls).items()}
@@ -220,7 +209,7 @@ class _Reader:
             raise self._mismatch(text, shape, where)
         assert shape.cls
         values: dict[str, Any] = {}
-        known = _fields(shape.cls)
+        known = fields_of(shape.cls)
         for wire, raw in _raw_object.decode(text).items():
             if wire not in known:
                 continue
@@ -343,60 +332,3 @@ def _json_kind(text: bytes) -> str:
         b"{": "object", b"[": "array", b'"': "string", b"t": "bool", b"f": "bool", b"n": "null",
     }  # fmt: skip
     return kinds.get(text[:1], "number")
-
-
-# --- fields that would be ignored ---
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with all its fields, also those that stand there twice."""
-
-
-def strict_issues(body: bytes, cls: type[Struct], top_level: bool = True) -> list[StrictIssue]:
-    """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
-    document = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
-    known = frozenset({"kind", "apiVersion"}) if top_level else frozenset()
-    found: list[StrictIssue] = []
-    _look_for_issues(document, Shape("struct", "", cls=cls), "", known, found)
-    return found
-
-
-_NOTHING: frozenset[str] = frozenset()
-
-
-def _look_for_issues(
-    value: list[Any], shape: Shape, path: str, known: frozenset[str], found: list[StrictIssue]
-) -> None:
-    """Adds to `found`. Objects are lists of pairs here."""
-    if type(value) is not _Pairs:
-        if shape.item is not None and shape.kind == "list":
-            for index, item in enumerate(value):
-                if isinstance(item, list):
-                    _look_for_issues(item, shape.item, f"{path}[{index}]", _NOTHING, found)
-        return
-    if shape.cls is None and shape.item is None:
-        return
-    fields = _fields(shape.cls) if shape.cls else {}
-    all_known = shape.cls is None or _is_open(shape.cls)
-    count: dict[str, int] = {}
-    for key, item in value:
-        count[key] = count.get(key, 0) + 1
-        field = fields.get(key)
-        if field is None and not all_known and key not in known:
-            if count[key] == 1:
-                found.append(StrictIssue("unknown", _joined(path, key), tuple(fields)))
-            continue
-        if count[key] == 2:
-            found.append(StrictIssue("duplicate", _joined(path, key)))
-        inner = shape.item or (field[1] if field else None)
-        if inner is not None and isinstance(item, list):
-            _look_for_issues(item, inner, _joined(path, key), _NOTHING, found)
-
-
-@cache
-def _is_open(cls: type[Struct]) -> bool:
-    return bool(getattr(cls, "__open__", False))
-
-
-def _joined(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key

@@ -12,10 +12,11 @@ import msgspec
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.core import PodParts, PodSpec
-from allot.api.decoding import DecodeError, decode, strict_issues
+from allot.api.decoding import DecodeError, decode
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
 from allot.api.scheme import KINDS, Kind, UnknownKindError, decode_object, lookup
+from allot.api.strictness import strict_issues
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies.request import Caller, WriteRequest
 from allot.cli.expressions import (

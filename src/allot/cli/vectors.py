@@ -16,7 +16,7 @@ from msgspec import Raw, field
 
 from allot.api.base import ApiObject
 from allot.api.core import Pod, PodParts
-from allot.api.decoding import DecodeError, decode, strict_issues
+from allot.api.decoding import DecodeError, decode
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.quantity import (
     MAX_INT64,
@@ -27,6 +27,7 @@ from allot.api.quantity import (
 )
 from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
 from allot.api.semver import Semver, SemverError, is_version_attribute
+from allot.api.strictness import strict_issues
 from allot.apiserver import quota, tables
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies import pod as pod_strategy

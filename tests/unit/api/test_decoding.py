@@ -10,19 +10,13 @@ import pytest
 from msgspec import Struct
 
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import (
-    DecodeError,
-    Shape,
-    _fields,
-    decode,
-    go_time_problem,
-    strict_issues,
-)
+from allot.api.decoding import DecodeError, Shape, fields_of, decode, go_time_problem
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
 from allot.api.resource import GROUP
 from allot.api.scheme import KINDS, decode_object, lookup
 from allot.api.slices import ResourceSlice
+from allot.api.strictness import strict_issues
 from allot.cli.vectors import NOW
 
 
@@ -244,7 +238,7 @@ WRONG: list[Any] = [
 
 def documents_with_one_wrong_field(cls: type[Struct]) -> Iterator[tuple[str, str, Any]]:
     """Path, expected kind and a document that reaches every field of a type once."""
-    for wire, (_, shape) in _fields(cls).items():
+    for wire, (_, shape) in fields_of(cls).items():
         yield wire, shape.kind, lambda value, wire=wire: {wire: value}
         yield from _inside(shape, wire)
 

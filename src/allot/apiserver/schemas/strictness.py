@@ -1,0 +1,191 @@
+"""Whether a document of a raw kind is what its type says: right JSON types, no unknown or duplicate fields.
+
+Every write of a pod passes here, so a document without mistakes is checked fast: types by msgspec, with
+structs made from the schema, and names in one walk. Only what is refused is looked at again, slowly, to
+say what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from allot.api.base import Int32, Int64
+from allot.api.decoding import from_builtin
+from allot.api.identities import GroupVersionKind
+from allot.api.quantity import Quantity
+from allot.api.strictness import StrictIssue
+from allot.apiserver.schemas.fields import Field, Type
+from allot.apiserver.schemas.mismatches import first_mismatch, not_a_time
+from allot.apiserver.schemas.types import type_named, type_of
+
+
+def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> str | None:
+    """The first value of the wrong JSON type, worded as Kubernetes answers it; None if there is none."""
+    schema = type_of(gvk)
+    if schema is None:
+        return None
+    try:
+        msgspec.convert(data, _struct(schema.name), dec_hook=_from_json)
+    except msgspec.ValidationError:
+        return first_mismatch(data, schema)
+    return None
+
+
+class _MicroTime:
+    """Stands for times with microseconds."""
+
+
+_FAST_TYPES: Final[Mapping[str, Any]] = {
+    "string": str,
+    "boolean": bool,
+    "number": float,
+    "bytes": bytes,
+    "any": Any,
+    "strings": list[str],
+    "int-or-string": Int32 | str,
+    "quantity": Quantity,
+    "time": Annotated[datetime, Meta(tz=True)],
+    "microtime": _MicroTime,
+}
+
+
+@cache
+def _struct(name: str) -> type[Struct]:
+    """A struct that accepts what fits the type; null stands for absent everywhere."""
+    fields = type_named(name).fields
+    return msgspec.defstruct(
+        name.rpartition(".")[2],
+        [(f"f{index}", _hint(field), None) for index, field in enumerate(fields.values())],
+        rename={f"f{index}": name for index, name in enumerate(fields)},
+        gc=False,
+    )
+
+
+def _hint(field: Field) -> Any:
+    if field.is_type:
+        item: Any = _struct(field.type)
+    elif field.type == "integer":
+        item = Int32 if field.format == "int32" else Int64
+    else:
+        item = _FAST_TYPES[field.type]
+    match field.container:
+        case "list":
+            return list[item | None] | None
+        case "map":
+            return dict[str, item | None] | None
+    return item | None
+
+
+def _from_json(cls: type, value: Any) -> Any:
+    if cls is not _MicroTime:
+        return from_builtin(cls, value)
+    if problem := not_a_time(value, micro=True):
+        raise ValueError(problem)
+    return _MicroTime()
+
+
+# --- fields that would be ignored ---
+
+
+class _DuplicateError(Exception):
+    """A field stands there twice."""
+
+
+def unknown_fields(body: bytes, gvk: GroupVersionKind) -> list[StrictIssue]:
+    """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
+    schema = type_of(gvk)
+    if schema is None:
+        return []
+    try:
+        document = json.loads(body, object_pairs_hook=_without_duplicates)
+        if _all_known(document, _names(schema.name)):
+            return []
+    except _DuplicateError:
+        pass
+    found: list[StrictIssue] = []
+    pairs = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+    _look_for_issues(pairs, schema, "", found)
+    return found
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _DuplicateError
+    return found
+
+
+class _Names(dict[str, "tuple[str, _Names | None]"]):
+    """The fields of a type: the container, and the names inside, if there are any."""
+
+
+@cache
+def _names(name: str) -> _Names:
+    return _Names(
+        {
+            field_name: (field.container, _names(field.type) if field.is_type else None)
+            for field_name, field in type_named(name).fields.items()
+        }
+    )
+
+
+def _all_known(value: Any, names: _Names) -> bool:
+    if type(value) is not dict:
+        return True  # of the wrong type, which is not this check's to say
+    for key, item in value.items():
+        known = names.get(key)
+        if known is None:
+            return False
+        container, inner = known
+        if inner is None or type(item) not in _NESTED:
+            continue
+        if not container:
+            if not _all_known(item, inner):
+                return False
+        else:
+            parts = item if type(item) is list else item.values()
+            if not all(_all_known(part, inner) for part in parts):
+                return False
+    return True
+
+
+_NESTED: Final = (dict, list)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object with all its fields, also those that stand there twice."""
+
+
+def _look_for_issues(
+    value: Any, schema: Type | None, path: str, found: list[StrictIssue], is_map: bool = False
+) -> None:
+    """Adds to `found`. `schema` is that of the items if the value is a map or a list."""
+    if type(value) is list:
+        for index, item in enumerate(value):
+            _look_for_issues(item, schema, f"{path}[{index}]", found)
+        return
+    if type(value) is not _Pairs:
+        return
+    count: dict[str, int] = {}
+    for key, item in value:
+        count[key] = count.get(key, 0) + 1
+        where = f"{path}.{key}" if path else key
+        field = schema.fields.get(key) if schema and not is_map else None
+        if field is None and schema and not is_map:
+            if count[key] == 1:
+                found.append(StrictIssue("unknown", where, tuple(schema.fields)))
+            continue
+        if count[key] == 2:
+            found.append(StrictIssue("duplicate", where))
+        if is_map:
+            _look_for_issues(item, schema, where, found)
+        elif field is not None and field.type != "any":
+            inner = type_named(field.type) if field.is_type else None
+            _look_for_issues(item, inner, where, found, field.container == "map")

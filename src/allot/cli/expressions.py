@@ -12,10 +12,10 @@ from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.scheme import UnknownKindError, decode_object
 from allot.api.slices import ResourceSlice
+from allot.apiserver.yaml_documents import Place
 from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
 from allot.cel.device import split_name
 from allot.cli.manifests import Manifest, Unreadable
-from allot.cli.yaml_documents import Place
 from allot.features import FeatureGates
 
 MAX_LINES_SEARCHED: Final = 500

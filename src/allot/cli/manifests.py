@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from allot.apiserver.yaml_documents import Document, Place, YamlError, parse_documents
 from allot.cli.errors import CommandError
-from allot.cli.yaml_documents import Document, Place, YamlError, parse_documents
 
 MAX_OBJECT_SIZE: Final = 3 * 1024 * 1024
 """What the API server takes in one request. A list of objects may be larger."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 MAX_DEPTH: Final = 200
 MAX_VALUES: Final = 2_000_000
+MAX_ALIASED_SIZE: Final = 8 * 1024 * 1024
+"""How much all aliases of a document may stand for together, in characters."""
 MAX_INTEGER_DIGITS: Final = 400
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -55,8 +57,17 @@ class _Frame:
     path: str
     anchor: str | None
     start: int
+    start_size: int
     key: Any = None
     has_key: bool = False
+
+
+class _Anchor(NamedTuple):
+    """What an alias stands for: how many values, and how many characters of text in them."""
+
+    value: Any
+    values: int
+    characters: int
 
 
 def parse_documents(text: str) -> Iterator[Document]:
@@ -104,8 +115,10 @@ class _Builder:
         self.place = Place()
         self.duplicates: list[tuple[str, Place]] = []
         self._stack: list[_Frame] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._anchors: dict[str, _Anchor] = {}
         self._count = 0
+        self._size = 0
+        self._aliased_size = 0
 
     def add(self, event: yaml.Event) -> None:
         mark = event.start_mark
@@ -118,18 +131,21 @@ class _Builder:
             case yaml.ScalarEvent():
                 value = _scalar(event, place)
                 if event.anchor:
-                    self._anchors[event.anchor] = (value, 1)
+                    self._anchors[event.anchor] = _Anchor(value, 1, len(event.value))
+                self._size += len(event.value)
                 self._put(value, place)
             case yaml.AliasEvent():
-                value, size = self._anchors.get(event.anchor or "", (None, -1))
-                if size < 0:
+                anchor = self._anchors.get(event.anchor or "")
+                if anchor is None:
                     raise YamlError(f"unknown alias {event.anchor!r}", place.line, place.column)
-                self._grow(size, place)
-                self._put(value, place)
+                self._grow(anchor.values, place)
+                self._size += anchor.characters
+                self._aliased_size += anchor.characters
+                self._put(anchor.value, place)
 
-    def _grow(self, size: int, place: Place) -> None:
-        self._count += size
-        if self._count > MAX_VALUES:
+    def _grow(self, count: int, place: Place) -> None:
+        self._count += count
+        if self._count > MAX_VALUES or self._aliased_size > MAX_ALIASED_SIZE:
             raise YamlError("aliases stand for too many values", place.line, place.column)
 
     def _open(self, event: yaml.CollectionStartEvent, place: Place) -> None:
@@ -138,7 +154,7 @@ class _Builder:
         _refuse_unknown_tag(event.tag, place)
         value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
         path = self._path_of_next()
-        self._stack.append(_Frame(value, place, path, event.anchor, self._count))
+        self._stack.append(_Frame(value, place, path, event.anchor, self._count, self._size))
 
     def _path_of_next(self) -> str:
         if not self._stack:
@@ -151,7 +167,8 @@ class _Builder:
     def _close(self) -> None:
         frame = self._stack.pop()
         if frame.anchor:
-            self._anchors[frame.anchor] = (frame.value, self._count - frame.start + 1)
+            count, size = self._count - frame.start + 1, self._size - frame.start_size
+            self._anchors[frame.anchor] = _Anchor(frame.value, count, size)
         self._put(frame.value, frame.place)
 
     def _put(self, value: Any, place: Place) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from allot.cli.yaml_documents import YamlError, parse_documents
+from allot.apiserver.yaml_documents import YamlError, parse_documents
 
 
 def value(text: str) -> Any:

@@ -1,0 +1,228 @@
+"""Bodies: the formats that are read and written, and which of them a request means.
+
+Everything behind this module sees JSON. A further format to read is a further line in `_READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from allot.apiserver.yaml_documents import YamlError, parse_documents
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PATCH_FORMATS: Final[Mapping[str, str]] = {
+    "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+}
+"""The kind of patch by content type."""
+
+
+class BodyError(Exception):
+    """The body cannot be read, or no answer would be acceptable. Carries what the Status will say."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+
+
+# --- what comes in ---
+
+
+class Body(NamedTuple):
+    """A request's body as JSON, and the paths of keys that stood there twice in YAML.
+
+    Keys that stand there twice in JSON are still there.
+    """
+
+    json: bytes
+    duplicates: tuple[str, ...] = ()
+
+
+def read_body(body: bytes, content_type: str) -> Body:
+    """The body as JSON; `BodyError` 415 if we cannot read its format, 400 if it is not what it says.
+
+    No content type means JSON. JSON is not looked into: whoever decodes it says what is wrong.
+    """
+    reader = _READERS.get(media_type(content_type) or JSON)
+    if reader is None:
+        raise _unsupported(_READERS)
+    return reader(body)
+
+
+def patch_format(content_type: str) -> str:
+    """`json`, `merge` or `strategic`, from the patch's content type; `BodyError` 415 for others."""
+    found = PATCH_FORMATS.get(media_type(content_type))
+    if found is None:
+        raise _unsupported(PATCH_FORMATS)
+    return found
+
+
+def media_type(content_type: str) -> str:
+    """The type without parameters, such as charset: JSON and YAML are UTF-8 whatever they say."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def yaml_to_json(body: bytes) -> Body:
+    """One YAML document as JSON; `BodyError` 400 if it is not one."""
+    if body.lstrip()[:1] == b"{" and _is_json(body):
+        return Body(body)
+    try:
+        documents = list(parse_documents(body.decode()))
+        if len(documents) > 1:
+            raise _malformed("there is more than one document")
+        if not documents:
+            return Body(b"null")
+        encoded = msgspec.json.encode(documents[0].value)
+    except YamlError as error:
+        raise _malformed(f"line {error.line}: {error.problem}") from None
+    except UnicodeError:
+        raise _malformed("it is not UTF-8") from None
+    return Body(encoded, tuple(path for path, _ in documents[0].duplicates))
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _malformed(problem: str) -> BodyError:
+    return BodyError(400, "BadRequest", f"error converting YAML to JSON: yaml: {problem}")
+
+
+def _unsupported(accepted: Mapping[str, object]) -> BodyError:
+    return BodyError(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - "
+        f"accepted media types include: {', '.join(accepted)}",
+    )
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], Body]]] = {JSON: Body, YAML: yaml_to_json}
+
+
+# --- what goes out ---
+
+
+class Transform(NamedTuple):
+    """Another form of an answer, as asked for by `as=KIND;g=GROUP;v=VERSION`."""
+
+    kind: str
+    group: str
+    version: str
+
+
+class Accepted(NamedTuple):
+    """How to answer: `json` or `yaml`, and in which form; `transform` is empty for the object itself."""
+
+    format: str
+    transform: str = ""
+    version: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """The header of the answer. Discovery repeats what it was asked for."""
+        plain = f"application/{self.format}"
+        if self.transform != DISCOVERY:
+            return plain
+        return f"{plain};g={_DISCOVERY_GROUP};v={self.version};as={DISCOVERY}"
+
+
+TABLE: Final = "Table"
+METADATA: Final = "PartialObjectMetadata"
+METADATA_LIST: Final = "PartialObjectMetadataList"
+DISCOVERY: Final = "APIGroupDiscoveryList"
+_META_GROUP: Final = "meta.k8s.io"
+_DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
+
+
+def _transforms(group: str, versions: Sequence[str], *kinds: str) -> frozenset[Transform]:
+    return frozenset(Transform(kind, group, version) for kind in kinds for version in versions)
+
+
+LIST_TRANSFORMS: Final = _transforms(_META_GROUP, ("v1", "v1beta1"), TABLE, METADATA_LIST)
+"""What a list can be answered as."""
+OBJECT_TRANSFORMS: Final = _transforms(_META_GROUP, ("v1", "v1beta1"), TABLE, METADATA)
+"""What a single object, or a watch, can be answered as."""
+DISCOVERY_TRANSFORMS: Final = _transforms(_DISCOVERY_GROUP, ("v2", "v2beta1"), DISCOVERY)
+"""What /api and /apis can be answered as."""
+
+_WRITTEN: Final = (JSON, YAML, f"{JSON};stream=watch")
+_FORMATS: Final = {JSON: "json", YAML: "yaml", "application/*": "json", "*/*": "json"}
+_WATCH_FORMATS: Final = {name: format_ for name, format_ in _FORMATS.items() if name != YAML}
+
+
+class _Clause(NamedTuple):
+    """One alternative of an Accept header."""
+
+    media_type: str
+    parameters: Mapping[str, str]
+    quality: float
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Better ones are smaller: wanted more, then more specific."""
+        return -self.quality, self.media_type.count("*")
+
+
+def negotiate(
+    accept: str, transforms: frozenset[Transform] = frozenset(), *, watch: bool = False
+) -> Accepted:
+    """The best answer that the Accept header allows; `BodyError` 406 if it allows none.
+
+    Alternatives in formats that we do not write, protobuf among them, are passed over, and so are forms
+    that are not among `transforms`. A watch is always JSON.
+    """
+    if not accept.strip():
+        return Accepted("json")
+    formats = _WATCH_FORMATS if watch else _FORMATS
+    is_known = False
+    for clause in sorted(_clauses(accept), key=lambda clause: clause.rank):
+        format_ = formats.get(clause.media_type)
+        if format_ is None or clause.quality <= 0:
+            continue
+        is_known = True
+        parameters = clause.parameters
+        if parameters.get("charset", "utf-8").lower() != "utf-8":
+            continue
+        if "stream" in parameters and not (watch and parameters["stream"] == "watch"):
+            continue
+        if not parameters.keys() & {"as", "g", "v"}:
+            return Accepted(format_)
+        asked = Transform(*(parameters.get(name, "") for name in ("as", "g", "v")))
+        if asked in transforms:
+            return Accepted(format_, asked.kind, asked.version)
+    raise _not_acceptable(is_known, watch)
+
+
+def _not_acceptable(is_known: bool, watch: bool) -> BodyError:
+    if is_known:
+        accepted = _WRITTEN[2:] if watch else _WRITTEN[:2]
+        message = f"only the following media types are accepted: {', '.join(accepted)}"
+    else:
+        message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_WRITTEN)}"
+    return BodyError(406, "NotAcceptable", message)
+
+
+def _clauses(accept: str) -> Iterator[_Clause]:
+    for text in accept.split(","):
+        name, *rest = (part.strip() for part in text.split(";"))
+        pairs = (part.partition("=") for part in rest)
+        parameters = {key.strip().lower(): value.strip().strip('"') for key, _, value in pairs}
+        if name:
+            yield _Clause(name.lower(), parameters, _quality(parameters.pop("q", "1")))
+
+
+def _quality(text: str) -> float:
+    try:
+        return min(max(float(text), 0.0), 1.0)
+    except ValueError:
+        return 1.0

@@ -1,0 +1,5 @@
+"""Why a text is no selector."""
+
+
+class SelectorError(ValueError):
+    """The selector cannot be read, or asks for what does not exist. The message is what clients see (400)."""

@@ -1,0 +1,177 @@
+"""Label selectors: what matches, and what is said about those that cannot be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.apiserver.selectors import (
+    EVERYTHING,
+    NOTHING,
+    SelectorError,
+    parse_label_selector,
+    parse_object_selector,
+)
+
+OBJECTS = {
+    "a": {"t": "x", "env": "p", "n": "5"},
+    "b": {"t": "y", "n": "x"},
+    "c": {"env": "q"},
+    "d": {"t": "", "n": "-3"},
+}
+
+
+def matching(selector: str) -> str:
+    parsed = parse_label_selector(selector)
+    return "".join(name for name, labels in OBJECTS.items() if parsed.matches(labels))
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("", "abcd"), ("  \t\n", "abcd"),
+        ("t=x", "a"), ("t==x", "a"), (" t = x ", "a"), ("t\t=\nx", "a"),
+        ("t!=x", "bcd"), ("t=", "d"), ("t!=", "abc"), ("t=,env", ""),
+        ("t in (x,y)", "ab"), ("t in(x,y)", "ab"), ("t in ( x , y )", "ab"),
+        ("t in (,x)", "ad"), ("t in (x,)", "ad"), ("t in (,)", "d"), ("t in (x,,y)", "abd"),
+        ("t notin (x)", "bcd"), ("t notin (x,y)", "cd"),
+        ("env", "ac"), ("!env", "bd"), ("! env", "bd"), ("env,t=x", "a"), ("t=x,env=q", ""),
+        ("n>4", "a"), ("n > 4", "a"), ("n<4", "d"), ("n>005", ""), ("n<9223372036854775807", "ad"),
+        ("env=p,t=x,n=5", "a"), ("t!=x,t!=y", "cd"), ("in", ""), ("in in (in,notin)", ""), ("notin=in", ""),
+        ("example.com/t!=1", "abcd"), ("!in,!notin", "abcd"),
+    ],
+)  # fmt: skip
+def test_matching(selector: str, names: str) -> None:
+    assert matching(selector) == names
+
+
+def test_everything_and_nothing() -> None:
+    assert parse_label_selector("") == EVERYTHING
+    assert parse_label_selector("").is_everything
+    assert not parse_label_selector("a").is_everything
+    assert not NOTHING.is_everything
+    assert not NOTHING.matches({})
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("b==1,a", "a,b=1"),
+        ("x in (b,a,b)", "x in (a,b)"),
+        ("! x ,y notin( 1 )", "!x,y notin (1)"),
+        ("n > 1,n<5", "n>1,n<5"),
+        ("a=", "a="),
+        ("a in (,)", "a in (,)"),
+    ],
+)
+def test_printing(text: str, printed: str) -> None:
+    assert str(parse_label_selector(text)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ("a DoesNotExist", "unable to parse requirement: found 'DoesNotExist', expected: in, notin, =, ==, !=, gt, lt"),
+        ("a!", "unable to parse requirement: found '!', expected: in, notin, =, ==, !=, gt, lt"),
+        ("=a", "found '=', expected: !, identifier, or 'end of string'"),
+        (",a", "found ',', expected: !, identifier, or 'end of string'"),
+        ("a,", "found '', expected: identifier after ','"),
+        ("a,,b", "found ',', expected: identifier after ','"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("!!a", "unable to parse requirement: found '!', expected: identifier"),
+        ("!a=b", "found '=', expected: ',' or 'end of string'"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        ("a===b", "unable to parse requirement: found '=', expected: identifier"),
+        ("a=(b)", "unable to parse requirement: found '(', expected: identifier"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a in", "unable to parse requirement: found '' expected: '('"),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
+        ("a in ()", "unable to parse requirement: values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
+        ("a>b", "unable to parse requirement: values[0]: Invalid value: \"b\": for 'Gt', 'Lt' operators, the value must be an integer"),
+        ("a>", "unable to parse requirement: values[0]: Invalid value: \"\": for 'Gt', 'Lt' operators, the value must be an integer"),
+        ("a>99999999999999999999", "unable to parse requirement: values[0]: Invalid value: \"99999999999999999999\": for 'Gt', 'Lt' operators, the value must be an integer"),
+        ("a>1_0", "unable to parse requirement: values[0]: Invalid value: \"1_0\": for 'Gt', 'Lt' operators, the value must be an integer"),
+    ],
+)  # fmt: skip
+def test_texts_that_are_no_selector(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_label_selector(text)
+
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("app:web", 'unable to parse requirement: <nil>: Invalid value: "app:web": name part must consist of'),
+        ("-a=b", 'unable to parse requirement: <nil>: Invalid value: "-a": name part must consist of'),
+        ("a/b/c", 'unable to parse requirement: <nil>: Invalid value: "a/b/c": a valid label key'),
+        ("A_b/c=d", 'unable to parse requirement: <nil>: Invalid value: "A_b/c": prefix part a lowercase RFC 1123'),
+        ("x" * 64, 'unable to parse requirement: <nil>: Invalid value: "xxxx'),
+        ("app={x}", 'unable to parse requirement: values[0][app]: Invalid value: "{x}": a valid label must be'),
+        ("app in (a,b$)", 'unable to parse requirement: values[1][app]: Invalid value: "b$": a valid label'),
+        ("app=" + "x" * 64, 'unable to parse requirement: values[0][app]: Invalid value: "xxxx'),
+        ("n>-4", 'unable to parse requirement: values[0][n]: Invalid value: "-4": a valid label must be'),
+        ("ä=b", "unable to parse requirement: <nil>: Invalid value:"),
+    ],
+)  # fmt: skip
+def test_keys_and_values_are_checked(text: str, start: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_label_selector(text)
+
+    assert str(caught.value).startswith(start)
+
+
+def test_selectors_have_a_limit() -> None:
+    with pytest.raises(SelectorError, match="at most"):
+        parse_label_selector("a," * 200_000)
+
+
+@pytest.mark.parametrize(
+    ("selector", "same"),
+    [
+        ({}, ""),
+        ({"matchLabels": None, "matchExpressions": None}, ""),
+        ({"matchLabels": {"b": "1", "a": ""}}, "a=,b=1"),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}, "a in (x,y)"),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}]}, "a notin (x)"),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": []}]}, "a"),
+        ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, "!a"),
+        (
+            {"matchLabels": {"z": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]},
+            "a,z=1",
+        ),
+    ],
+)  # fmt: skip
+def test_selectors_as_objects(selector: dict[str, Any], same: str) -> None:
+    assert parse_object_selector(selector) == parse_label_selector(same)
+
+
+def test_a_missing_selector_object_matches_nothing() -> None:
+    assert parse_object_selector(None) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("selector", "why"),
+    [
+        ({"matchLabels": []}, "matchLabels must be an object"),
+        ({"matchLabels": {"a": 1}}, r"matchLabels\[a\] must be a text"),
+        ({"matchLabels": {"a b": "1"}}, 'key: Invalid value: "a b"'),
+        ({"matchLabels": {"a": "b c"}}, r'values\[0\]\[a\]: Invalid value: "b c"'),
+        ({"matchExpressions": {}}, "matchExpressions must be a list"),
+        ({"matchExpressions": [1]}, "must be an object"),
+        ({"matchExpressions": [{}]}, '"" is not a valid label selector operator'),
+        ({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, '"Gt" is not a valid label selector operator'),
+        ({"matchExpressions": [{"key": 1, "operator": "Exists"}]}, "key must be a text"),
+        ({"matchExpressions": [{"key": "a", "operator": "In"}]}, "values set can't be empty"),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]}, "values must be a list"),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]}, "must be a text"),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}, "values set must be empty"),
+    ],
+)  # fmt: skip
+def test_objects_that_are_no_selector(selector: dict[str, Any], why: str) -> None:
+    with pytest.raises(SelectorError, match=why):
+        parse_object_selector(selector)

@@ -63,7 +63,7 @@ def create(new: Any, kind: Kind, request: WriteRequest) -> Outcome:
         return Refused(
             400, "BadRequest", "resourceVersion should not be set on objects to be created"
         )
-    metadata = _metadata_for_create(new.metadata, kind, request)
+    metadata = metadata_for_create(new.metadata, request, namespaced=kind.namespaced)
     prepared = strategy.prepare_create(replace(new, metadata=metadata), request)
     errors = _in_version(strategy.validate_create(prepared, request), kind, request.version)
     return Rejected(errors) if errors else Accepted(prepared, strategy.warnings(prepared))
@@ -71,10 +71,12 @@ def create(new: Any, kind: Kind, request: WriteRequest) -> Outcome:
 
 def update(new: Any, old: Any, kind: Kind, request: WriteRequest) -> Outcome:
     strategy = STRATEGIES[kind.name]
-    refused = _precondition(new.metadata, old.metadata)
+    refused = unmet_precondition(new.metadata, old.metadata)
     if refused:
         return refused
-    new = _with_stored_metadata(new, old, strategy, request)
+    unconditional = strategy.accepts_unconditional_update(request.version)
+    metadata = metadata_for_update(new.metadata, old.metadata, unconditional=unconditional)
+    new = replace(new, metadata=metadata)
     prepared = strategy.prepare_update(new, old, request)
     errors = _in_version(strategy.validate_update(prepared, old, request), kind, request.version)
     return Rejected(errors) if errors else Accepted(prepared, strategy.warnings(prepared))
@@ -84,10 +86,12 @@ def update_status(new: Any, old: Any, kind: Kind, request: WriteRequest) -> Outc
     """A write to the status of a kind that has one."""
     strategy = STRATEGIES[kind.name]
     assert isinstance(strategy, StatusStrategy)
-    refused = _precondition(new.metadata, old.metadata)
+    refused = unmet_precondition(new.metadata, old.metadata)
     if refused:
         return refused
-    new = _with_stored_metadata(new, old, strategy, request)
+    unconditional = strategy.accepts_unconditional_update(request.version)
+    metadata = metadata_for_update(new.metadata, old.metadata, unconditional=unconditional)
+    new = replace(new, metadata=metadata)
     prepared = strategy.prepare_status_update(new, old, request)
     errors = _in_version(
         strategy.validate_status_update(prepared, old, request), kind, request.version
@@ -95,11 +99,14 @@ def update_status(new: Any, old: Any, kind: Kind, request: WriteRequest) -> Outc
     return Rejected(errors) if errors else Accepted(prepared, [])
 
 
-def _metadata_for_create(metadata: ObjectMeta, kind: Kind, request: WriteRequest) -> ObjectMeta:
+def metadata_for_create(
+    metadata: ObjectMeta, request: WriteRequest, *, namespaced: bool
+) -> ObjectMeta:
+    """Without what only the server sets, with a name and a namespace."""
     return replace(
         metadata,
         name=generated_name(metadata, request.new_name_suffix),
-        namespace=(metadata.namespace or request.namespace) if kind.namespaced else "",
+        namespace=(metadata.namespace or request.namespace) if namespaced else "",
         uid="",
         creation_timestamp=None,
         deletion_timestamp=None,
@@ -108,7 +115,7 @@ def _metadata_for_create(metadata: ObjectMeta, kind: Kind, request: WriteRequest
     )
 
 
-def _precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
+def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
     if new.uid and new.uid != old.uid:
         return Refused(409, "Conflict", "UID precondition failed")
     if new.resource_version and new.resource_version != old.resource_version:
@@ -121,16 +128,15 @@ def _precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
     return None
 
 
-def _with_stored_metadata(
-    new: Any, old: Any, strategy: Strategy[Any], request: WriteRequest
-) -> Any:
+def metadata_for_update(
+    metadata: ObjectMeta, stored: ObjectMeta, *, unconditional: bool
+) -> ObjectMeta:
     """What an update can never change is taken from the stored object."""
-    metadata, stored = new.metadata, old.metadata
     version = metadata.resource_version
-    if not version and strategy.accepts_unconditional_update(request.version):
+    if not version and unconditional:
         version = stored.resource_version
     grace = metadata.deletion_grace_period_seconds
-    metadata = replace(
+    return replace(
         metadata,
         resource_version=version,
         uid=stored.uid,
@@ -141,7 +147,6 @@ def _with_stored_metadata(
             stored.deletion_grace_period_seconds if grace is None else grace
         ),
     )
-    return replace(new, metadata=metadata)
 
 
 # --- paths of declared rules ---

@@ -1,31 +1,14 @@
-"""The columns that `kubectl get` shows."""
+"""Rows of the kinds of resource.k8s.io."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceTaintRule
 from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus
 from allot.api.slices import ResourceSlice
-
-Cell = str | int
-Age = Callable[[datetime | None], str]
-
-
-class Column(NamedTuple):
-    """A column of a table, as clients describe one."""
-
-    name: str
-    type: str = "string"
-    format: str = ""
-    priority: int = 0
-
-
-NAME: Final = Column("Name", format="name")
-AGE: Final = Column("Age")
+from allot.apiserver.tables.column import AGE, NAME, NONE, Age, Cell, Column
 
 COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "ResourceClaim": (NAME, Column("State"), AGE),
@@ -54,11 +37,8 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     ),
 }
 
-UNKNOWN: Final = "<unknown>"
-NONE: Final = "<none>"
 
-
-def cells(hub_object: Any, age: Age) -> list[Cell]:
+def dra_cells(hub_object: Any, age: Age) -> list[Cell]:
     """One row. `age` turns a time into the text people read."""
     name = hub_object.metadata.name
     created = age(hub_object.metadata.creation_timestamp)
@@ -118,34 +98,3 @@ def _sums(status: ResourcePoolStatusRequestStatus) -> list[Cell]:
         str(sum(pool.unavailable_devices or 0 for pool in pools)),
         str(sum(pool.validation_error is not None for pool in pools)),
     ]
-
-
-def human_age(time: datetime | None, now: datetime) -> str:
-    """How long ago, in the two units that matter: `45s`, `3m20s`, `5h`, `2d3h`, `90d`."""
-    if time is None:
-        return UNKNOWN
-    seconds = int((now - time).total_seconds())
-    if seconds < -1:
-        return "<invalid>"
-    seconds = max(seconds, 0)
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if hours < 192:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    years = days // 365
-    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
-
-
-def _two(whole: int, unit: str, rest: int, rest_unit: str) -> str:
-    return f"{whole}{unit}{rest}{rest_unit}" if rest else f"{whole}{unit}"

@@ -1,0 +1,60 @@
+"""The last word before a write: plugins that may change it, add to its transaction, or refuse it.
+
+This is the seam for everything that depends on more than the object itself. A plugin that reads other objects
+adds operations that hold only if those did not change, so that what it decided is still true when it
+is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from allot.api.identities import ObjectKey
+from allot.apiserver.resources import Resource
+from allot.storage.interface import Operation
+
+if TYPE_CHECKING:
+    from allot.apiserver.object_store import Writer
+
+
+class Attempt(NamedTuple):
+    """A write that passed validation. `new` is None for a delete, `old` for a create."""
+
+    verb: str
+    resource: Resource
+    key: ObjectKey
+    new: Any
+    old: Any
+    writer: Writer
+    subresource: str = ""
+
+
+class Admitted(NamedTuple):
+    """The write goes on with this object and, in the same transaction, these operations."""
+
+    object: Any
+    operations: tuple[Operation, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class AdmissionPlugin(Protocol):
+    async def admit(self, attempt: Attempt) -> Admitted:
+        """Let it pass, perhaps changed; raises `ApiError` to refuse it."""
+
+
+class Admission:
+    """Plugins in order, each seeing what the ones before it made of the object."""
+
+    def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
+        self._plugins = tuple(plugins)
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        operations: list[Operation] = []
+        warnings: list[str] = []
+        for plugin in self._plugins:
+            admitted = await plugin.admit(attempt)
+            attempt = attempt._replace(new=admitted.object)
+            operations.extend(admitted.operations)
+            warnings.extend(admitted.warnings)
+        return Admitted(attempt.new, tuple(operations), tuple(warnings))

@@ -1,0 +1,95 @@
+"""The admission plugins that are always on: what a pod's priority is, which addresses a service has."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.apiserver import api_errors
+from allot.apiserver.admission import Admitted, Attempt
+from allot.apiserver.caches import Caches, resource_named
+from allot.apiserver.defaults import (
+    Denied,
+    PriorityClasses,
+    resolve_priority,
+    with_addresses,
+    with_job_selector,
+)
+from allot.storage.interface import MISSING, Put, Store
+
+
+class PodPriority:
+    """Looks up the number behind a new pod's priority class."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._classes = resource_named("scheduling.k8s.io", "priorityclasses")
+        self._pods = resource_named("", "pods")
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        if attempt.resource is not self._pods or attempt.verb != "create":
+            return Admitted(attempt.new)
+        cache = self._caches.of(self._classes)
+        await cache.refresh()
+        classes = [stored.object.data for stored in cache.select(cache.prefix)]
+        by_name = {found["metadata"]["name"]: found for found in classes}
+        defaults = [found for found in classes if found.get("globalDefault")]
+        lowest = min(defaults, key=lambda found: found.get("value", 0), default=None)
+        known = PriorityClasses(by_name.get, lowest)
+        resolved = resolve_priority(dict(attempt.new.data), known)
+        if isinstance(resolved, Denied):
+            raise api_errors.forbidden(attempt.resource, attempt.key.name, resolved.message)
+        return Admitted(type(attempt.new)(resolved))
+
+
+class JobSelector:
+    """Gives a new job the selector and labels that carry its uid."""
+
+    def __init__(self) -> None:
+        self._jobs = resource_named("batch", "jobs")
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        if attempt.resource is not self._jobs or attempt.verb != "create":
+            return Admitted(attempt.new)
+        job: RawObject = attempt.new
+        data: dict[str, Any] = with_job_selector(dict(job.data))
+        return Admitted(type(job)(data))
+
+
+class ServiceAddresses:
+    """Gives services cluster IPs and node ports that nobody else has.
+
+    Whoever gives one away also writes one common key, and only if it is what it was before looking for what
+    is free: so no address is given away twice, whichever server does it.
+    """
+
+    KEY: Final = "service-addresses"
+
+    def __init__(self, store: Store, caches: Caches) -> None:
+        self._store = store
+        self._caches = caches
+        self._services = resource_named("", "services")
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        if attempt.resource is not self._services or attempt.new is None:
+            return Admitted(attempt.new)
+        lock = await self._store.get(self.KEY)
+        cache = self._caches.of(self._services)
+        await cache.refresh()
+        others = [
+            stored.object
+            for stored in cache.select(cache.prefix)
+            if stored.object.key != attempt.key
+        ]
+        addresses = {service.get("spec", "clusterIP") for service in others}
+        ports = {
+            port.get("nodePort")
+            for service in others
+            for port in service.get("spec", "ports", default=[])
+        }
+        service: RawObject = attempt.new
+        data = with_addresses(dict(service.data), addresses, ports)
+        if data == service.data:
+            return Admitted(service)
+        operation = Put(self.KEY, b"", lock.revision if lock else MISSING)
+        return Admitted(type(service)(data), (operation,))

@@ -1,0 +1,233 @@
+"""What the server answers when it cannot do what was asked: one exception, many reasons.
+
+Each function words one reason as Kubernetes clients know it. `responses` writes it as a Status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from allot.apiserver.resources import Resource
+from allot.validation.fields import FieldError
+
+
+class Cause(NamedTuple):
+    """One of several things that are wrong."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+
+class Details(NamedTuple):
+    """Which object the problem is about, and every single cause."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class ApiError(Exception):
+    """The request cannot be fulfilled; the client reads why in a Status."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: Details | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message, self.details = code, reason, message, details
+
+    def status(self) -> dict[str, Any]:
+        """The body of the answer."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = _shown(self.details)
+        status["code"] = self.code
+        return status
+
+
+def _shown(details: Details) -> dict[str, Any]:
+    named = ("name", details.name), ("group", details.group), ("kind", details.kind)
+    shown: dict[str, Any] = {name: value for name, value in (*named, ("uid", details.uid)) if value}
+    if details.causes:
+        shown["causes"] = [
+            {"reason": cause.reason, "message": cause.message}
+            | ({"field": cause.field} if cause.field else {})
+            for cause in details.causes
+        ]
+    if details.retry_after_seconds:
+        shown["retryAfterSeconds"] = details.retry_after_seconds
+    return shown
+
+
+def about(resource: Resource, name: str = "", causes: Sequence[Cause] = ()) -> Details:
+    return Details(name, resource.group, resource.plural, causes=tuple(causes))
+
+
+# --- 400 ---
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def cannot_be_read(kind: str, version: str, message: str) -> ApiError:
+    """The body is not an object of this kind."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {message}')
+
+
+def strict_decoding(kind: str, version: str, issues: Iterable[object]) -> ApiError:
+    listed = ", ".join(str(issue) for issue in issues)
+    return cannot_be_read(kind, version, f"strict decoding error: {listed}")
+
+
+# --- 401, 403 ---
+
+
+def unauthorized() -> ApiError:
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(
+    resource: Resource, name: str, message: str, causes: Sequence[Cause] = ()
+) -> ApiError:
+    named = f'{resource.qualified_name} "{name}"' if name else resource.qualified_name
+    return ApiError(
+        403, "Forbidden", f"{named} is forbidden: {message}", about(resource, name, causes)
+    )
+
+
+def namespace_is_terminating(resource: Resource, name: str, namespace: str) -> ApiError:
+    cause = Cause(
+        "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
+    )
+    return forbidden(
+        resource,
+        name,
+        f"unable to create new content in namespace {namespace} because it is being terminated",
+        [cause],
+    )
+
+
+# --- 404, 405, 406 ---
+
+
+def not_found(resource: Resource, name: str) -> ApiError:
+    return ApiError(
+        404, "NotFound", f'{resource.qualified_name} "{name}" not found', about(resource, name)
+    )
+
+
+def no_such_path() -> ApiError:
+    return ApiError(404, "NotFound", "the server could not find the requested resource", Details())
+
+
+def method_not_allowed() -> ApiError:
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        Details(),
+    )
+
+
+# --- 409 ---
+
+
+def already_exists(resource: Resource, name: str) -> ApiError:
+    return ApiError(
+        409,
+        "AlreadyExists",
+        f'{resource.qualified_name} "{name}" already exists',
+        about(resource, name),
+    )
+
+
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+def conflict(resource: Resource, name: str, why: str, causes: Sequence[Cause] = ()) -> ApiError:
+    return ApiError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {resource.qualified_name} "{name}": {why}',
+        about(resource, name, causes),
+    )
+
+
+# --- 410, 504 ---
+
+
+def expired(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
+
+
+def too_old(asked: int, oldest: int) -> ApiError:
+    return expired(f"too old resource version: {asked} ({oldest})")
+
+
+def too_large(asked: int, current: int) -> ApiError:
+    message = f"Too large resource version: {asked}, current: {current}"
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    return ApiError(504, "Timeout", message, Details(causes=(cause,), retry_after_seconds=1))
+
+
+# --- 413, 415, 422, 429, 5xx ---
+
+
+def body_too_large(limit: int) -> ApiError:
+    return ApiError(
+        413,
+        "RequestEntityTooLarge",
+        f"Request entity too large: limit is {limit}",
+        Details(),
+    )
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """All that is wrong with an object, in one answer."""
+    causes = tuple(Cause(error.type.reason, error.message, str(error.path)) for error in errors)
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    qualified = f"{kind}.{group}" if group else kind
+    return ApiError(
+        422,
+        "Invalid",
+        f'{qualified} "{name}" is invalid: {listed}',
+        Details(name, group, kind, causes=causes),
+    )
+
+
+def too_many_requests(message: str, retry_after_seconds: int = 1) -> ApiError:
+    return ApiError(
+        429,
+        "TooManyRequests",
+        message,
+        Details(retry_after_seconds=retry_after_seconds),
+    )
+
+
+def internal(message: str) -> ApiError:
+    return ApiError(
+        500,
+        "InternalError",
+        f"Internal error occurred: {message}",
+        Details(causes=(Cause("", message),)),
+    )
+
+
+def unavailable(message: str) -> ApiError:
+    return ApiError(503, "ServiceUnavailable", message, Details(retry_after_seconds=1))

@@ -1,0 +1,157 @@
+"""Who asks. Each way of telling is an authenticator; the first that recognises a request decides."""
+
+from __future__ import annotations
+
+import csv
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import unquote
+
+from allot.apiserver.api_errors import bad_request, unauthorized
+
+MASTERS: Final = "system:masters"
+AUTHENTICATED: Final = "system:authenticated"
+
+
+class User(NamedTuple):
+    """Somebody who asks for something."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+
+ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
+
+
+class PeerCertificate(NamedTuple):
+    """What a client certificate that our authority signed says about its holder."""
+
+    common_name: str
+    organizations: tuple[str, ...]
+
+
+class Credentials(NamedTuple):
+    """What came with a request to tell who sent it."""
+
+    bearer_token: str | None
+    certificate: PeerCertificate | None = None
+
+
+class Authenticator(Protocol):
+    def authenticate(self, credentials: Credentials) -> User | None:
+        """The user, or None if these credentials mean nothing here."""
+
+
+class CertificateAuthenticator:
+    """Client certificates: the common name is the user, the organizations are the groups."""
+
+    def authenticate(self, credentials: Credentials) -> User | None:
+        certificate = credentials.certificate
+        if certificate is None or not certificate.common_name:
+            return None
+        return User(certificate.common_name, groups=(*certificate.organizations, AUTHENTICATED))
+
+
+class StaticTokens:
+    """Tokens that are known from the start."""
+
+    def __init__(self, user_by_token: Mapping[str, User]) -> None:
+        self._known = [(token.encode(), user) for token, user in user_by_token.items()]
+
+    def authenticate(self, credentials: Credentials) -> User | None:
+        if credentials.bearer_token is None:
+            return None
+        offered = credentials.bearer_token.encode()
+        found: User | None = None
+        for token, user in self._known:
+            # Compared to the end each time, so that how long it takes says nothing.
+            if hmac.compare_digest(token, offered):
+                found = user
+        return found
+
+
+class Authentication:
+    """All authenticators in order. Credentials that none recognises are refused, none at all are anonymous."""
+
+    def __init__(self, authenticators: Iterable[Authenticator]) -> None:
+        self._authenticators: Sequence[Authenticator] = tuple(authenticators)
+
+    def user_for(self, credentials: Credentials) -> User:
+        for authenticator in self._authenticators:
+            user = authenticator.authenticate(credentials)
+            if user is not None:
+                return user
+        if credentials.bearer_token is not None:
+            raise unauthorized()
+        return ANONYMOUS
+
+
+IMPERSONATE: Final = "impersonate-"
+
+
+class Impersonation(NamedTuple):
+    """Somebody the caller wants to be taken for."""
+
+    user: User
+    asked: tuple[tuple[str, str], ...]
+    """What the caller must be allowed to impersonate: pairs of resource and name."""
+
+
+def impersonation(headers: Iterable[tuple[str, str]]) -> Impersonation | None:
+    """What the Impersonate-* headers ask for; 400 if they make no sense. They come in lower case."""
+    name, uid, groups = "", "", []
+    extra: dict[str, tuple[str, ...]] = {}
+    for header, value in headers:
+        if not header.startswith(IMPERSONATE):
+            continue
+        match header.removeprefix(IMPERSONATE):
+            case "user":
+                name = value
+            case "group":
+                groups.append(value)
+            case "uid":
+                uid = value
+            case rest if rest.startswith("extra-"):
+                key = unquote(rest.removeprefix("extra-"))
+                extra[key] = (*extra.get(key, ()), value)
+    if not name:
+        if uid or groups or extra:
+            raise bad_request("requested [Impersonate-*] headers without impersonating a user")
+        return None
+    asked = [("users", name)] + [("groups", group) for group in groups]
+    asked += [("uids", uid)] if uid else []
+    asked += [(f"userextras/{key}", value) for key, values in extra.items() for value in values]
+    return Impersonation(User(name, uid, (*groups, AUTHENTICATED), extra), tuple(asked))
+
+
+class TokenFileError(Exception):
+    """The token file cannot be used; the message says which line and why."""
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """Tokens from a file as kube-apiserver reads it: `token,user,uid[,"group1,group2"]` per line."""
+    users: dict[str, User] = {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenFileError(f"{path}: {error}") from error
+    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
+        if not row:
+            continue
+        if len(row) < 3:
+            raise TokenFileError(
+                f"{path}, line {number}: a token needs at least 3 columns (token, user, uid), "
+                f"found {len(row)}"
+            )
+        token, name, uid, *rest = (column.strip() for column in row)
+        if not token or not name:
+            raise TokenFileError(f"{path}, line {number}: the token or the user is empty")
+        if token in users:
+            raise TokenFileError(f"{path}, line {number}: the token stands there twice")
+        groups = tuple(group.strip() for group in rest[0].split(",")) if rest and rest[0] else ()
+        users[token] = User(name, uid, (*groups, AUTHENTICATED))
+    return users

@@ -1,0 +1,97 @@
+"""One cache per stored resource, loaded when it is first needed; keys; lookups across resources."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from allot.api.identities import DeviceId, GroupVersion
+from allot.api.quantity import Quantity
+from allot.api.resource import GROUP as DRA
+from allot.api.slices import ResourceSlice
+from allot.apiserver.cache import WINDOW, ResourceCache
+from allot.apiserver.codecs import codec_for, stored_resource
+from allot.apiserver.resources import Resource, find
+from allot.apiserver.stored_objects import StoredObject
+from allot.storage.interface import Store
+
+REGISTRY: Final = "registry/"
+
+
+def resource_named(group: str, plural: str) -> Resource:
+    """A resource that is always there, in its preferred version."""
+    resource = find(GroupVersion(group, "v1"), plural)
+    assert resource is not None
+    return resource
+
+
+def key_prefix(resource: Resource, namespace: str = "") -> str:
+    """What the keys of all objects of a resource (in a namespace) start with."""
+    home = stored_resource(resource)
+    inside = f"{namespace}/" if namespace else ""
+    return f"{REGISTRY}{home.qualified_name}/{inside}"
+
+
+class Caches:
+    """What this API server knows of the store."""
+
+    def __init__(self, store: Store, *, window: int = WINDOW) -> None:
+        self.namespaces = resource_named("", "namespaces")
+        self._slices = resource_named(DRA, "resourceslices")
+        self._store = store
+        self._window = window
+        self._caches: dict[Resource, ResourceCache] = {}
+
+    def of(self, resource: Resource) -> ResourceCache:
+        home = stored_resource(resource)
+        cache = self._caches.get(home)
+        if cache is None:
+            cache = self._caches[home] = ResourceCache(
+                self._store,
+                key_prefix(home),
+                codec_for(home),
+                window=self._window,
+                index=_pool_of if home is self._slices else None,
+            )
+        return cache
+
+    def key(self, resource: Resource, namespace: str, name: str) -> str:
+        return key_prefix(resource, namespace) + name
+
+    async def get(self, resource: Resource, key: str) -> StoredObject | None:
+        """The object as of now."""
+        cache = self.of(resource)
+        await cache.refresh()
+        return cache.get(key)
+
+    async def namespace(self, name: str) -> StoredObject | None:
+        return await self.get(self.namespaces, self.key(self.namespaces, "", name))
+
+    async def device_capacities(
+        self, devices: Iterable[DeviceId]
+    ) -> dict[DeviceId, dict[str, Quantity]]:
+        """The capacities of those devices that are published."""
+        cache = self.of(self._slices)
+        await cache.refresh()
+        capacities: dict[DeviceId, dict[str, Quantity]] = {}
+        for device in devices:
+            generation = -1
+            for stored in cache.indexed((device.driver, device.pool)):
+                slice_: ResourceSlice = stored.object
+                newer = slice_.spec.pool.generation > generation
+                for published in slice_.spec.devices or ():
+                    if published.name == device.device and newer:
+                        generation = slice_.spec.pool.generation
+                        capacities[device] = {
+                            name: capacity.value for name, capacity in published.capacity.items()
+                        }
+        return capacities
+
+    async def close(self) -> None:
+        for cache in self._caches.values():
+            await cache.close()
+
+
+def _pool_of(stored: StoredObject) -> Hashable:
+    spec = stored.object.spec
+    return (spec.driver, spec.pool.name)

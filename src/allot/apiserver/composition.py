@@ -1,0 +1,127 @@
+"""Puts the parts of an API server together around a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.apiserver import admission_plugins
+from allot.apiserver.admission import Admission, AdmissionPlugin
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.app import App
+from allot.apiserver.authentication import Authentication, Authenticator
+from allot.apiserver.authorization import AdministratorsOnly, Authorizer
+from allot.apiserver.cache import WINDOW
+from allot.apiserver.caches import Caches, resource_named
+from allot.apiserver.codecs import codec_for
+from allot.apiserver.handlers import Handlers
+from allot.apiserver.health import Health
+from allot.apiserver.metrics import Metrics
+from allot.apiserver.object_store import ObjectStore, Writer
+from allot.apiserver.pages import Pages
+from allot.apiserver.reading import Reader
+from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.apiserver.strategies.request import Caller
+from allot.apiserver.subresources import Subresources
+from allot.apiserver.writing import WriteHandlers
+from allot.features import FeatureGates
+from allot.storage.interface import StorageError, Store
+from allot.validation.cel_checker import CelChecker
+
+FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+def now() -> datetime:
+    """API times have no fractions."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+class ApiServer:
+    """An API server without a socket: `app` speaks ASGI."""
+
+    def __init__(
+        self,
+        store: Store,
+        gates: FeatureGates,
+        authenticators: Sequence[Authenticator],
+        tokens: ServiceAccountTokens,
+        *,
+        authorizer: Authorizer | None = None,
+        plugins: Sequence[AdmissionPlugin] = (),
+        clock: Callable[[], datetime] = now,
+        window: int = WINDOW,
+        address: Callable[[], str] = lambda: "",
+    ) -> None:
+        self.store = store
+        self.caches = Caches(store, window=window)
+        self.metrics = Metrics()
+        authorizer = authorizer or AdministratorsOnly()
+        admission = Admission(
+            [
+                admission_plugins.PodPriority(self.caches),
+                admission_plugins.JobSelector(),
+                admission_plugins.ServiceAddresses(store, self.caches),
+                *plugins,
+            ]
+        )
+        self.objects = ObjectStore(store, self.caches, gates, CelChecker(), admission, clock)
+        self.reader = Reader(store, self.caches)
+        writes = WriteHandlers(self.objects, self.reader, authorizer)
+        parts = Subresources(self.objects, self.reader, self.caches, writes, tokens, clock)
+        handlers = Handlers(store, self.caches, self.reader, writes, parts, authorizer, clock)
+        self._ready = False
+        self._closing = False
+        health = Health(
+            {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
+        )
+        pages = Pages(health, self.metrics, authorizer, address)
+        self.app = App(
+            handlers, pages, Authentication([*authenticators, tokens]), authorizer, self.metrics
+        )
+
+    async def start(self) -> None:
+        """Create what every cluster has from the beginning."""
+        namespaces = resource_named("", "namespaces")
+        for name in FIRST_NAMESPACES:
+            await self._ensure(
+                namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+            )
+        self._ready = True
+
+    async def _ensure(self, resource: Any, document: dict[str, Any]) -> None:
+        codec = codec_for(resource)
+        body = RawObject(document).to_json()
+        obj = codec.decode(body, codec.storage_version, self.objects.clock())
+        writer = Writer(Caller("system:apiserver", {}, lambda _: True), "v1", "create")
+        try:
+            await self.objects.create(resource, "", obj, writer)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    def begin_shutdown(self) -> None:
+        """Report not ready and let watches end."""
+        self._closing = True
+        self.app.close()
+
+    async def close(self) -> None:
+        self.begin_shutdown()
+        await self.caches.close()
+
+    async def _storage_health(self) -> str | None:
+        try:
+            await self.store.revision()
+        except StorageError as error:
+            return str(error)
+        return None
+
+    async def _shutdown_health(self) -> str | None:
+        if self._closing:
+            return "the server is shutting down"
+        return None if self._ready else "the server is starting"
+
+
+async def _fine() -> str | None:
+    return None

@@ -1,0 +1,73 @@
+"""Filling in what is missing. Whatever needs no change is shared, never copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Data = dict[str, Any]
+Step = Callable[[Data], Data]
+
+
+def is_missing(value: object) -> bool:
+    """Clients write nothing, null or an empty text when they leave the choice to the server."""
+    return value is None or value == ""
+
+
+def part(data: object, *path: str) -> Data:
+    """The object at a path; an empty one if there is none."""
+    for name in path:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def items(data: Data, name: str) -> list[Data]:
+    """The objects in a list."""
+    found = data.get(name)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def fill(data: Data, **defaults: Any) -> Data:
+    """`data` with these fields where they are missing; `data` itself if none is."""
+    missing = {name: value for name, value in defaults.items() if is_missing(data.get(name))}
+    return data | missing if missing else data
+
+
+def without(data: Data, name: str) -> Data:
+    """`data` without a field."""
+    if name not in data:
+        return data
+    return {other: value for other, value in data.items() if other != name}
+
+
+def change(data: Data, name: str, step: Step) -> Data:
+    """`data` with `step` applied to the object in a field, if there is one."""
+    part = data.get(name)
+    if not isinstance(part, dict):
+        return data
+    changed = step(part)
+    return data if changed is part else data | {name: changed}
+
+
+def change_at(data: Data, path: tuple[str, ...], step: Step) -> Data:
+    """The same, further down."""
+    name, *rest = path
+    if not rest:
+        return change(data, name, step)
+    return change(data, name, lambda part: change_at(part, tuple(rest), step))
+
+
+def change_each(data: Data, name: str, step: Step) -> Data:
+    """`data` with `step` applied to every object in a list."""
+    items = data.get(name)
+    if not isinstance(items, list):
+        return data
+    changed = [step(item) if isinstance(item, dict) else item for item in items]
+    if all(after is before for after, before in zip(changed, items, strict=True)):
+        return data
+    return data | {name: changed}
+
+
+def make(data: Data, name: str, step: Step) -> Data:
+    """Like `change`, but a missing object starts out empty."""
+    return change(fill(data, **{name: {}}), name, step)

@@ -1,0 +1,157 @@
+"""Who holds which device, kept beside the claims so that no device is ever given away twice.
+
+For every device that some claim is allocated there is a record of its holders. A write to a claim
+changes the claim and the records of its devices in one transaction, each only if it is what was read,
+so this holds for several API servers on one store as well. Kubernetes does not check this; DESIGN law 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from allot.api.base import ApiObject
+from allot.api.claims import DeviceRequestAllocationResult, ResourceClaim
+from allot.api.decoding import from_builtin, to_builtin
+from allot.api.identities import DeviceId
+from allot.api.quantity import Quantity
+from allot.storage.interface import MISSING, Delete, Entry, Operation, Put
+
+PREFIX: Final = "allocated-devices/"
+
+Capacity = Mapping[str, Quantity]
+
+
+class Holder(ApiObject, frozen=True):
+    """A claim that holds a device, or one share of it."""
+
+    claim: str
+    uid: str
+    share_id: str = ""
+    consumed: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
+class Record(ApiObject, frozen=True):
+    """All holders of one device."""
+
+    holders: tuple[Holder, ...] = ()
+
+
+class AlreadyHeld(NamedTuple):
+    """The write would give away what others hold: answered with 409."""
+
+    message: str
+
+
+_decoder: Final = msgspec.json.Decoder(Record, dec_hook=from_builtin)
+_encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
+
+
+def record_key(device: DeviceId) -> str:
+    return PREFIX + "/".join(quote(part, safe="") for part in device)
+
+
+def touched_devices(old: ResourceClaim | None, new: ResourceClaim | None) -> list[DeviceId]:
+    """The devices whose records a write must change, in order."""
+    before, after = _holdings(old), _holdings(new)
+    return sorted(
+        device for device in before.keys() | after.keys() if before.get(device) != after.get(device)
+    )
+
+
+def changed_records(
+    old: ResourceClaim | None,
+    new: ResourceClaim | None,
+    entry_by_device: Mapping[DeviceId, Entry | None],
+    capacity_of: Callable[[DeviceId], Capacity],
+) -> list[Operation] | AlreadyHeld:
+    """The operations that go with writing the claim, or who stands against it.
+
+    `entry_by_device` has the records of all `touched_devices`; `capacity_of` knows the capacity
+    of devices that are published, and nothing of others.
+    """
+    before, after = _holdings(old), _holdings(new)
+    operations: list[Operation] = []
+    for device, entry in entry_by_device.items():
+        record = _decoder.decode(entry.value) if entry else Record()
+        ours, former = after.get(device, ()), before.get(device, ())
+        uids = {holder.uid for holder in (*ours, *former)}
+        others = tuple(holder for holder in record.holders if holder.uid not in uids)
+        added = tuple(holder for holder in ours if holder not in former)
+        held = _held_by_others(device, added, ours, others, capacity_of)
+        if held is not None:
+            return held
+        key, expected = record_key(device), entry.revision if entry else MISSING
+        if others or ours:
+            value = _encoder.encode(Record(holders=(*others, *ours)))
+            operations.append(Put(key, value, expected))
+        elif entry:
+            operations.append(Delete(key, expected))
+    return operations
+
+
+def _holdings(claim: ResourceClaim | None) -> dict[DeviceId, tuple[Holder, ...]]:
+    holdings: dict[DeviceId, tuple[Holder, ...]] = {}
+    if claim is None or claim.status.allocation is None:
+        return holdings
+    metadata = claim.metadata
+    name = f"{metadata.namespace}/{metadata.name}"
+    for result in claim.status.allocation.devices.results:
+        if result.admin_access:
+            continue  # looks at devices that others hold
+        device = DeviceId(result.driver, result.pool, result.device)
+        holder = Holder(name, metadata.uid, result.share_id or "", _consumed(result))
+        holdings[device] = (*holdings.get(device, ()), holder)
+    return holdings
+
+
+def _consumed(result: DeviceRequestAllocationResult) -> dict[str, Quantity]:
+    return dict(result.consumed_capacity) if result.share_id else {}
+
+
+def _held_by_others(
+    device: DeviceId,
+    added: tuple[Holder, ...],
+    ours: tuple[Holder, ...],
+    others: tuple[Holder, ...],
+    capacity_of: Callable[[DeviceId], Capacity],
+) -> AlreadyHeld | None:
+    if not added:
+        return None
+    # A device is held as a whole by one claim, or in shares.
+    for holder in added:
+        for other in others:
+            if not holder.share_id or not other.share_id:
+                how = "in shares to" if other.share_id else "to"
+                return AlreadyHeld(
+                    f'device {device} is already allocated {how} claim "{other.claim}"'
+                )
+    for name, capacity in capacity_of(device).items():
+        wanted = sum(_amounts(ours, name), Quantity.of(0))
+        taken = sum(_amounts(others, name), Quantity.of(0))
+        if taken + wanted > capacity and any(True for _ in _amounts(added, name)):
+            return AlreadyHeld(_over_consumed(device, name, capacity, taken, wanted, others))
+    return None
+
+
+def _amounts(holders: tuple[Holder, ...], name: str) -> Iterator[Quantity]:
+    return (holder.consumed[name] for holder in holders if name in holder.consumed)
+
+
+def _over_consumed(
+    device: DeviceId,
+    name: str,
+    capacity: Quantity,
+    taken: Quantity,
+    wanted: Quantity,
+    others: tuple[Holder, ...],
+) -> str:
+    by = ", ".join(f'"{claim}"' for claim in dict.fromkeys(holder.claim for holder in others))
+    held = f"{taken} of it is consumed by claim {by}" if others else "nobody else uses it"
+    return (
+        f'device {device} has a capacity "{name}" of {capacity}; {held}, '
+        f"and the allocation would consume {wanted}"
+    )

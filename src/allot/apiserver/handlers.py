@@ -1,0 +1,175 @@
+"""One request from the URL to the answer: who asks, may they, and which verb does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from allot.api.identities import ObjectKey
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.bodies import (
+    LIST_TRANSFORMS,
+    OBJECT_TRANSFORMS,
+    Accepted,
+    BodyError,
+    Transform,
+    negotiate,
+)
+from allot.apiserver.caches import Caches
+from allot.apiserver.codecs import codec_for
+from allot.apiserver.object_store import Written
+from allot.apiserver.reading import Reader, list_options
+from allot.apiserver.rendering import ListMeta, Renderer, renderer_for
+from allot.apiserver.requests import ApiRequest
+from allot.apiserver.responses import (
+    Response,
+    StreamResponse,
+    in_format,
+    json_response,
+    warning_headers,
+)
+from allot.apiserver.routes import Target, verb_of
+from allot.apiserver.selection import selection_for
+from allot.apiserver.stored_objects import StoredObject
+from allot.apiserver.subresources import Subresources
+from allot.apiserver.watching import Watcher, watch_options
+from allot.apiserver.writing import WriteHandlers
+from allot.storage.interface import Store
+
+
+class Handlers:
+    """Everything that is done with resources."""
+
+    def __init__(
+        self,
+        store: Store,
+        caches: Caches,
+        reader: Reader,
+        writes: WriteHandlers,
+        subresources: Subresources,
+        authorizer: Authorizer,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._caches = caches
+        self._reader = reader
+        self._writes = writes
+        self._subresources = subresources
+        self._authorizer = authorizer
+        self._clock = clock
+
+    def verb(self, request: ApiRequest, target: Target) -> str:
+        verb = verb_of(request.method, target, watch=request.flag("watch"))
+        if verb is None:
+            raise api_errors.method_not_allowed()
+        return verb
+
+    def authorize(self, request: ApiRequest, target: Target, verb: str) -> None:
+        attributes = Attributes(
+            verb,
+            request.path,
+            target.resource.group,
+            target.attribute_resource,
+            target.namespace,
+            target.name,
+        )
+        if not self._authorizer.allows(request.user, attributes):
+            raise refusal(request.user, attributes)
+
+    async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
+        """The answer to anything but a watch."""
+        # Settled first: nobody should learn after a write that the answer is not acceptable.
+        several = verb in ("list", "deletecollection")
+        accepted = self._negotiate(request, LIST_TRANSFORMS if several else OBJECT_TRANSFORMS)
+        answer = _Answer(request, accepted, self._renderer(request, target, accepted))
+        part = target.subresource
+        if part is not None and part.kind is not None:
+            return answer.formatted(await self._subresources.handle(request, target, verb))
+        if part is not None and part.name == "finalize":
+            return answer.written(200, await self._subresources.finalize(request, target))
+        match verb:
+            case "get":
+                key = ObjectKey(target.namespace, target.name)
+                version = request.query.get("resourceVersion", "")
+                stored = await self._reader.get(target.resource, key, version)
+                return answer.formatted(Response(200, answer.renderer.one(stored)))
+            case "list":
+                selection = selection_for(request, target)
+                listing = await self._reader.list(selection, list_options(request))
+                return answer.listed(listing.objects, listing.meta)
+            case "create":
+                return answer.written(201, await self._writes.create(request, target))
+            case "update":
+                return answer.written(200, await self._writes.update(request, target))
+            case "patch":
+                return answer.written(200, await self._writes.patch(request, target))
+            case "delete":
+                written = await self._writes.delete(request, target)
+                if written.gone and target.version not in target.resource.deleted_shown_in:
+                    return answer.formatted(json_response(200, _deleted(target, written)))
+                return answer.written(200, written)
+            case _:
+                selection = selection_for(request, target)
+                deleted = await self._writes.delete_collection(request, target, selection)
+                revision = self._caches.of(target.resource).revision
+                return answer.listed(deleted, ListMeta(revision))
+
+    async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
+        """A watch that is ready to stream."""
+        accepted = self._negotiate(request, OBJECT_TRANSFORMS, watch=True)
+        selection = selection_for(request, target)
+        options = watch_options(request)
+        renderer = self._renderer(request, target, accepted)
+        cache = self._caches.of(target.resource)
+        watcher = Watcher(self._store, cache, selection, renderer, options)
+        await watcher.prepare(self._reader)
+        return watcher, StreamResponse(watcher.stream())
+
+    def _negotiate(
+        self, request: ApiRequest, transforms: frozenset[Transform], *, watch: bool = False
+    ) -> Accepted:
+        try:
+            return negotiate(request.header("accept"), transforms, watch=watch)
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
+
+    def _renderer(self, request: ApiRequest, target: Target, accepted: Accepted) -> Renderer:
+        codec = codec_for(target.resource)
+        return renderer_for(request, accepted, codec, target.version, self._clock)
+
+
+class _Answer(NamedTuple):
+    """How this request wants to be answered."""
+
+    request: ApiRequest
+    accepted: Accepted
+    renderer: Renderer
+
+    def written(self, code: int, written: Written) -> Response:
+        body = self.renderer.one(written.stored)
+        return self.formatted(Response(code, body, headers=warning_headers(written.warnings)))
+
+    def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
+        return self.formatted(Response(200, self.renderer.many(objects, meta)))
+
+    def formatted(self, response: Response) -> Response:
+        return in_format(response, self.accepted.format, pretty=self.request.flag("pretty"))
+
+
+def _deleted(target: Target, written: Written) -> dict[str, Any]:
+    """The Status that answers a delete which is done."""
+    details = {"name": target.name}
+    if target.resource.group:
+        details["group"] = target.resource.group
+    details["kind"] = target.resource.plural
+    details["uid"] = written.stored.object.metadata.uid
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

@@ -1,0 +1,82 @@
+"""What the server counts, under the names Kubernetes' dashboards know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as open_metrics
+from prometheus_client.process_collector import ProcessCollector
+
+_LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+
+
+class Labels(NamedTuple):
+    """Which request was counted."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+
+
+class Metrics:
+    """The metrics of one server; several in one process do not mix."""
+
+    def __init__(self) -> None:
+        self._series: dict[tuple[Labels, int], tuple[Counter, Histogram]] = {}
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.requests = Counter(
+            "apiserver_request",
+            "Requests by what they asked for and how they were answered.",
+            (*_LABELS, "code"),
+            registry=self.registry,
+        )
+        self.durations = Histogram(
+            "apiserver_request_duration_seconds",
+            "How long requests took; watches are not among them.",
+            _LABELS,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
+            registry=self.registry,
+        )
+        self.inflight = Gauge(
+            "apiserver_current_inflight_requests",
+            "Requests that are being answered now, by what they do.",
+            ("request_kind",),
+            registry=self.registry,
+        )
+        self.watchers = Gauge(
+            "apiserver_longrunning_requests",
+            "Watches that are open now.",
+            _LABELS,
+            registry=self.registry,
+        )
+        self.watch_bytes = Counter(
+            "apiserver_watch_bytes",
+            "Bytes of events sent to watchers.",
+            ("group", "version", "resource"),
+            registry=self.registry,
+        )
+
+    def count(self, labels: Labels, code: int, seconds: float) -> None:
+        """A request that was answered."""
+        requests, durations = self._series.get((labels, code)) or self._new_series(labels, code)
+        requests.inc()
+        durations.observe(seconds)
+
+    def _new_series(self, labels: Labels, code: int) -> tuple[Counter, Histogram]:
+        series = self.requests.labels(*labels, str(code)), self.durations.labels(*labels)
+        self._series[labels, code] = series
+        return series
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """The page and its content type."""
+        if "application/openmetrics-text" in accept:
+            return (
+                open_metrics(self.registry),  # type: ignore[no-untyped-call]
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            )
+        return generate_latest(self.registry), "text/plain; version=0.0.4; charset=utf-8"

@@ -1,0 +1,107 @@
+"""The server's own pages: discovery, OpenAPI, version, health and metrics."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+from allot.api.identities import GroupVersion
+from allot.apiserver import api_errors, discovery
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.bodies import DISCOVERY_TRANSFORMS, BodyError, negotiate
+from allot.apiserver.health import Health
+from allot.apiserver.metrics import Metrics
+from allot.apiserver.openapi.documents import document, document_hash, index
+from allot.apiserver.requests import ApiRequest
+from allot.apiserver.responses import Response, in_format, json_response, text_response
+
+_NOT_FOUND: Final = "404 page not found\n"
+
+
+class Pages:
+    """Everything that is not a resource."""
+
+    def __init__(
+        self, health: Health, metrics: Metrics, authorizer: Authorizer, address: Callable[[], str]
+    ) -> None:
+        self._health = health
+        self._metrics = metrics
+        self._authorizer = authorizer
+        self._address = address
+
+    async def answer(self, request: ApiRequest) -> Response:
+        attributes = Attributes(request.method.lower(), request.path)
+        if not self._authorizer.allows(request.user, attributes):
+            raise refusal(request.user, attributes)
+        parts = [part for part in request.path.split("/") if part]
+        if request.method not in ("GET", "HEAD"):
+            if self._find(parts, request) is None:
+                raise api_errors.no_such_path()
+            raise api_errors.method_not_allowed()
+        if parts and parts[0] in ("healthz", "livez", "readyz"):
+            return await self._health.answer(parts, verbose=request.flag("verbose"))
+        found = self._find(parts, request)
+        if found is None:
+            return text_response(404, _NOT_FOUND)
+        return in_format(found, "json", pretty=request.flag("pretty"))
+
+    def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
+        match parts:
+            case []:
+                return json_response(200, {"paths": discovery.root_paths()})
+            case ["version"]:
+                return json_response(200, discovery.version_info())
+            case ["healthz" | "livez" | "readyz", *_]:
+                return text_response(200, "ok")
+            case ["metrics"]:
+                body, content_type = self._metrics.exposition(request.header("accept"))
+                return Response(200, body, content_type)
+            case ["openapi", "v3", *path]:
+                return _openapi("/".join(path), request)
+            case ["api"] | ["apis"]:
+                return self._groups(parts[0], request)
+            case ["api", version]:
+                return _known(discovery.api_resources(GroupVersion("", version)))
+            case ["apis", group]:
+                return _known(discovery.api_group(group))
+            case ["apis", group, version]:
+                return _known(discovery.api_resources(GroupVersion(group, version)))
+            case ["api" | "apis", *_]:
+                return None
+        return None
+
+    def _groups(self, path: str, request: ApiRequest) -> Response:
+        try:
+            accepted = negotiate(request.header("accept"), DISCOVERY_TRANSFORMS)
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
+        if accepted.transform:
+            found = discovery.aggregated(path, accepted.version)
+            content_type = discovery.AGGREGATED.format(version=accepted.version)
+            return _tagged(request, found.body, found.etag, content_type)
+        value = discovery.api_versions(self._address()) if path == "api" else discovery.api_groups()
+        return json_response(200, value)._replace(headers=((b"vary", b"Accept"),))
+
+
+def _known(value: object) -> Response | None:
+    return None if value is None else json_response(200, value)
+
+
+def _openapi(path: str, request: ApiRequest) -> Response | None:
+    if not path:
+        body = index()
+        return _tagged(request, body, f'"{hashlib.sha512(body).hexdigest()}"', "application/json")
+    found, hash_ = document(path), document_hash(path)
+    if found is None:
+        return None
+    return _tagged(request, found, f'"{hash_}"', "application/json")
+
+
+def _tagged(request: ApiRequest, body: bytes, etag: str, content_type: str) -> Response:
+    """An answer that clients may keep; 304 if they have it already."""
+    headers = ((b"etag", etag.encode()), (b"vary", b"Accept"))
+    if etag in request.header("if-none-match"):
+        return Response(304, b"", content_type, headers)
+    return Response(200, body, content_type, headers)

@@ -1,0 +1,39 @@
+"""Conditions that the server itself writes into a pod's status, and times as JSON writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from allot.api.core import Pod
+
+
+def wire_time(time: datetime) -> str:
+    """`2026-01-31T12:00:00Z`"""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def with_condition(pod: Pod, condition: dict[str, Any], now: datetime) -> Pod:
+    """The pod with this condition instead of an older one of its type.
+
+    The time of the last transition stays as it was if the status does.
+    """
+    conditions: list[dict[str, Any]] = list(pod.get("status", "conditions", default=[]))
+    stamped = condition | {"lastTransitionTime": wire_time(now)}
+    for index, before in enumerate(conditions):
+        if before.get("type") != condition["type"]:
+            continue
+        if before.get("status") == condition["status"] and "lastTransitionTime" in before:
+            stamped["lastTransitionTime"] = before["lastTransitionTime"]
+        conditions[index] = stamped
+        break
+    else:
+        conditions.append(stamped)
+    return pod.with_value(conditions, "status", "conditions")
+
+
+def is_ready(pod: Pod) -> bool:
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in pod.get("status", "conditions", default=[])
+    )

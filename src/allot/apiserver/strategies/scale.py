@@ -1,0 +1,52 @@
+"""The scale endpoint: how many pods a workload runs and should run, in one form for all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from allot.api.base import replace
+from allot.api.raw import RawObject
+from allot.validation.fields import FieldError, FieldPath, invalid
+from allot.validation.label_selector import selector_text
+from allot.validation.pod_basics import NOT_NEGATIVE
+
+_SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(workload: RawObject) -> dict[str, Any]:
+    """The autoscaling/v1 Scale of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+    metadata = workload.get("metadata", default={})
+    selector = workload.get("spec", "selector", default={})
+    if workload.kind == "ReplicationController":
+        selector = {"matchLabels": selector}
+    status: dict[str, Any] = {"replicas": workload.get("status", "replicas", default=0)}
+    text = selector_text(selector)
+    if text:
+        status["selector"] = text
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in _SHOWN_METADATA if name in metadata},
+        "spec": {"replicas": workload.get("spec", "replicas", default=0)},
+        "status": status,
+    }
+
+
+def validate_scale(scale: Mapping[str, Any]) -> Iterator[FieldError]:
+    replicas = _replicas(scale)
+    if replicas < 0:
+        yield invalid(FieldPath("spec") / "replicas", replicas, NOT_NEGATIVE)
+
+
+def with_scale(workload: RawObject, scale: Mapping[str, Any]) -> RawObject:
+    """The workload at another size. The version the client saw goes along, for the conflict check."""
+    version = (scale.get("metadata") or {}).get("resourceVersion") or ""
+    if version:
+        workload = workload.with_metadata(replace(workload.metadata, resource_version=version))
+    return workload.with_value(_replicas(scale), "spec", "replicas")
+
+
+def _replicas(scale: Mapping[str, Any]) -> int:
+    replicas = (scale.get("spec") or {}).get("replicas")
+    return replicas if isinstance(replicas, int) else 0

@@ -1,0 +1,157 @@
+"""What tables are made of: columns with their descriptions, cells, and words for what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from allot.api.raw import RawObject
+
+Cell = str | int | bool
+Age = Callable[[datetime | None], str]
+Row = Callable[[RawObject, Age], list[Cell]]
+
+UNKNOWN: Final = "<unknown>"
+NONE: Final = "<none>"
+UNSET: Final = "<unset>"
+
+
+class Column(NamedTuple):
+    """A column of a table, as clients describe one. Priority 1 is shown by `-o wide` only."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+
+    @property
+    def description(self) -> str:
+        return DESCRIPTIONS.get(self.name, "")
+
+
+class Table(NamedTuple):
+    """The columns of a kind, and how a row is read from an object."""
+
+    columns: tuple[Column, ...]
+    row: Row
+
+
+def number(name: str) -> Column:
+    return Column(name, "integer")
+
+
+def flag(name: str) -> Column:
+    return Column(name, "boolean")
+
+
+def wide(name: str) -> Column:
+    return Column(name, priority=1)
+
+
+NAME: Final = Column("Name", format="name")
+AGE: Final = Column("Age")
+TEMPLATE: Final = (wide("Containers"), wide("Images"))
+
+DESCRIPTIONS: Final = {
+    "Access Modes": "How nodes may mount the volume.",
+    "Active": "Jobs that run now.",
+    "AddressType": "The kind of addresses in this slice.",
+    "Age": "Time since the object was created.",
+    "Allocated": "Devices that claims hold.",
+    "AllowVolumeExpansion": "Whether volumes of this class may grow.",
+    "Allowed Disruptions": "Pods that may be evicted now.",
+    "Attached": "Whether the volume is attached.",
+    "AttachRequired": "Whether volumes have to be attached before they are mounted.",
+    "Attacher": "The driver that attaches the volume.",
+    "Available": "What can be used now.",
+    "Capacity": "How much it holds.",
+    "Claim": "The claim the volume is bound to.",
+    "Cluster-IP": "The address inside the cluster.",
+    "Completed": "Time since the request was answered.",
+    "Completions": "Pods that succeeded, of those that have to.",
+    "Container-Runtime": "The container runtime and its version.",
+    "Containers": "Names of the containers.",
+    "Controller": "The object this is a revision of.",
+    "Count": "How often it happened.",
+    "Created At": "When the object was created.",
+    "Current": "Pods that exist.",
+    "Data": "Number of entries.",
+    "Desired": "Pods that should exist.",
+    "Driver": "The driver of the devices.",
+    "DriverName": "The driver this class is for.",
+    "Drivers": "Number of storage drivers on the node.",
+    "Duration": "How long the job ran, or has been running.",
+    "Effect": "What the taint does to pods.",
+    "Endpoints": "Addresses that are served.",
+    "Errors": "Pools with a problem.",
+    "External-IP": "Addresses outside the cluster.",
+    "First Seen": "Time since it happened first.",
+    "Global-Default": "Whether pods without a class get this one.",
+    "Groups": "Groups in the binding.",
+    "Handler": "The configuration of the container runtime.",
+    "Holder": "Who holds the lease.",
+    "IP": "The address of the pod.",
+    "Images": "Images of the containers.",
+    "Internal-IP": "The address inside the cluster's network.",
+    "Kernel-Version": "The version of the kernel.",
+    "Key": "The key of the taint.",
+    "Last Schedule": "Time since a job was last started.",
+    "Last Seen": "Time since it happened last.",
+    "Limit": "Use and bounds of limits.",
+    "Max Unavailable": "How many pods may be missing.",
+    "Message": "What happened, in words.",
+    "Min Available": "How many pods have to be there.",
+    "Modes": "The kinds of volumes the driver supports.",
+    "Name": "The name of the object, unique among those of its kind in a namespace.",
+    "Node": "The node it belongs to.",
+    "Node Selector": "Labels a node must have.",
+    "Nominated Node": "The node that is being made free for the pod.",
+    "OS-Image": "The operating system.",
+    "Object": "What it happened to.",
+    "PV": "The volume to attach.",
+    "Pod Labels": "Labels of the template.",
+    "PodInfoOnMount": "Whether the driver is told about the pod.",
+    "Pool": "The pool the devices belong to.",
+    "Pools": "Pools that match the request.",
+    "Port(s)": "Ports and protocols.",
+    "Ports": "Ports of the endpoints.",
+    "PreemptionPolicy": "Whether pods of this class may displace others.",
+    "Provisioner": "Who makes volumes of this class.",
+    "Readiness Gates": "Gates that have opened, of those the pod has.",
+    "Ready": "What is ready, of what there should be.",
+    "Reason": "Why, in one word.",
+    "Reclaim Policy": "What becomes of the volume when its claim goes.",
+    "ReclaimPolicy": "What becomes of volumes when their claims go.",
+    "Request": "Use and bounds of requests and counts.",
+    "RequiresRepublish": "Whether the driver is called again from time to time.",
+    "Restarts": "How often containers were restarted, and when last.",
+    "Revision": "The number of the revision.",
+    "Role": "The role that is granted.",
+    "Roles": "The roles of the node.",
+    "Schedule": "When jobs are started, in cron's notation.",
+    "Selector": "Labels that select the pods.",
+    "ServiceAccounts": "Service accounts in the binding.",
+    "Source": "Who reported it.",
+    "State": "Whether the claim is allocated and in use.",
+    "Status": "The state it is in.",
+    "StorageCapacity": "Whether the driver says how much space is left.",
+    "StorageClass": "The storage class.",
+    "StorageClassName": "The storage class.",
+    "Subobject": "The part of the object it happened to.",
+    "Suspend": "Whether no new jobs are started.",
+    "TimeAdded": "Time since the taint was added.",
+    "Timezone": "The time zone of the schedule.",
+    "TokenRequests": "Audiences of the tokens the driver gets.",
+    "Total": "All devices.",
+    "Type": "The type.",
+    "Unavailable": "Devices that cannot be used.",
+    "Up-to-date": "Pods made from the current template.",
+    "Users": "Users in the binding.",
+    "Value": "The value.",
+    "Version": "The version of the kubelet.",
+    "Volume": "The volume the claim is bound to.",
+    "VolumeAttributesClass": "The class of attributes the volume has.",
+    "VolumeBindingMode": "When volumes are bound.",
+    "VolumeMode": "Whether the volume is a file system or a block device.",
+}

@@ -1,0 +1,236 @@
+"""watch: a stream of events from any kept version on.
+
+A watcher is a cursor into the window of its resource's cache. It wakes when the cache changes, writes all
+that is new in one piece, and sleeps again. One that asks for what has left the window reads the store's
+own history until it has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.cache import ObjectChange, ResourceCache, event_line
+from allot.apiserver.object_store import api_errors_for_storage
+from allot.apiserver.reading import Reader, revision_of
+from allot.apiserver.rendering import Renderer
+from allot.apiserver.requests import ApiRequest, options_error
+from allot.apiserver.selection import Selection
+from allot.apiserver.stored_objects import StoredObject
+from allot.storage.interface import Change, CompactedError, SlowWatcherError, Store
+from allot.validation.fields import FieldError, FieldPath, forbidden
+
+BOOKMARK_SECONDS: Final = 60.0
+BATCH: Final = 500
+"""Events that are written in one piece at most."""
+INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
+
+
+class WatchOptions(NamedTuple):
+    """Where a watch begins and how long it lasts."""
+
+    resource_version: str
+    initial_events: bool | None
+    bookmarks: bool
+    timeout_seconds: float
+
+    @property
+    def starts_with_objects(self) -> bool:
+        """Whether the objects that are already there come first, as ADDED."""
+        if self.initial_events is not None:
+            return self.initial_events
+        return self.resource_version in ("", "0")
+
+
+def watch_options(request: ApiRequest) -> WatchOptions:
+    """The options of a watch; 422 for combinations that mean nothing."""
+    query = request.query
+    match = query.get("resourceVersionMatch", "")
+    initial = request.flag("sendInitialEvents") if "sendInitialEvents" in query else None
+    errors = list(_problems(initial, match))
+    if errors:
+        raise options_error("ListOptions", errors)
+    version = query.get("resourceVersion", "")
+    if version:
+        revision_of(version)
+    seconds = request.number("timeoutSeconds")
+    timeout = float(seconds) if seconds else random.uniform(1800, 3600)  # noqa: S311
+    return WatchOptions(version, initial, request.flag("allowWatchBookmarks"), timeout)
+
+
+def _problems(initial: bool | None, match: str) -> Iterable[FieldError]:
+    if initial is None:
+        if match:
+            yield forbidden(
+                FieldPath("resourceVersionMatch"),
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
+        return
+    if match != "NotOlderThan":
+        yield forbidden(
+            FieldPath("resourceVersionMatch"),
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        )
+
+
+class Watcher:
+    """One client's watch."""
+
+    def __init__(
+        self,
+        store: Store,
+        cache: ResourceCache,
+        selection: Selection,
+        renderer: Renderer,
+        options: WatchOptions,
+    ) -> None:
+        self._store = store
+        self._cache = cache
+        self._selection = selection
+        self._renderer = renderer
+        self._options = options
+        self._wake = asyncio.Event()
+        self._stopped = False
+        self._position = 0
+        self._seen = 0
+
+    def stop(self) -> None:
+        """End the stream at the next opportunity: the client is gone, or the server is going."""
+        self._stopped = True
+        self._wake.set()
+
+    async def prepare(self, reader: Reader) -> None:
+        """Wait until the cache can serve this watch; raises what is better said before the stream."""
+        version = self._options.resource_version
+        await reader.at_least(self._cache, version)
+        self._seen = self._cache.revision
+        if not self._options.starts_with_objects and version:
+            self._seen = int(version) or self._cache.revision
+        self._epoch = self._cache.epoch
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.time() + self._options.timeout_seconds
+        self._cache.listen(self._wake.set)
+        try:
+            yield b""  # the client learns at once that the watch has begun
+            if self._options.starts_with_objects:
+                # Nothing is awaited between taking the objects and noting the revision they show.
+                objects = self._cache.select(self._selection.prefix)
+                self._seen = self._cache.revision
+                for chunk in self._initial(objects):
+                    yield chunk
+            if self._seen < self._cache.window_start:
+                async for chunk in self._history():
+                    yield chunk
+            self._position = self._cache.position_after(self._seen)
+            async for chunk in self._follow():
+                yield chunk
+        except ApiError as error:
+            yield error_event(error)
+        finally:
+            self._cache.unlisten(self._wake.set)
+
+    def _initial(self, objects: list[StoredObject]) -> Iterable[bytes]:
+        chosen = [stored for stored in objects if self._selection.matches(stored)]
+        for start in range(0, len(chosen), BATCH):
+            yield b"".join(map(self._renderer.initial, chosen[start : start + BATCH]))
+        if self._options.initial_events and self._options.bookmarks:
+            yield self._renderer.bookmark(self._seen, INITIAL_EVENTS_END)
+
+    async def _history(self) -> AsyncIterator[bytes]:
+        """Changes that have left the window, from the store, until the window has the next one."""
+        with api_errors_for_storage():
+            oldest = await self._store.oldest()
+        if self._seen < oldest:
+            raise api_errors.too_old(self._seen, oldest)
+        async with self._store.watch(self._cache.prefix, after=self._seen) as watch:
+            while self._seen < self._cache.window_start and not self._is_over:
+                try:
+                    async with asyncio.timeout_at(self._deadline):
+                        changes = await anext(watch)
+                except (CompactedError, SlowWatcherError):
+                    raise api_errors.too_old(self._seen, self._cache.window_start) from None
+                except (StopAsyncIteration, TimeoutError):
+                    self._stopped = True
+                    return
+                self._seen = changes[0].revision
+                lines = b"".join(self._lines(self._past_change(change) for change in changes))
+                if lines:
+                    yield lines
+
+    def _past_change(self, change: Change) -> ObjectChange:
+        codec = self._cache.codec
+        old = StoredObject(change.previous, codec) if change.previous else None
+        new = StoredObject(change.entry, codec) if change.entry else None
+        return ObjectChange(change.revision, old, new)
+
+    async def _follow(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        next_bookmark = loop.time() + BOOKMARK_SECONDS
+        while not self._is_over:
+            self._wake.clear()
+            changes = self._cache.changes_from(self._position, BATCH)
+            if changes is None or self._cache.epoch != self._epoch:
+                raise api_errors.too_old(self._seen, self._cache.window_start)
+            if changes:
+                self._position += len(changes)
+                self._seen = changes[-1].revision
+                lines = b"".join(self._lines(changes))
+                if lines:
+                    yield lines
+                continue
+            due = next_bookmark if self._options.bookmarks else self._deadline
+            if not await self._sleep(min(due, self._deadline)) and self._options.bookmarks:
+                with api_errors_for_storage():
+                    await self._cache.refresh()
+                if not self._cache.changes_from(self._position, 1):
+                    next_bookmark = loop.time() + BOOKMARK_SECONDS
+                    yield self._renderer.bookmark(self._cache.revision)
+
+    async def _sleep(self, until: float) -> bool:
+        """Whether something happened before `until`."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_at(until, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+        return loop.time() < until
+
+    @property
+    def _is_over(self) -> bool:
+        return self._stopped or asyncio.get_running_loop().time() >= self._deadline
+
+    def _lines(self, changes: Iterable[ObjectChange]) -> Iterable[bytes]:
+        selection, event = self._selection, self._renderer.event
+        if selection.is_everything:
+            prefix = selection.prefix
+            for change in changes:
+                if change.key.startswith(prefix):
+                    yield event(change, change.type)
+            return
+        for change in changes:
+            type_ = seen_as(selection.matches, change)
+            if type_ is not None:
+                yield event(change, type_)
+
+
+def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:
+    """How a change looks to somebody who sees only what matches; None if not at all."""
+    was, is_ = matches(change.old), matches(change.new)
+    if was and is_:
+        return "MODIFIED"
+    if is_:
+        return "ADDED"
+    return "DELETED" if was else None
+
+
+def error_event(error: ApiError) -> bytes:
+    return event_line("ERROR", msgspec.json.encode(error.status()))

@@ -1,0 +1,335 @@
+"""create, update, patch, delete and deletecollection of objects and their statuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.base import replace
+from allot.api.decoding import DecodeError
+from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
+from allot.api.meta import ObjectMeta
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.authorization import Attributes, Authorizer
+from allot.apiserver.behaviours import behaviour_for
+from allot.apiserver.bodies import YAML, Body, BodyError, media_type, patch_format, read_body
+from allot.apiserver.codecs import codec_for
+from allot.apiserver.deletion import POLICIES, DeleteOptions
+from allot.apiserver.object_store import ObjectStore, Writer, Written
+from allot.apiserver.patches import PatchError, json_patch, merge_patch, strategic_merge_patch
+from allot.apiserver.reading import ListOptions, Reader
+from allot.apiserver.requests import ApiRequest, WriteOptions, options_error, write_options
+from allot.apiserver.routes import Target
+from allot.apiserver.schemas.types import type_of
+from allot.apiserver.selection import Selection
+from allot.apiserver.stored_objects import StoredObject
+from allot.apiserver.strategies.pipeline import Outcome
+from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
+from allot.validation.fields import FieldPath, not_supported
+from allot.validation.fields import invalid as invalid_field
+
+LARGE_YAML: Final = 16 * 1024
+
+
+class TypeMeta(msgspec.Struct, rename="camel"):
+    """The kind a body claims to be."""
+
+    kind: str | None = None
+    api_version: str | None = None
+
+
+class ReadBody(NamedTuple):
+    """An object from a request's body, and what was ignored in it."""
+
+    object: Any
+    warnings: list[str]
+
+
+class WriteHandlers:
+    """The writing verbs."""
+
+    def __init__(self, objects: ObjectStore, reader: Reader, authorizer: Authorizer) -> None:
+        self._objects = objects
+        self._reader = reader
+        self._authorizer = authorizer
+
+    async def create(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "create")
+        read = await self.read_object(request, target, options)
+        placed = in_place(read.object, target, verb="create")
+        written = await self._objects.create(
+            target.resource,
+            target.namespace,
+            placed,
+            self.writer(request, target, "create", options),
+        )
+        return written._replace(warnings=[*read.warnings, *written.warnings])
+
+    async def update(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "update")
+        read = await self.read_object(request, target, options)
+        placed = in_place(read.object, target, verb="update")
+        write = _behaviour(target)
+
+        def change(old: Any, circumstances: WriteRequest) -> Outcome:
+            return write(placed, old, circumstances)
+
+        written = await self.apply(request, target, change, "update", options)
+        return written._replace(warnings=[*read.warnings, *written.warnings])
+
+    async def patch(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "patch")
+        patch = _Patch(request, target)
+        write = _behaviour(target)
+        warnings: list[str] = []
+
+        def change(old: Any, circumstances: WriteRequest) -> Outcome:
+            document = codec_for(target.resource).document(old, target.version)
+            body = patch.applied_to(document)
+            read = self.read_json(body, target, options)
+            placed = in_place(read.object, target, verb="patch")
+            warnings[:] = read.warnings
+            return write(placed, old, circumstances)
+
+        written = await self.apply(request, target, change, "patch", options)
+        return written._replace(warnings=[*warnings, *written.warnings])
+
+    async def delete(self, request: ApiRequest, target: Target) -> Written:
+        options = delete_options(request, "delete")
+        writer = self.writer(request, target, "delete", _plain(options))
+        key = ObjectKey(target.namespace, target.name)
+        return await self._objects.delete(target.resource, key, options, writer)
+
+    async def delete_collection(
+        self, request: ApiRequest, target: Target, selection: Selection
+    ) -> list[StoredObject]:
+        options = delete_options(request, "deletecollection")
+        writer = self.writer(request, target, "deletecollection", _plain(options))
+        listing = await self._reader.list(selection, ListOptions())
+        deleted = []
+        for stored in listing.objects:
+            metadata = stored.object.metadata
+            key = ObjectKey(metadata.namespace, metadata.name)
+            try:
+                written = await self._objects.delete(target.resource, key, options, writer)
+            except ApiError as error:
+                if error.code == 404:
+                    continue  # somebody else deleted it meanwhile
+                raise
+            deleted.append(written.stored)
+        return deleted
+
+    # --- what subresources share ---
+
+    async def apply(
+        self,
+        request: ApiRequest,
+        target: Target,
+        change: Callable[[Any, WriteRequest], Outcome],
+        verb: str,
+        options: WriteOptions,
+    ) -> Written:
+        key = ObjectKey(target.namespace, target.name)
+        writer = self.writer(request, target, verb, options)
+        return await self._objects.update(target.resource, key, change, writer)
+
+    def writer(
+        self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
+    ) -> Writer:
+        user, authorizer, group = request.user, self._authorizer, target.resource.group
+
+        def may(permission: Permission) -> bool:
+            verb, resource, namespace, name = permission
+            return authorizer.allows(
+                user, Attributes(verb, request.path, group, resource, namespace, name)
+            )
+
+        caller = Caller(user.name, user.extra, may)
+        return Writer(caller, target.version, verb, options.dry_run)
+
+    async def read_object(
+        self, request: ApiRequest, target: Target, options: WriteOptions
+    ) -> ReadBody:
+        try:
+            body = await read_request(request)
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        if not body.json.strip():
+            raise bad_request("the body of the request is empty; an object was expected")
+        return self.read_json(body.json, target, options, body.duplicates)
+
+    def read_json(
+        self,
+        body: bytes,
+        target: Target,
+        options: WriteOptions,
+        duplicates: tuple[str, ...] = (),
+    ) -> ReadBody:
+        """The object in JSON, as strictly as the client wants it."""
+        resource, version = target.resource, target.version
+        gvk = resource.gvk(version)
+        check_type(body, gvk)
+        codec = codec_for(resource)
+        try:
+            obj = codec.decode(body, version, self._objects.clock())
+        except DecodeError as error:
+            raise api_errors.cannot_be_read(resource.kind, version, str(error)) from None
+        if options.field_validation == "Ignore":
+            return ReadBody(obj, [])
+        issues = [
+            *(f'duplicate field "{path}"' for path in duplicates),
+            *codec.strict_issues(body, version),
+        ]
+        if issues and options.field_validation == "Strict":
+            raise api_errors.strict_decoding(resource.kind, version, issues)
+        return ReadBody(obj, issues)
+
+
+async def read_request(request: ApiRequest) -> Body:
+    """The body of a request as JSON; what takes long is done beside the event loop."""
+    content_type = request.header("content-type")
+    if len(request.body) > LARGE_YAML and media_type(content_type) == YAML:
+        return await asyncio.to_thread(read_body, request.body, content_type)
+    return read_body(request.body, content_type)
+
+
+def _behaviour(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:
+    behaviour = behaviour_for(target.resource)
+    return behaviour.update_status if target.subresource else behaviour.update
+
+
+_type_decoder: Final = msgspec.json.Decoder(TypeMeta)
+
+
+def check_type(body: bytes, expected: GroupVersionKind) -> None:
+    """400 if the body says it is of another kind or version. It need not say anything."""
+    try:
+        found = _type_decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = str(error).removeprefix("JSON is ")
+        raise bad_request(
+            f'{expected.kind} in version "{expected.version}" cannot be handled as a {expected.kind}: '
+            f"{text[:1].lower()}{text[1:]}"
+        ) from None
+    wanted = str(expected.group_version)
+    if found.api_version and found.api_version != wanted:
+        raise bad_request(
+            f"the API version in the data ({found.api_version}) does not match the expected "
+            f"API version ({wanted})"
+        )
+    if found.kind and found.kind != expected.kind:
+        version = GroupVersion.parse(wanted).version
+        raise bad_request(
+            f'{found.kind} in version "{version}" cannot be handled as a {expected.kind}: '
+            f"the body is a {found.kind}, not a {expected.kind}"
+        )
+
+
+def in_place(obj: Any, target: Target, *, verb: str) -> Any:
+    """The object with the namespace of the URL; 400 if it names another place."""
+    metadata: ObjectMeta = obj.metadata
+    if target.resource.namespaced and metadata.namespace not in ("", target.namespace):
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if verb != "create" and metadata.name != target.name:
+        if not metadata.name:
+            raise bad_request("name must be provided")
+        raise bad_request(
+            f"the name of the object ({metadata.name}) does not match the name on the URL ({target.name})"
+        )
+    if metadata.namespace == target.namespace:
+        return obj
+    # A namespace given for a cluster-wide kind is cleared, as Kubernetes does.
+    placed = replace(metadata, namespace=target.namespace)
+    return codec_for(target.resource).with_metadata(obj, placed)
+
+
+class _Patch:
+    """A patch that can be applied again when somebody else was quicker."""
+
+    def __init__(self, request: ApiRequest, target: Target) -> None:
+        try:
+            self._format = patch_format(request.header("content-type"))
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        self._body = request.body
+        self._schema = type_of(target.resource.gvk(target.version))
+
+    def applied_to(self, document: dict[str, Any]) -> bytes:
+        try:
+            match self._format:
+                case "json":
+                    patched = json_patch(document, self._body)
+                case "merge":
+                    patched = merge_patch(document, self._body)
+                case _:
+                    assert self._schema is not None
+                    patched = strategic_merge_patch(document, self._body, self._schema)
+        except PatchError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        if not isinstance(patched, dict):
+            raise bad_request("the patched document is not an object")
+        return msgspec.json.encode(patched)
+
+
+# --- delete ---
+
+
+def delete_options(request: ApiRequest, verb: str) -> DeleteOptions:
+    """The options of a delete, from the body or, if that is empty, the query."""
+    write_options(request, verb)  # checks what the query says
+    if request.body.strip():
+        options = _options_from_body(request)
+    else:
+        options = DeleteOptions(
+            grace_period_seconds=request.number("gracePeriodSeconds"),
+            propagation_policy=request.query.get("propagationPolicy") or None,
+            orphan_dependents=(
+                request.flag("orphanDependents") if "orphanDependents" in request.query else None
+            ),
+        )
+    if request.query.get("dryRun"):
+        options = msgspec.structs.replace(options, dry_run=("All",))
+    _check_options(options)
+    return options
+
+
+def _options_from_body(request: ApiRequest) -> DeleteOptions:
+    try:
+        body = read_body(request.body, request.header("content-type")).json
+        kind = _type_decoder.decode(body).kind
+        if kind not in (None, "", "DeleteOptions"):
+            raise bad_request(f"the body of a delete must be DeleteOptions, not a {kind}")
+        return msgspec.json.decode(body, type=DeleteOptions)
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"the delete options cannot be read: {error}") from None
+
+
+def _check_options(options: DeleteOptions) -> None:
+    errors = []
+    policy = options.propagation_policy
+    if policy is not None and policy not in POLICIES:
+        errors.append(not_supported(FieldPath("propagationPolicy"), policy, POLICIES))
+    if policy is not None and options.orphan_dependents is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid_field(FieldPath("propagationPolicy"), policy, detail))
+    errors += [
+        not_supported(FieldPath("dryRun"), value, ["All"])
+        for value in options.dry_run
+        if value != "All"
+    ]
+    if errors:
+        raise options_error("DeleteOptions", errors)
+
+
+def _plain(options: DeleteOptions) -> WriteOptions:
+    return WriteOptions(bool(options.dry_run), "Ignore")

@@ -1,0 +1,239 @@
+"""Kinds that run pods from a template: selectors that find the pods, templates that can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.validation.fields import (
+    FieldError,
+    FieldPath,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from allot.validation.label_selector import is_empty, selects, validate_label_selector
+from allot.validation.metadata import IMMUTABLE, validate_annotations, validate_labels
+from allot.validation.pod_basics import NOT_NEGATIVE, validate_pod_basics
+
+SPEC: Final = FieldPath("spec")
+SELECTOR: Final = SPEC / "selector"
+TEMPLATE: Final = SPEC / "template"
+DOES_NOT_MATCH: Final = "`selector` does not match template `labels`"
+
+# What Kubernetes calls the kind when its selector is empty.
+_CALLED: Final = {
+    "Deployment": "deployment",
+    "ReplicaSet": "deployment",
+    "StatefulSet": "statefulset",
+    "DaemonSet": "daemonset",
+}
+_COUNTS: Final = (
+    "replicas",
+    "minReadySeconds",
+    "revisionHistoryLimit",
+    "progressDeadlineSeconds",
+    "parallelism",
+    "completions",
+    "backoffLimit",
+    "activeDeadlineSeconds",
+    "ttlSecondsAfterFinished",
+    "successfulJobsHistoryLimit",
+    "failedJobsHistoryLimit",
+    "startingDeadlineSeconds",
+)
+
+
+def validate_workload(workload: RawObject) -> Iterator[FieldError]:
+    """Deployments, replica sets, stateful sets and daemon sets."""
+    spec = _mapping(workload.get("spec"))
+    yield from _validate_counts(spec, SPEC)
+    selector = spec.get("selector")
+    if selector is None:
+        yield required(SELECTOR)
+    else:
+        yield from validate_label_selector(selector, SELECTOR)
+        if is_empty(selector):
+            yield invalid(
+                SELECTOR, selector, f"empty selector is invalid for {_CALLED[workload.kind]}"
+            )
+        else:
+            labels = _template_labels(spec)
+            if not selects(selector, labels):
+                yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
+    yield from _validate_template(_mapping(spec.get("template")), TEMPLATE, ("Always",))
+
+
+def validate_workload_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
+    selector = new.get("spec", "selector")
+    if selector != old.get("spec", "selector"):
+        yield invalid(SELECTOR, selector, IMMUTABLE)
+
+
+_STATEFUL_FIELDS: Final = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+
+
+def validate_stateful_set_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
+    if _fixed_part(new) != _fixed_part(old):
+        listed = "', '".join(_STATEFUL_FIELDS[:-1])
+        yield forbidden(
+            SPEC,
+            "updates to statefulset spec for fields other than "
+            f"'{listed}' and '{_STATEFUL_FIELDS[-1]}' are forbidden",
+        )
+
+
+def _fixed_part(stateful_set: RawObject) -> dict[str, Any]:
+    spec = _mapping(stateful_set.get("spec"))
+    return {name: value for name, value in spec.items() if name not in _STATEFUL_FIELDS}
+
+
+def validate_replication_controller(controller: RawObject) -> Iterator[FieldError]:
+    spec = _mapping(controller.get("spec"))
+    yield from _validate_counts(spec, SPEC)
+    selector = _mapping(spec.get("selector"))
+    if not selector:
+        yield required(SELECTOR)
+    if spec.get("template") is None:
+        yield required(TEMPLATE)
+        return
+    labels = _template_labels(spec)
+    if selector and not selects({"matchLabels": selector}, labels):
+        yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
+    yield from _validate_template(_mapping(spec["template"]), TEMPLATE, ("Always",))
+
+
+def validate_pod_template(template: RawObject) -> Iterator[FieldError]:
+    yield from _validate_template(_mapping(template.get("template")), FieldPath("template"))
+
+
+# --- batch ---
+
+JOB_RESTART_POLICIES: Final = ("OnFailure", "Never")
+
+
+def validate_job(job: RawObject) -> Iterator[FieldError]:
+    """Its selector is made by the server later on."""
+    yield from _validate_job_spec(_mapping(job.get("spec")), SPEC)
+
+
+def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
+    yield from _validate_counts(spec, path)
+    template = _mapping(spec.get("template"))
+    policy = _mapping(template.get("spec")).get("restartPolicy", "Always")
+    if policy == "Always":
+        # What was left out has become "Always" by now.
+        yield required(
+            path / "template" / "spec" / "restartPolicy", 'valid values: "OnFailure", "Never"'
+        )
+        yield from _validate_template(template, path / "template")
+    else:
+        yield from _validate_template(template, path / "template", JOB_RESTART_POLICIES)
+
+
+def validate_job_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
+    """A job runs what it was made for; only one that is suspended may still be changed."""
+    fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
+    if old.get("spec", "completionMode") != "Indexed":
+        fixed.insert(0, "completions")
+    if not old.get("spec", "suspend", default=False):
+        fixed.append("template")
+    for field in fixed:
+        value = new.get("spec", field)
+        if value != old.get("spec", field):
+            yield invalid(SPEC / field, value, IMMUTABLE)
+
+
+_CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
+
+
+def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
+    spec = _mapping(cron_job.get("spec"))
+    schedule = spec.get("schedule") or ""
+    if not schedule:
+        yield required(SPEC / "schedule")
+    elif not schedule.startswith("@"):
+        fields = schedule.split()
+        if "TZ" in schedule:
+            yield invalid(
+                SPEC / "schedule",
+                schedule,
+                "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+            )
+        elif len(fields) != 5:
+            yield invalid(
+                SPEC / "schedule",
+                schedule,
+                f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]",
+            )
+    policy = spec.get("concurrencyPolicy")
+    if policy not in _CONCURRENCY:
+        yield not_supported(SPEC / "concurrencyPolicy", policy or "", _CONCURRENCY)
+    yield from _validate_counts(spec, SPEC)
+    job = _mapping(_mapping(spec.get("jobTemplate")).get("spec"))
+    yield from _validate_job_spec(job, SPEC / "jobTemplate" / "spec")
+
+
+def validate_budget(budget: RawObject) -> Iterator[FieldError]:
+    spec = _mapping(budget.get("spec"))
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        yield invalid(SPEC, spec, "minAvailable and maxUnavailable cannot be both set")
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        if isinstance(value, int) and value < 0:
+            yield invalid(SPEC / field, value, NOT_NEGATIVE)
+        elif isinstance(value, str) and not _is_percentage(value):
+            yield invalid(
+                SPEC / field,
+                value,
+                "a valid percent string must be a numeric string followed by an ending '%' "
+                "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+            )
+    yield from validate_label_selector(_mapping(spec.get("selector")), SELECTOR)
+
+
+def _is_percentage(text: str) -> bool:
+    return text.endswith("%") and text[:-1].isdecimal() and text.isascii()
+
+
+# --- parts ---
+
+
+def _validate_template(
+    template: Mapping[str, Any], path: FieldPath, restart_policies: tuple[str, ...] = ()
+) -> Iterator[FieldError]:
+    metadata, spec = _mapping(template.get("metadata")), _mapping(template.get("spec"))
+    yield from validate_labels(_mapping(metadata.get("labels")), path / "metadata" / "labels")
+    yield from validate_annotations(
+        _mapping(metadata.get("annotations")), path / "metadata" / "annotations"
+    )
+    yield from validate_pod_basics(spec, path / "spec")
+    policy = spec.get("restartPolicy")
+    if restart_policies and policy is not None and policy not in restart_policies:
+        yield not_supported(path / "spec" / "restartPolicy", policy, restart_policies)
+
+
+def _validate_counts(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
+    for field in _COUNTS:
+        value = spec.get(field)
+        if isinstance(value, int) and value < 0:
+            yield invalid(path / field, value, NOT_NEGATIVE)
+
+
+def _template_labels(spec: Mapping[str, Any]) -> dict[str, str]:
+    template = _mapping(spec.get("template"))
+    return _mapping(_mapping(template.get("metadata")).get("labels"))
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

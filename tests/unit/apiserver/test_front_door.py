@@ -1,0 +1,235 @@
+"""Who gets in, and the server's own pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from allot.apiserver.authentication import (
+    CertificateAuthenticator,
+    Credentials,
+    PeerCertificate,
+    TokenFileError,
+    User,
+    read_token_file,
+)
+from allot.apiserver.serving import peer_certificate
+from allot.testing.servers import Answer, LocalServer
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ALICE = User("alice", groups=("system:authenticated",))
+
+
+def answer(
+    path: str, headers: Mapping[str, str] | None = None, method: str = "GET", **query: str
+) -> Answer:
+    async def run() -> Answer:
+        async with LocalServer(users={"alice-token": ALICE}) as server:
+            return await server.ask(method, path, headers=headers, query=query)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("headers", "code", "message"),
+    [
+        pytest.param({"authorization": "Bearer wrong"}, 401, "Unauthorized", id="wrong-token"),
+        pytest.param(
+            {"authorization": ""},
+            403,
+            'configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" '
+            'in API group "" in the namespace "default"',
+            id="anonymous",
+        ),
+        pytest.param(
+            {"authorization": "Bearer alice-token"},
+            403,
+            'configmaps is forbidden: User "alice" cannot list resource "configmaps" '
+            'in API group "" in the namespace "default"',
+            id="no-administrator",
+        ),
+        pytest.param(
+            {"impersonate-user": "bob", "impersonate-group": "dev"},
+            403,
+            'configmaps is forbidden: User "bob" cannot list resource "configmaps" '
+            'in API group "" in the namespace "default"',
+            id="impersonated",
+        ),
+        pytest.param(
+            {"authorization": "Bearer alice-token", "impersonate-user": "admin"},
+            403,
+            'users "admin" is forbidden: User "alice" cannot impersonate resource "users" '
+            'in API group "" at the cluster scope',
+            id="may-not-impersonate",
+        ),
+        pytest.param({"impersonate-group": "system:masters"}, 400, "", id="group-without-user"),
+        pytest.param(
+            {"impersonate-user": "bob", "impersonate-group": "system:masters"},
+            200,
+            "",
+            id="as-admin",
+        ),
+    ],
+)
+def test_only_administrators_get_in(headers: dict[str, str], code: int, message: str) -> None:
+    refused = answer(MAPS, headers)
+    assert refused.code == code
+    if message:
+        assert refused.json["message"] == message
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/version/"])
+def test_everybody_may_ask_how_the_server_is(path: str) -> None:
+    assert answer(path, {"authorization": ""}).code == 200
+
+
+def test_health_in_detail() -> None:
+    verbose = answer("/readyz", verbose="true")
+    assert verbose.content.decode().splitlines() == [
+        "[+]ping ok",
+        "[+]storage ok",
+        "[+]shutdown ok",
+        "readyz check passed",
+    ]
+    assert answer("/readyz/storage").content == b"ok"
+    assert answer("/readyz/nothing").code == 404
+
+
+def test_a_server_that_is_going_is_not_ready() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            server.server.begin_shutdown()
+            assert (await server.ask("GET", "/readyz")).code == 500
+            assert (await server.ask("GET", "/livez")).code == 200
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nothing", "/apis/none.example.com", "/apis/none.example.com/v1", "/api/v2", "/apis/apps/v9"],
+)
+def test_unknown_pages(path: str) -> None:
+    missing = answer(path)
+    assert (missing.code, missing.content) == (404, b"404 page not found\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", f"{MAPS}/a", 405),
+        ("PUT", MAPS, 405),
+        ("POST", "/api/v1/configmaps", 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("DELETE", "/version", 405),
+        ("POST", "/nothing", 404),
+    ],
+)
+def test_methods_that_mean_nothing(method: str, path: str, code: int) -> None:
+    refused = answer(path, method=method)
+    assert (refused.code, refused.json["kind"]) == (code, "Status")
+
+
+def test_aggregated_discovery_agrees_with_the_classic_one() -> None:
+    async def run() -> None:
+        accept = {
+            "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+        }
+        async with LocalServer() as server:
+            for path in ("/api", "/apis"):
+                all_at_once = await server.ask("GET", path, headers=accept)
+                etag = all_at_once.header("etag")[0]
+                again = await server.ask("GET", path, headers={**accept, "if-none-match": etag})
+                assert (again.code, again.content) == (304, b"")
+                for group in all_at_once.json["items"]:
+                    name = group["metadata"].get("name", "")
+                    for version in group["versions"]:
+                        base = f"/apis/{name}" if name else "/api"
+                        classic = await server.get(f"{base}/{version['version']}")
+                        listed = {r["name"] for r in classic["resources"]}
+                        assert listed == _flattened(version["resources"])
+
+    asyncio.run(run())
+
+
+def _flattened(resources: list[dict[str, Any]]) -> set[str]:
+    return {
+        "/".join([resource["resource"], *part])
+        for resource in resources
+        for part in [[], *([p["subresource"]] for p in resource.get("subresources", []))]
+    }
+
+
+def test_metrics_count_requests() -> None:
+    async def run() -> str:
+        async with LocalServer() as server:
+            await server.get(MAPS)
+            return (await server.ask("GET", "/metrics")).content.decode()
+
+    text = asyncio.run(run())
+    assert (
+        'apiserver_request_total{code="200",group="",resource="configmaps",scope="namespace",'
+        'subresource="",verb="list",version="v1"} 1.0' in text
+    )
+    assert "apiserver_request_duration_seconds_bucket" in text
+
+
+def test_openapi_is_kept_by_clients() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            index = await server.get("/openapi/v3")
+            url = index["paths"]["apis/resource.k8s.io/v1"]["serverRelativeURL"]
+            path, _, hash_ = url.partition("?hash=")
+            document = await server.ask("GET", path, query={"hash": hash_})
+            assert document.json["openapi"] == "3.0.0"
+            etag = document.header("etag")[0]
+            assert etag == f'"{hash_}"'
+            again = await server.ask("GET", path, headers={"if-none-match": etag})
+            assert again.code == 304
+
+    asyncio.run(run())
+
+
+# --- credentials ---
+
+
+def test_certificates_name_user_and_groups() -> None:
+    parsed = {
+        "subject": (
+            (("organizationName", "system:masters"),),
+            (("organizationName", "dev"),),
+            (("commonName", "carol"),),
+        )
+    }
+    certificate = peer_certificate(parsed)
+    assert certificate == PeerCertificate("carol", ("system:masters", "dev"))
+    user = CertificateAuthenticator().authenticate(Credentials(None, certificate))
+    assert user == User("carol", groups=("system:masters", "dev", "system:authenticated"))
+    assert peer_certificate(None) is None
+
+
+def test_token_files(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.csv"
+    file.write_text('t1,alice,u1\n\nt2,bob,u2,"dev,system:masters"\n')
+    users = read_token_file(file)
+    assert users["t1"] == User("alice", "u1", ("system:authenticated",))
+    assert users["t2"].groups == ("dev", "system:masters", "system:authenticated")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("t1,alice\n", "line 1: a token needs at least 3 columns"),
+        ("t1,a,b\nt1,c,d\n", "line 2: the token stands there twice"),
+        (",alice,u1\n", "line 1: the token or the user is empty"),
+    ],
+)
+def test_bad_token_files(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "tokens.csv"
+    file.write_text(text)
+    with pytest.raises(TokenFileError, match=problem):
+        read_token_file(file)

@@ -1,0 +1,266 @@
+"""get and list: versions, pages, selectors, forms of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import Any
+
+import msgspec
+import pytest
+
+from allot.testing.servers import LocalServer
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+
+
+def a_map(name: str, **labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels}, "data": {"k": "v"}}
+
+
+def names(listed: dict[str, Any]) -> list[str]:
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+async def filled(server: LocalServer, count: int = 7) -> None:
+    for number in range(count):
+        await server.post(MAPS, a_map(f"m{number}", parity="even" if number % 2 == 0 else "odd"))
+
+
+def test_pages_show_one_state_whatever_is_written_meanwhile() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server)
+            first = await server.get(MAPS, limit="3")
+            await server.post(MAPS, a_map("m1b"))
+            await server.ask("DELETE", f"{MAPS}/m5")
+            token = first["metadata"]["continue"]
+            second = await server.get(MAPS, **{"limit": "3", "continue": token})
+            third = await server.get(
+                MAPS, **{"limit": "3", "continue": second["metadata"]["continue"]}
+            )
+        assert [names(page) for page in (first, second, third)] == [
+            ["m0", "m1", "m2"],
+            ["m3", "m4", "m5"],
+            ["m6"],
+        ]
+        assert [page["metadata"].get("remainingItemCount") for page in (first, second, third)] == [
+            4,
+            1,
+            None,
+        ]
+        assert len({page["metadata"]["resourceVersion"] for page in (first, second, third)}) == 1
+        assert "continue" not in third["metadata"]
+
+    asyncio.run(run())
+
+
+def test_pages_with_selectors_do_not_guess_what_remains() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server)
+            first = await server.get(MAPS, limit="2", labelSelector="parity=even")
+            token = first["metadata"]["continue"]
+            await server.post(MAPS, a_map("x", parity="even"))
+            rest = await server.get(
+                MAPS, **{"labelSelector": "parity=even", "continue": token, "limit": "9"}
+            )
+        assert (names(first), names(rest)) == (["m0", "m2"], ["m4", "m6"])
+        assert "remainingItemCount" not in first["metadata"]
+
+    asyncio.run(run())
+
+
+def test_pages_that_are_too_old_are_expired() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server)
+            first = await server.get(MAPS, limit="2")
+            await server.post(MAPS, a_map("x"))
+            await server.store.compact(await server.store.revision())
+            token = first["metadata"]["continue"]
+            answer = await server.ask("GET", MAPS, query={"limit": "2", "continue": token})
+        assert (answer.code, answer.json["reason"]) == (410, "Expired")
+
+    asyncio.run(run())
+
+
+def test_a_past_version_can_be_read_exactly() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server, 2)
+            version = (await server.get(MAPS))["metadata"]["resourceVersion"]
+            await server.ask("DELETE", f"{MAPS}/m0")
+            exact = await server.get(MAPS, resourceVersion=version, resourceVersionMatch="Exact")
+            newer = await server.get(
+                MAPS, resourceVersion=version, resourceVersionMatch="NotOlderThan"
+            )
+        assert (names(exact), names(newer)) == (["m0", "m1"], ["m1"])
+        assert exact["metadata"]["resourceVersion"] == version
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "reason"),
+    [
+        pytest.param({"resourceVersion": "x"}, 400, "BadRequest", id="no-number"),
+        pytest.param({"resourceVersion": "-1"}, 400, "BadRequest", id="negative"),
+        pytest.param({"resourceVersion": "9" * 30}, 400, "BadRequest", id="huge"),
+        pytest.param({"resourceVersion": "99999999"}, 504, "Timeout", id="future"),
+        pytest.param({"resourceVersionMatch": "Exact"}, 422, "Invalid", id="match-without-version"),
+        pytest.param(
+            {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
+            422,
+            "Invalid",
+            id="exactly-any",
+        ),
+        pytest.param({"resourceVersionMatch": "Newest"}, 422, "Invalid", id="unknown-match"),
+        pytest.param({"limit": "many"}, 400, "BadRequest", id="limit"),
+        pytest.param({"continue": "garbage"}, 400, "BadRequest", id="token"),
+        pytest.param({"labelSelector": "a b"}, 400, "BadRequest", id="labels"),
+        pytest.param({"fieldSelector": "data.k=v"}, 400, "BadRequest", id="fields"),
+    ],
+)
+def test_bad_options(
+    query: dict[str, str], code: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allot.apiserver.reading.WAIT_FOR_REVISION_SECONDS", 0.1)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            answer = await server.ask("GET", MAPS, query=query)
+            assert (answer.code, answer.json["reason"]) == (code, reason)
+
+    asyncio.run(run())
+
+
+def test_slices_and_pods_are_found_by_their_fields() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            for name, driver, node in (("a", "x.example.com", "n1"), ("b", "y.example.com", "n1")):
+                pool = {"name": f"pool-{name}", "generation": 1, "resourceSliceCount": 1}
+                await server.post(
+                    "/apis/resource.k8s.io/v1/resourceslices",
+                    {
+                        "metadata": {"name": name},
+                        "spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": []},
+                    },
+                )
+            for version in ("v1", "v1beta2", "v1beta1"):
+                path = f"/apis/resource.k8s.io/{version}/resourceslices"
+                found = await server.get(path, fieldSelector="spec.driver=x.example.com")
+                assert names(found) == ["a"]
+                found = await server.get(
+                    path, fieldSelector="spec.nodeName=n1,spec.pool.name!=pool-a"
+                )
+                assert names(found) == ["b"]
+            pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+            await server.post("/api/v1/namespaces/default/pods", pod)
+            pods = await server.get(
+                "/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending"
+            )
+            assert names(pods) == ["p"]
+
+    asyncio.run(run())
+
+
+def test_every_version_of_an_object_is_the_same_object() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            base = "/apis/resource.k8s.io/{}/namespaces/default/resourceclaims"
+            request = {"name": "r", "deviceClassName": "k"}
+            await server.post(
+                base.format("v1beta1"),
+                {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}},
+            )
+            shown = {
+                v: await server.get(base.format(v) + "/c") for v in ("v1", "v1beta2", "v1beta1")
+            }
+        assert {item["metadata"]["uid"] for item in shown.values()} == {
+            shown["v1"]["metadata"]["uid"]
+        }
+        flat = shown["v1beta1"]["spec"]["devices"]["requests"][0]
+        assert flat["deviceClassName"] == "k"
+        assert shown["v1"]["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "k"
+        assert shown["v1beta2"]["apiVersion"] == "resource.k8s.io/v1beta2"
+
+    asyncio.run(run())
+
+
+def test_tables_include_what_was_asked_for() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server, 1)
+            plain = (await server.ask("GET", MAPS, headers=TABLE)).json
+            none = (
+                await server.ask("GET", MAPS, headers=TABLE, query={"includeObject": "None"})
+            ).json
+            whole = (
+                await server.ask("GET", MAPS, headers=TABLE, query={"includeObject": "Object"})
+            ).json
+            bad = await server.ask("GET", MAPS, headers=TABLE, query={"includeObject": "All"})
+        assert plain["rows"][0]["cells"] == ["m0", 1, "0s"]
+        assert plain["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+        assert "object" not in none["rows"][0]
+        assert whole["rows"][0]["object"]["data"] == {"k": "v"}
+        assert bad.code == 400
+
+    asyncio.run(run())
+
+
+def test_metadata_alone() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server, 1)
+            accept = {
+                "accept": "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+            }
+            listed = (await server.ask("GET", MAPS, headers=accept)).json
+        assert listed["kind"] == "PartialObjectMetadataList"
+        assert listed["items"][0]["kind"] == "PartialObjectMetadata"
+        assert set(listed["items"][0]) == {"kind", "apiVersion", "metadata"}
+
+    asyncio.run(run())
+
+
+def test_large_answers_are_compressed_if_the_client_can_read_that() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            big = a_map("big") | {"data": {"k": "v" * 200_000}}
+            await server.post(MAPS, big)
+            plain = await server.ask("GET", f"{MAPS}/big")
+            packed = await server.ask("GET", f"{MAPS}/big", headers={"accept-encoding": "gzip"})
+        assert plain.header("content-encoding") == []
+        assert packed.header("content-encoding") == ["gzip"]
+        assert len(packed.content) < 10_000
+        assert msgspec.json.decode(gzip.decompress(packed.content)) == plain.json
+
+    asyncio.run(run())
+
+
+def test_lists_do_not_encode_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often objects are listed, each is encoded at most once."""
+    from allot.apiserver import stored_objects
+
+    encoded = 0
+    plain = stored_objects.with_revision
+
+    def counting(body: bytes, revision: int) -> bytes:
+        nonlocal encoded
+        encoded += 1
+        return plain(body, revision)
+
+    async def run() -> None:
+        nonlocal encoded
+        async with LocalServer() as server:
+            await filled(server, 50)
+            monkeypatch.setattr(stored_objects, "with_revision", counting)
+            encoded = 0
+            for _ in range(10):
+                assert len(names(await server.get(MAPS))) == 50
+
+    asyncio.run(run())
+    assert encoded <= 50

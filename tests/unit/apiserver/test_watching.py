@@ -1,0 +1,262 @@
+"""Watches: where they begin, what they show, how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from allot.testing.servers import LocalServer
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def a_map(name: str, **labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels}, "data": {"k": "v"}}
+
+
+def seen(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events]
+
+
+def test_from_a_version_on_every_change_comes_once_and_in_order() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            start = (await server.get(MAPS))["metadata"]["resourceVersion"]
+            await server.post(MAPS, a_map("a"))
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                await server.ask("PATCH", f"{MAPS}/a", {"data": {"k": "2"}}, content_type=MERGE)
+                await server.ask("DELETE", f"{MAPS}/a")
+                await server.post(MAPS, a_map("b"))
+                events = await stream.take(4)
+        assert seen(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+        versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+        assert versions == sorted(set(versions))
+        assert events[2]["object"]["data"] == {"k": "2"}, "a deleted object is shown as it was last"
+
+    asyncio.run(run())
+
+
+MERGE = "application/merge-patch+json"
+
+
+def test_without_a_version_the_present_comes_first() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(MAPS, a_map("a"))
+            async with server.watch(MAPS) as stream:
+                await server.post(MAPS, a_map("b"))
+                assert seen(await stream.take(2)) == [("ADDED", "a"), ("ADDED", "b")]
+
+    asyncio.run(run())
+
+
+def test_a_streaming_list_ends_with_a_bookmark() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(MAPS, a_map("a"))
+            async with server.watch(
+                MAPS,
+                sendInitialEvents="true",
+                resourceVersionMatch="NotOlderThan",
+                allowWatchBookmarks="true",
+            ) as stream:
+                first, bookmark = await stream.take(2)
+                revision = await server.store.revision()
+                await server.post(MAPS, a_map("b"))
+                assert seen([first, await stream.next() or {}]) == [("ADDED", "a"), ("ADDED", "b")]
+        assert bookmark["type"] == "BOOKMARK"
+        metadata = bookmark["object"]["metadata"]
+        assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+        assert metadata["resourceVersion"] == str(revision)
+        assert bookmark["object"]["kind"] == "ConfigMap"
+
+    asyncio.run(run())
+
+
+def test_initial_events_need_a_match() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            answer = await server.ask(
+                "GET", MAPS, query={"watch": "true", "sendInitialEvents": "true"}
+            )
+            assert (answer.code, answer.json["reason"]) == (422, "Invalid")
+
+    asyncio.run(run())
+
+
+def test_objects_that_enter_or_leave_a_selection_are_added_or_deleted() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            start = (await server.get(MAPS))["metadata"]["resourceVersion"]
+            await server.post(MAPS, a_map("a"))
+            for label in ("x", "y", "x"):
+                body = {"metadata": {"labels": {"l": label}}}
+                await server.ask("PATCH", f"{MAPS}/a", body, content_type=MERGE)
+            async with server.watch(MAPS, labelSelector="l=x", resourceVersion=start) as stream:
+                events = await stream.take(3)
+        assert seen(events) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+        left = events[1]["object"]["metadata"]
+        assert left["labels"] == {"l": "x"}, "shown as it was when it was last selected"
+        assert int(left["resourceVersion"]) > int(
+            events[0]["object"]["metadata"]["resourceVersion"]
+        )
+
+    asyncio.run(run())
+
+
+def test_a_watch_of_one_namespace_hears_nothing_of_others() -> None:
+    async def run() -> None:
+        async with (
+            LocalServer() as server,
+            server.watch(MAPS, resourceVersion=await now(server)) as stream,
+        ):
+            await server.post("/api/v1/namespaces/kube-system/configmaps", a_map("there"))
+            await server.post(MAPS, a_map("here"))
+            assert seen(await stream.take(1)) == [("ADDED", "here")]
+
+    asyncio.run(run())
+
+
+async def now(server: LocalServer) -> str:
+    return str(await server.store.revision())
+
+
+def test_compacted_history_is_expired() -> None:
+    async def run() -> None:
+        async with LocalServer(window=1) as server:
+            start = await now(server)
+            for number in range(20):
+                await server.post(MAPS, a_map(f"m{number}"))
+            await server.store.compact(int(await now(server)))
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                event = await stream.next()
+                assert event is not None
+                assert await stream.next() is None
+        assert event["type"] == "ERROR"
+        assert (event["object"]["code"], event["object"]["reason"]) == (410, "Expired")
+        assert event["object"]["message"].startswith(f"too old resource version: {start} (")
+
+    asyncio.run(run())
+
+
+def test_what_left_the_window_comes_from_the_store() -> None:
+    async def run() -> None:
+        async with LocalServer(window=2) as server:
+            start = await now(server)
+            for number in range(30):
+                await server.post(MAPS, a_map(f"m{number:02}"))
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                await server.post(MAPS, a_map("last"))
+                names = [name for _, name in seen(await stream.take(31))]
+        assert names == [*(f"m{number:02}" for number in range(30)), "last"]
+
+    asyncio.run(run())
+
+
+def test_the_stream_ends_after_its_timeout_with_a_last_bookmark() -> None:
+    async def run() -> None:
+        async with (
+            LocalServer() as server,
+            server.watch(
+                MAPS,
+                resourceVersion=await now(server),
+                timeoutSeconds="1",
+                allowWatchBookmarks="true",
+            ) as stream,
+        ):
+            event = await stream.next()
+            assert event is not None
+            assert event["type"] == "BOOKMARK"
+            assert await stream.next() is None
+
+    asyncio.run(run())
+
+
+def test_shutdown_ends_watches() -> None:
+    async def run() -> None:
+        async with LocalServer() as server, server.watch(MAPS) as stream:
+            server.server.begin_shutdown()
+            assert await stream.next() is None
+
+    asyncio.run(run())
+
+
+def test_a_slow_watcher_is_cut_off() -> None:
+    """It holds one piece of the stream and a place in the window; when the window has moved on, it is out."""
+
+    async def run() -> list[dict[str, Any]]:
+        async with (
+            LocalServer(window=10) as server,
+            server.watch(MAPS, resourceVersion=await now(server)) as stream,
+        ):
+            stream.reading.clear()
+            for number in range(60):
+                await server.post(MAPS, a_map(f"m{number}"))
+            stream.reading.set()
+            events = []
+            while event := await stream.next():
+                events.append(event)
+            return events
+
+    *events, last = asyncio.run(run())
+    assert len(events) < 60
+    assert [event["type"] for event in events] == ["ADDED"] * len(events)
+    assert (last["type"], last["object"]["code"]) == ("ERROR", 410)
+
+
+@pytest.mark.parametrize("watchers", [200])
+def test_an_event_is_encoded_once_for_all_watchers(
+    watchers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from allot.apiserver import cache
+
+    rendered: list[str] = []
+    plain = cache.event_line
+
+    def counting(type_: str, body: bytes) -> bytes:
+        rendered.append(type_)
+        return plain(type_, body)
+
+    monkeypatch.setattr(cache, "event_line", counting)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            version = await now(server)
+            tasks = [asyncio.create_task(_take(server, version, 3)) for _ in range(watchers)]
+            await asyncio.sleep(0.05)
+            for number in range(3):
+                await server.post(MAPS, a_map(f"m{number}"))
+            for task in tasks:
+                assert [name for _, name in seen(await task)] == ["m0", "m1", "m2"]
+
+    asyncio.run(run())
+    assert rendered == ["ADDED"] * 3
+
+
+async def _take(server: LocalServer, version: str, count: int) -> list[dict[str, Any]]:
+    async with server.watch(MAPS, resourceVersion=version) as stream:
+        return await stream.take(count)
+
+
+def test_tables_and_metadata_can_be_watched() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            version = await now(server)
+            await server.post(MAPS, a_map("a"))
+            table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+            async with server.watch(MAPS, table, resourceVersion=version) as stream:
+                await server.post(MAPS, a_map("b"))
+                first, second = await stream.take(2)
+            partial = {"accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+            async with server.watch(MAPS, partial, resourceVersion=version) as stream:
+                metadata = await stream.next()
+        assert first["object"]["rows"][0]["cells"][:2] == ["a", 1]
+        assert first["object"]["columnDefinitions"]
+        assert not second["object"]["columnDefinitions"], "columns are described once"
+        assert metadata is not None
+        assert metadata["object"]["kind"] == "PartialObjectMetadata"
+        assert "data" not in metadata["object"]
+
+    asyncio.run(run())

@@ -25,7 +25,7 @@ from allot.cli.errors import (
 class _Commands(click.Group):
     """Imports a command when it is asked for: what they stand on takes time to load."""
 
-    _MODULES: ClassVar = ("allocate", "cel", "lint", "validate")
+    _MODULES: ClassVar = ("allocate", "apiserver", "cel", "lint", "validate")
     """Modules beside this one, each with a command of the same name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

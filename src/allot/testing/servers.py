@@ -1,0 +1,189 @@
+"""An API server in the test's own process, asked without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from allot import features
+from allot.apiserver.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.composition import ApiServer
+from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.features import FeatureGates
+from allot.storage.interface import Store
+from allot.storage.memory import MemoryStore
+
+TOKEN = "test-admin-token"  # noqa: S105 - of no server anybody can reach
+
+_signing_key = ec.generate_private_key(ec.SECP256R1())
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    code: int
+    headers: tuple[tuple[str, str], ...]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.content)
+
+    def header(self, name: str) -> list[str]:
+        return [value for found, value in self.headers if found == name]
+
+
+class EventStream:
+    """The events of an open watch."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self.started = asyncio.Event()
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._rest = b""
+        self._lines: list[bytes] = []
+        self.gone = asyncio.Event()
+        self.reading = asyncio.Event()
+        """Cleared, the client takes nothing more."""
+        self.reading.set()
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.code = message["status"]
+            return
+        self.started.set()
+        await self.reading.wait()
+        if message.get("body"):
+            self._queue.put_nowait(message["body"])
+        if not message.get("more_body"):
+            self._queue.put_nowait(None)
+
+    async def receive(self) -> dict[str, Any]:
+        if not self.gone.is_set():
+            await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def next(self, timeout: float = 5.0) -> dict[str, Any] | None:
+        """The next event; None when the stream has ended."""
+        async with asyncio.timeout(timeout):
+            while not self._lines:
+                chunk = await self._queue.get()
+                if chunk is None:
+                    self._queue.put_nowait(None)
+                    return None
+                *self._lines, self._rest = (self._rest + chunk).split(b"\n")
+        event: dict[str, Any] = msgspec.json.decode(self._lines.pop(0))
+        return event
+
+    async def take(self, count: int) -> list[dict[str, Any]]:
+        events = [await self.next() for _ in range(count)]
+        assert None not in events
+        return events  # type: ignore[return-value]
+
+
+class LocalServer:
+    """An `ApiServer` and ways to ask it."""
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        *,
+        gates: FeatureGates = features.DEFAULTS,
+        users: Mapping[str, User] | None = None,
+        window: int = 10_000,
+    ) -> None:
+        self.store = store or MemoryStore()
+        admin = User("admin", groups=(MASTERS,))
+        self.server = ApiServer(
+            self.store,
+            gates,
+            [StaticTokens({TOKEN: admin, **(users or {})})],
+            ServiceAccountTokens(_signing_key),
+            window=window,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self.server.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.server.close()
+        await self.store.close()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Answer:
+        content = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        given = {"authorization": f"Bearer {TOKEN}", **(headers or {})}
+        if body is not None:
+            given.setdefault("content-type", content_type)
+        messages: list[Mapping[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": content if body is not None else b""}
+
+        async def send(message: Mapping[str, Any]) -> None:
+            messages.append(message)
+
+        await self.server.app(_scope(method, path, query, given), receive, send)
+        shown = tuple(
+            (name.decode(), value.decode("latin-1")) for name, value in messages[0]["headers"]
+        )
+        content = b"".join(message.get("body", b"") for message in messages[1:])
+        return Answer(messages[0]["status"], shown, content)
+
+    async def post(self, path: str, body: Any, **rest: Any) -> dict[str, Any]:
+        """Create something; it must work."""
+        answer = await self.ask("POST", path, body, **rest)
+        assert answer.code == 201, answer
+        created: dict[str, Any] = answer.json
+        return created
+
+    async def get(self, path: str, **query: str) -> dict[str, Any]:
+        answer = await self.ask("GET", path, query=query)
+        assert answer.code == 200, answer
+        found: dict[str, Any] = answer.json
+        return found
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self, path: str, headers: Mapping[str, str] | None = None, **query: str
+    ) -> AsyncIterator[EventStream]:
+        stream = EventStream()
+        given = {"authorization": f"Bearer {TOKEN}", **(headers or {})}
+        scope = _scope("GET", path, {"watch": "true", **query}, given)
+        task = asyncio.create_task(self.server.app(scope, stream.receive, stream.send))
+        try:
+            async with asyncio.timeout(5):
+                await stream.started.wait()
+            yield stream
+        finally:
+            stream.gone.set()
+            async with asyncio.timeout(5):
+                await task
+
+
+def _scope(
+    method: str, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": urlencode(query or {}).encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }

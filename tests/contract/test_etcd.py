@@ -104,8 +104,8 @@ def test_stores_with_different_prefixes_do_not_meet(etcd: EtcdServer) -> None:
 
 def test_a_watch_outlives_the_server(own_etcd: EtcdServer) -> None:
     async def scenario() -> None:
-        store = await EtcdStore.connect([own_etcd.url], timeout_seconds=5)
-        other = await EtcdStore.connect([own_etcd.url], timeout_seconds=5)
+        store = await EtcdStore.connect([own_etcd.url])
+        other = await EtcdStore.connect([own_etcd.url])
         start = await store.revision()
         watch = store.watch("", start)
         written = [await other.write(Put("a", b""))]
@@ -127,8 +127,9 @@ def test_a_watch_outlives_the_server(own_etcd: EtcdServer) -> None:
 
 def test_without_a_server_everything_says_so(own_etcd: EtcdServer) -> None:
     async def scenario() -> None:
-        store = await EtcdStore.connect([own_etcd.url], timeout_seconds=0.5)
+        store = await EtcdStore.connect([own_etcd.url])
         revision = await store.write(Put("a", b""))
+        store._client.timeout_seconds = 0.5
         await asyncio.to_thread(kill_in_a_quiet_moment, own_etcd)
         for attempt in (
             store.get("a"),
@@ -230,7 +231,7 @@ def test_a_lost_answer_is_not_repeated(
     """The write took effect, then the answer was lost: told as not known, and done once."""
 
     async def scenario() -> None:
-        store = await EtcdStore.connect([own_etcd.url], timeout_seconds=5)
+        store = await EtcdStore.connect([own_etcd.url])
         await store.write(Put("n", b"0"))
         watch = store.watch("", await store.revision())
         endpoint = store._client._endpoints[0]

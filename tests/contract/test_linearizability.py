@@ -13,6 +13,7 @@ from allot.storage.etcd import EtcdStore
 from allot.storage.interface import (
     MISSING,
     Delete,
+    Entry,
     Put,
     RevisionConflictError,
     Store,
@@ -164,20 +165,20 @@ def test_registers_of_several_processes(etcd: EtcdServer) -> None:
 def test_a_store_with_stale_reads_is_found_out(home: Home) -> None:
     async def scenario(store: Store) -> None:
         get = store.get
+        first: Entry | None = None
         reads = 0
-        old = await get(REGISTERS[0])
 
-        async def stale(key: str) -> object:
-            nonlocal reads, old
-            reads += 1
+        async def stale(key: str) -> Entry | None:
+            """Every now and then what was there at first."""
+            nonlocal first, reads
             entry = await get(key)
-            if key == REGISTERS[0]:
-                if reads % 3 == 0:
-                    return old
-                old = entry
-            return entry
+            if key != REGISTERS[0]:
+                return entry
+            reads += 1
+            first = first or entry
+            return first if reads % 10 == 0 else entry
 
-        store.get = stale  # type: ignore[method-assign, assignment]
+        store.get = stale  # type: ignore[method-assign]
         histories = await use_registers([store], clients=8, actions=100)
         assert not is_linearizable(histories[REGISTERS[0]])
 

@@ -1,4 +1,4 @@
-"""The admission plugins that are always on: what a pod's priority is, which addresses a service has."""
+"""The admission plugins that are always on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,25 @@ from allot.apiserver.defaults import (
     with_job_selector,
 )
 from allot.storage.interface import MISSING, Put, Store
+
+KEPT_NAMESPACES: Final = ("default", "kube-public", "kube-system")
+
+
+class NamespaceLifecycle:
+    """Keeps the namespaces that every cluster has."""
+
+    def __init__(self) -> None:
+        self._namespaces = resource_named("", "namespaces")
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        name = attempt.key.name
+        if (
+            attempt.resource is self._namespaces
+            and attempt.verb == "delete"
+            and name in KEPT_NAMESPACES
+        ):
+            raise api_errors.forbidden(attempt.resource, name, "this namespace may not be deleted")
+        return Admitted(attempt.new)
 
 
 class PodPriority:

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 3 * 1024 * 1024
 """Larger bodies are refused, as Kubernetes does."""
+READ_SECONDS: Final = 60.0
+"""How long a body may take to arrive."""
 SEND_SECONDS: Final = 60.0
 """A client that takes nothing for so long is given up."""
 TLS: Final = "allot.tls"
@@ -142,7 +144,7 @@ class App:
 
     async def _send(self, response: Response, scope: Scope, send: Send) -> None:
         accepts = _header(scope, b"accept-encoding")
-        if len(response.body) >= GZIP_FROM and b"gzip" in accepts:
+        if len(response.body) >= GZIP_FROM and _accepts_gzip(accepts):
             response = await asyncio.to_thread(compressed, response)
         headers = [
             *_common_headers(response.content_type),
@@ -207,8 +209,13 @@ async def _read(receive: Receive, scope: Scope) -> bytes:
         raise api_errors.body_too_large(MAX_BODY)
     parts: list[bytes] = []
     size = 0
+    deadline = asyncio.get_running_loop().time() + READ_SECONDS
     while True:
-        message = await receive()
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError:
+            raise api_errors.bad_request("the body of the request did not arrive in time") from None
         if message["type"] == "http.disconnect":
             raise _ClientGoneError
         part = message.get("body", b"")
@@ -218,6 +225,14 @@ async def _read(receive: Receive, scope: Scope) -> bytes:
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
+
+
+def _accepts_gzip(header: bytes) -> bool:
+    for entry in header.split(b","):
+        coding, _, quality = entry.partition(b";")
+        if coding.strip().lower() == b"gzip":
+            return quality.replace(b" ", b"").rstrip(b".0") not in (b"q=", b"q")
+    return False
 
 
 def _header(scope: Scope, name: bytes) -> bytes:

@@ -60,6 +60,7 @@ class ApiServer:
         authorizer = authorizer or AdministratorsOnly()
         admission = Admission(
             [
+                admission_plugins.NamespaceLifecycle(),
                 admission_plugins.PodPriority(self.caches),
                 admission_plugins.JobSelector(),
                 admission_plugins.ServiceAddresses(store, self.caches),

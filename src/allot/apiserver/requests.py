@@ -45,14 +45,15 @@ class ApiRequest(NamedTuple):
 
 
 def parse_query(raw: bytes) -> dict[str, str]:
-    """Query parameters; of one that stands there twice the first counts."""
+    """Query parameters; of one that stands there several times the first that says something counts."""
     query: dict[str, str] = {}
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
     except (UnicodeDecodeError, ValueError):
         raise bad_request("the query of the request cannot be read") from None
     for name, value in pairs:
-        query.setdefault(name, value)
+        if not query.get(name):
+            query[name] = value
     return query
 
 

@@ -44,7 +44,7 @@ from allot.apiserver.strategies.pipeline import (
 from allot.apiserver.strategies.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.strategies.request import WriteRequest
 from allot.apiserver.strategies.scale import scale_of, validate_scale, with_scale
-from allot.apiserver.writing import WriteHandlers, check_type, in_place, read_request
+from allot.apiserver.writing import WriteHandlers, check_options, check_type, in_place, read_request
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
@@ -114,6 +114,7 @@ class Subresources:
             asked = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
         except msgspec.ValidationError as error:
             raise bad_request(f"the delete options cannot be read: {error}") from None
+        check_options(asked)
         dry_run = options.dry_run or bool(asked.dry_run)
         key = ObjectKey(target.namespace, target.name)
         stored = await self._reader.get(target.resource, key, "")

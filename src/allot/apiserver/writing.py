@@ -297,7 +297,7 @@ def delete_options(request: ApiRequest, verb: str) -> DeleteOptions:
         )
     if request.query.get("dryRun"):
         options = msgspec.structs.replace(options, dry_run=("All",))
-    _check_options(options)
+    check_options(options)
     return options
 
 
@@ -314,7 +314,7 @@ def _options_from_body(request: ApiRequest) -> DeleteOptions:
         raise bad_request(f"the delete options cannot be read: {error}") from None
 
 
-def _check_options(options: DeleteOptions) -> None:
+def check_options(options: DeleteOptions) -> None:
     errors = []
     policy = options.propagation_policy
     if policy is not None and policy not in POLICIES:

@@ -179,11 +179,12 @@ class LocalServer:
 def _scope(
     method: str, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str]
 ) -> dict[str, Any]:
+    path, _, written = path.partition("?")
     return {
         "type": "http",
         "method": method,
         "path": path,
         "raw_path": path.encode(),
-        "query_string": urlencode(query or {}).encode(),
+        "query_string": (written or urlencode(query or {})).encode(),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }

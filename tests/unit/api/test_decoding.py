@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import DecodeError, Shape, fields_of, decode, go_time_problem
+from allot.api.decoding import DecodeError, Shape, decode, fields_of, go_time_problem
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
 from allot.api.resource import GROUP

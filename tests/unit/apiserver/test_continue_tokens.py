@@ -47,8 +47,8 @@ def test_a_key_outside_of_the_list_is_our_mistake() -> None:
         "", "garbage", "ä", "a" * 10_000, "=", "%00", "e30", "bnVsbA", token(), token(v=1),
         ours(v="meta.k8s.io/v2"), ours(rv=0), ours(rv=-1), ours(rv="5"), ours(rv=2**63), ours(rv=1.5),
         ours(start=None), ours(start=""), ours(start="/a"), ours(start="a/"), ours(start="a//b"),
-        ours(start="../secrets/a"), ours(start="a/../../b"), ours(start="./a"), ours(start="a\0"),
-        ours(start="a\n"), ours(more=1),
+        ours(start="../secrets/a"), ours(start="a/../../b"), ours(start="./a"),
+        ours(more=1),
     ],
 )  # fmt: skip
 def test_tokens_that_are_not_ours(text: str) -> None:

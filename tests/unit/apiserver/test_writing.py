@@ -352,3 +352,21 @@ async def test_priorities_come_from_classes(server: LocalServer) -> None:
     refused = await server.ask("POST", PODS, unknown)
     assert refused.code == 403
     assert "no PriorityClass with name none was found" in refused.json["message"]
+
+
+@served
+async def test_namespaces_that_every_cluster_has_stay(server: LocalServer) -> None:
+    for name in ("default", "kube-system", "kube-public"):
+        refused = await server.ask("DELETE", f"/api/v1/namespaces/{name}")
+        assert refused.code == 403
+        assert refused.json["message"] == (
+            f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+        )
+
+
+@served
+async def test_a_dry_run_said_twice_is_one(server: LocalServer) -> None:
+    scope_query = "dryRun=&dryRun=All"
+    answer = await server.ask("POST", f"{MAPS}?{scope_query}", a_map("a"))
+    assert answer.code == 201
+    assert (await server.ask("GET", f"{MAPS}/a")).code == 404

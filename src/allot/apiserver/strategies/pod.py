@@ -195,7 +195,8 @@ _EMPTY_CONTAINER_STATUS: Final = {
 def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
     pod = _with_stored_metadata(pod, old)
     metadata = replace(pod.metadata, owner_references=old.metadata.owner_references)
-    pod = pod.with_metadata(metadata).with_value(old.get("spec"), "spec")
+    status = pod.get("status")
+    pod = type(pod)(old.data).with_metadata(metadata).with_value(status, "status")
     for field in ("qosClass", "observedGeneration"):
         if not pod.get("status", field) and old.get("status", field):
             pod = pod.with_value(old.get("status", field), "status", field)

@@ -1,0 +1,1 @@
+"""Other people's clients, and what they send, against our API server."""

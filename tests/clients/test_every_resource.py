@@ -1,0 +1,240 @@
+"""Everything discovery advertises is really there: each verb of each resource in each version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from allot.apiserver.resources import RESOURCES, Resource
+from tests.clients.in_process import InProcessServer
+
+_PODS: Final[dict[str, Any]] = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "template": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    },
+}
+_JOB: Final = {
+    "template": {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+    }
+}
+_ROLE: Final = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+_CONTENT: Final[dict[str, dict[str, Any]]] = {
+    "PersistentVolumeClaim": {
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+    },
+    "PersistentVolume": {
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "hostPath": {"path": "/x"},
+        }
+    },
+    "Pod": {"spec": _PODS["template"]["spec"]},
+    "PodTemplate": {"template": _PODS["template"]},
+    "ReplicationController": {"spec": {"selector": {"a": "b"}, "template": _PODS["template"]}},
+    "Service": {"spec": {"ports": [{"port": 80}]}},
+    "ControllerRevision": {"data": {"x": 1}, "revision": 1},
+    "DaemonSet": {"spec": _PODS},
+    "Deployment": {"spec": _PODS},
+    "ReplicaSet": {"spec": _PODS},
+    "StatefulSet": {"spec": {**_PODS, "serviceName": "s"}},
+    "CronJob": {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": _JOB}}},
+    "Job": {"spec": _JOB},
+    "ClusterRoleBinding": {"roleRef": _ROLE},
+    "RoleBinding": {"roleRef": _ROLE},
+    "StorageClass": {"provisioner": "p.example.com"},
+    "VolumeAttachment": {
+        "spec": {
+            "attacher": "a.example.com",
+            "nodeName": "n",
+            "source": {"persistentVolumeName": "v"},
+        }
+    },
+    "RuntimeClass": {"handler": "h"},
+    "EndpointSlice": {"addressType": "IPv4", "endpoints": []},
+    "ResourceSlice": {
+        "spec": {
+            "driver": "a.example.com",
+            "nodeName": "n",
+            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+        }
+    },
+    "DeviceTaintRule": {
+        "spec": {
+            "deviceSelector": {"driver": "a.example.com"},
+            "taint": {"key": "a.example.com/k", "effect": "NoSchedule"},
+        }
+    },
+    "ResourcePoolStatusRequest": {"spec": {"driver": "a.example.com"}},
+}
+"""What an object of a kind needs besides a name."""
+
+
+class Served(NamedTuple):
+    """A resource in one version, and where it is."""
+
+    resource: Resource
+    version: str
+
+    @property
+    def api_version(self) -> str:
+        group = self.resource.group
+        return f"{group}/{self.version}" if group else self.version
+
+    @property
+    def root(self) -> str:
+        return f"/apis/{self.api_version}" if self.resource.group else f"/api/{self.api_version}"
+
+    @property
+    def path(self) -> str:
+        place = "/namespaces/default" if self.resource.namespaced else ""
+        return f"{self.root}{place}/{self.resource.plural}"
+
+    def document(self, name: str) -> dict[str, Any]:
+        return {
+            "kind": self.resource.kind,
+            "apiVersion": self.api_version,
+            "metadata": {"name": name, "labels": {"test": "yes"}},
+            **_CONTENT.get(self.resource.kind, {}),
+        }
+
+
+SERVED: Final = [
+    Served(resource, version) for resource in RESOURCES for version in resource.versions
+]
+each_served: Final = pytest.mark.parametrize(
+    "served", SERVED, ids=[f"{served.api_version}-{served.resource.plural}" for served in SERVED]
+)
+PATCHES: Final = {
+    "application/merge-patch+json": {"metadata": {"annotations": {"merge": "1"}}},
+    "application/strategic-merge-patch+json": {"metadata": {"annotations": {"strategic": "2"}}},
+    "application/json-patch+json": [
+        {"op": "add", "path": "/metadata/finalizers", "value": ["example.com/first"]},
+        {"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/second"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[InProcessServer]:
+    with InProcessServer() as running:
+        yield running
+
+
+def test_discovery_advertises_what_is_tested(server: InProcessServer) -> None:
+    advertised = set()
+    for root in dict.fromkeys(served.root for served in SERVED):
+        for resource in server.request("GET", root).json["resources"]:
+            if "/" not in resource["name"]:
+                advertised.add((root, resource["name"], tuple(resource["verbs"])))
+
+    assert advertised == {
+        (served.root, served.resource.plural, tuple(sorted(served.resource.verbs)))
+        for served in SERVED
+    }
+
+
+@each_served
+def test_every_verb(server: InProcessServer, served: Served) -> None:
+    """create, get, list, watch, update, three patches and delete."""
+    place = f"{served.path}/x"
+    created = server.request("POST", served.path, served.document("x"))
+    assert created.code == 201, created
+    assert (created.json["kind"], created.json["apiVersion"]) == (
+        served.resource.kind,
+        served.api_version,
+    )
+    assert server.request("GET", place).json == created.json
+    assert server.request("POST", served.path, served.document("x")).code == 409
+
+    listed = server.request(
+        "GET", f"{served.root}/{served.resource.plural}?labelSelector=test"
+    ).json
+    assert listed["kind"] == f"{served.resource.kind}List"
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["x"]
+    watched = server.request("GET", f"{served.path}?watch=true&labelSelector=test")
+    event = json.loads(watched.body.splitlines()[0])
+    assert (event["type"], event["object"]) == ("ADDED", created.json)
+
+    updated = server.request("PUT", place, created.json)
+    assert updated.code == 200, updated
+    assert (
+        updated.json["metadata"]["resourceVersion"] == created.json["metadata"]["resourceVersion"]
+    )
+    for content_type, patch in PATCHES.items():
+        patched = server.request("PATCH", place, patch, content_type)
+        assert patched.code == 200, (content_type, patched)
+    assert patched.json["metadata"]["annotations"] == {"merge": "1", "strategic": "2"}
+    assert patched.json["metadata"]["finalizers"] == ["example.com/first", "example.com/second"]
+    assert server.request("PUT", place, created.json).code == 409
+
+    assert server.request("DELETE", place).code == 200
+    assert server.request("GET", place).json["metadata"]["deletionTimestamp"]
+    freed = [{"op": "remove", "path": "/metadata/finalizers"}]
+    assert server.request("PATCH", place, freed, "application/json-patch+json").code == 200
+    if served.resource.kind == "Namespace":
+        finalized = {**served.document("x"), "spec": {"finalizers": []}}
+        assert server.request("PUT", f"{place}/finalize", finalized).code == 200
+    assert server.request("GET", place).code == 404
+
+
+@each_served
+def test_status_is_apart(server: InProcessServer, served: Served) -> None:
+    """A write of the object leaves the status alone, and a write of the status the object."""
+    if served.resource.subresource("status") is None:
+        answer = server.request("GET", f"{served.path}/x/status")
+        assert answer.code == 404
+        return
+    created = server.request("POST", served.path, served.document("s")).json
+    place = f"{served.path}/s"
+    changed = {"metadata": {"name": "s"}, "spec": None}
+    patched = server.request(
+        "PATCH", f"{place}/status", changed, "application/merge-patch+json"
+    ).json
+
+    intruding = {"status": {"zzz": "1"}}
+    intruded = server.request("PATCH", place, intruding, "application/merge-patch+json").json
+
+    assert patched.get("spec") == created.get("spec")
+    assert intruded.get("status") == patched.get("status")
+    assert server.request("GET", f"{place}/status").json == patched
+    assert server.request("PUT", f"{place}/status", patched).code == 200
+    server.request("DELETE", place)
+
+
+@each_served
+def test_deletecollection(server: InProcessServer, served: Served) -> None:
+    for name in ("d1", "d2"):
+        assert server.request("POST", served.path, served.document(name)).code == 201
+    answer = server.request("DELETE", f"{served.path}?labelSelector=test%3Dyes")
+
+    if "deletecollection" not in served.resource.verbs:
+        assert answer.code == 405
+        return
+    assert answer.code == 200
+    assert {item["metadata"]["name"] for item in answer.json["items"]} == {"d1", "d2"}
+    assert server.request("GET", f"{served.path}?labelSelector=test").json["items"] == []
+
+
+@each_served
+def test_methods_that_make_no_sense(server: InProcessServer, served: Served) -> None:
+    for method, path in [
+        ("PUT", served.path),
+        ("PATCH", served.path),
+        ("POST", f"{served.path}/x"),
+        ("OPTIONS", served.path),
+    ]:
+        answer = server.request(method, path, served.document("x"))
+        assert (answer.code, answer.json["reason"]) == (405, "MethodNotAllowed"), (method, path)
+    for part in ("no-such", "status/status"):
+        answer = server.request("PUT", f"{served.path}/x/{part}", served.document("x"))
+        assert (answer.code, answer.json["reason"]) == (404, "NotFound")

@@ -1,0 +1,374 @@
+"""The verbs of the API, typed: what is asked for decides what comes back.
+
+Requests are repeated as `retrying` says. What may be repeated when nobody knows whether it was done:
+
+    get, list                       always
+    update with a resourceVersion   yes: done twice it is a conflict, and conflicts are read again anyway
+    create with a name              yes: done twice it is AlreadyExists, which creators must expect
+    create with a generated name    never: there would be two
+    merge and strategic patches     yes: they say how it shall be
+    JSON patches                    never: they may append
+    delete with a uid or version    yes; a second answer "not found" then means that the first worked
+    delete by name alone            never: it could hit a successor
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from allot.api.identities import ObjectKey
+from allot.client.clock import Clock, LoopClock
+from allot.client.codecs import Page
+from allot.client.errors import ApiStatusError, ClientError, TransportError
+from allot.client.options import EVERYTHING, PLAIN_DELETE, DeleteOptions, PatchType, Scope
+from allot.client.rate_limits import RequestLimit
+from allot.client.resources import PODS, Resource
+from allot.client.retrying import NEVER, PERSISTENT, RetryPolicy
+from allot.client.transport import JSON, Query, Response, Transport
+from allot.client.watching import Events, decoded_events
+
+PAGE_SIZE: Final = 500
+CONFLICT_ATTEMPTS: Final = 10
+
+T = TypeVar("T")
+
+
+class Client:
+    """Talks to one API server. Safe to share between tasks."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        retry: RetryPolicy = PERSISTENT,
+        limit: RequestLimit | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.transport = transport
+        self.clock: Clock = clock or LoopClock()
+        self._retry = retry
+        self._limit = limit or RequestLimit()
+
+    async def close(self) -> None:
+        await self.transport.close()
+
+    # --- reads ---
+
+    async def get(self, resource: Resource[T], key: ObjectKey) -> T:
+        response = await self.request("GET", resource.path(key), may_repeat=True)
+        return resource.codec.decode(response.body)
+
+    async def find(self, resource: Resource[T], key: ObjectKey) -> T | None:
+        """`get`, with None where there is nothing."""
+        try:
+            return await self.get(resource, key)
+        except ApiStatusError as error:
+            if error.is_not_found:
+                return None
+            raise
+
+    async def list(
+        self,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        *,
+        resource_version: str = "",
+        page_size: int = PAGE_SIZE,
+    ) -> Page[T]:
+        """All pages as one. If the pages expire meanwhile, the whole is asked for at once."""
+        items: list[T] = []
+        continue_ = ""
+        while True:
+            try:
+                page = await self.list_page(
+                    resource,
+                    scope,
+                    resource_version=resource_version if not continue_ else "",
+                    limit=page_size,
+                    continue_=continue_,
+                )
+            except ApiStatusError as error:
+                if not (error.is_expired and continue_):
+                    raise
+                return await self.list_page(resource, scope)
+            if not items and not page.continue_:
+                return page
+            items += page.items
+            if not page.continue_:
+                return Page(items, page.resource_version)
+            continue_ = page.continue_
+
+    async def list_page(
+        self,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        *,
+        resource_version: str = "",
+        match: str = "",
+        limit: int = 0,
+        continue_: str = "",
+    ) -> Page[T]:
+        query = scope.query()
+        if resource_version:
+            query["resourceVersion"] = resource_version
+        if match:
+            query["resourceVersionMatch"] = match
+        if limit:
+            query["limit"] = str(limit)
+        if continue_:
+            query["continue"] = continue_
+        path = resource.collection_path(scope.namespace)
+        response = await self.request("GET", path, query, may_repeat=True)
+        return resource.codec.decode_page(response.body)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        *,
+        resource_version: str = "",
+        initial_events: bool = False,
+        timeout_seconds: int = 300,
+    ) -> AsyncIterator[AsyncIterator[Events[T]]]:
+        """Batches of events, until the server ends the watch. Not repeated: that is for informers.
+
+        With `initial_events` the objects that are there come first, up to a bookmark.
+        """
+        query = scope.query() | {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(timeout_seconds),
+        }
+        if resource_version:
+            query["resourceVersion"] = resource_version
+        if initial_events:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        await self._wait_for_turn()
+        path = resource.collection_path(scope.namespace)
+        # The server ends a watch in time; if it does not, it is gone.
+        idle_seconds = timeout_seconds + 30.0
+        async with self.transport.stream(path, query, idle_seconds=idle_seconds) as stream:
+            if stream.code != 200:
+                body = b"".join([chunk async for chunk in stream.chunks])
+                raise _error(Response(stream.code, stream.headers, body))
+            yield decoded_events(stream.chunks, resource.codec)
+
+    # --- writes ---
+
+    async def create(self, resource: Resource[T], obj: T, *, dry_run: bool = False) -> T:
+        """What was stored. The namespace is the object's own."""
+        key = resource.codec.key(obj)
+        response = await self.request(
+            "POST",
+            resource.collection_path(key.namespace),
+            _DRY_RUN if dry_run else None,
+            resource.codec.encode(obj),
+            may_repeat=bool(key.name),
+        )
+        return resource.codec.decode(response.body)
+
+    async def update(
+        self, resource: Resource[T], obj: T, *, subresource: str = "", dry_run: bool = False
+    ) -> T:
+        """Replace it. With a resourceVersion, only if nobody else did meanwhile."""
+        codec = resource.codec
+        response = await self.request(
+            "PUT",
+            resource.path(codec.key(obj), subresource),
+            _DRY_RUN if dry_run else None,
+            codec.encode(obj),
+            may_repeat=bool(codec.resource_version(obj)),
+        )
+        return codec.decode(response.body)
+
+    async def update_status(self, resource: Resource[T], obj: T) -> T:
+        return await self.update(resource, obj, subresource="status")
+
+    async def update_with_retry(
+        self,
+        resource: Resource[T],
+        key: ObjectKey,
+        change: Callable[[T], T],
+        *,
+        subresource: str = "",
+        start: T | None = None,
+    ) -> T:
+        """Read, change and write until nobody comes between. A change that returns its argument ends it.
+
+        `start` saves the first read; it may be out of date.
+        """
+        current = await self.get(resource, key) if start is None else start
+        for attempt in range(1, CONFLICT_ATTEMPTS + 1):
+            wanted = change(current)
+            if wanted is current:
+                return current
+            try:
+                return await self.update(resource, wanted, subresource=subresource)
+            except ApiStatusError as error:
+                if not error.is_conflict or attempt == CONFLICT_ATTEMPTS:
+                    raise
+            if attempt > 1:
+                await self.clock.sleep(self._retry.backoff.seconds(attempt, self._retry.chance()))
+            current = await self.get(resource, key)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        key: ObjectKey,
+        patch: Any,
+        type_: PatchType = PatchType.MERGE,
+        *,
+        subresource: str = "",
+    ) -> T:
+        """`patch` is JSON values, or bytes that are JSON already."""
+        response = await self.request(
+            "PATCH",
+            resource.path(key, subresource),
+            body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
+            content_type=type_.value,
+            may_repeat=type_ is not PatchType.JSON,
+        )
+        return resource.codec.decode(response.body)
+
+    async def delete(
+        self, resource: Resource[Any], key: ObjectKey, options: DeleteOptions = PLAIN_DELETE
+    ) -> None:
+        """Ask for it to go. Finalizers and grace periods may keep it for a while."""
+        was_lost = False
+
+        def note(error: ClientError) -> None:
+            nonlocal was_lost
+            was_lost |= not isinstance(error, ApiStatusError) or error.is_server_error
+
+        try:
+            await self.request(
+                "DELETE",
+                resource.path(key),
+                body=msgspec.json.encode(options.as_json()),
+                may_repeat=options.names_one_object,
+                before_repeat=note,
+            )
+        except ApiStatusError as error:
+            if not (was_lost and error.is_not_found):
+                raise
+
+    async def delete_collection(
+        self,
+        resource: Resource[Any],
+        scope: Scope,
+        options: DeleteOptions = PLAIN_DELETE,
+    ) -> None:
+        """Delete all that match."""
+        await self.request(
+            "DELETE",
+            resource.collection_path(scope.namespace),
+            scope.query(),
+            msgspec.json.encode(options.as_json()),
+        )
+
+    async def create_subresource(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        subresource: str,
+        body: Mapping[str, Any],
+        *,
+        may_repeat: bool = False,
+    ) -> dict[str, Any]:
+        response = await self.request(
+            "POST",
+            resource.path(key, subresource),
+            body=msgspec.json.encode(body),
+            may_repeat=may_repeat,
+        )
+        answer: dict[str, Any] = msgspec.json.decode(response.body)
+        return answer
+
+    async def bind(self, pod: ObjectKey, uid: str, node: str) -> None:
+        """Give a pod its node. A conflict may mean that an earlier attempt worked: look at the pod."""
+        body = {
+            "kind": "Binding",
+            "apiVersion": "v1",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": uid},
+            "target": {"kind": "Node", "name": node},
+        }
+        await self.create_subresource(PODS, pod, "binding", body, may_repeat=bool(uid))
+
+    async def evict(self, pod: ObjectKey, options: DeleteOptions = PLAIN_DELETE) -> None:
+        """Delete a pod if its disruption budgets allow; otherwise `is_disrupting`."""
+        body = {
+            "kind": "Eviction",
+            "apiVersion": "policy/v1",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": options.as_json(),
+        }
+        await self.create_subresource(
+            PODS, pod, "eviction", body, may_repeat=options.names_one_object
+        )
+
+    # --- anything ---
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        *,
+        may_repeat: bool = False,
+        before_repeat: Callable[[ClientError], None] | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> Response:
+        """The answer to any request; `ApiStatusError` unless it is a success."""
+        policy = retry or self._retry
+        attempt = 0
+        while True:
+            attempt += 1
+            error: ClientError
+            if not self._limit.is_off:
+                await self._wait_for_turn()
+            try:
+                response = await self.transport.request(method, path, query, body, content_type)
+                if 200 <= response.code < 300:
+                    return response
+                error = _error(response)
+            except TransportError as lost:
+                error = lost
+            wait = policy.wait_seconds(error, attempt, may_repeat=may_repeat)
+            if wait is None:
+                raise error
+            if before_repeat is not None:
+                before_repeat(error)
+            await self.clock.sleep(wait)
+
+    async def _wait_for_turn(self) -> None:
+        if self._limit.is_off:
+            return
+        wait = self._limit.reserve(self.clock.now())
+        if wait > 0:
+            await self.clock.sleep(wait)
+
+
+_DRY_RUN: Final = {"dryRun": "All"}
+
+
+def without_retries(client: Client) -> Client:
+    """The same server, asked once each time: for callers with a deadline of their own."""
+    return Client(client.transport, retry=NEVER, clock=client.clock)
+
+
+def _error(response: Response) -> ApiStatusError:
+    return ApiStatusError.from_body(response.code, response.body, _retry_after(response))
+
+
+def _retry_after(response: Response) -> float | None:
+    """Servers say it in seconds. A date, which proxies may send, is not worth a parser."""
+    value = response.header(b"retry-after")
+    return float(value) if value is not None and value.isdigit() else None

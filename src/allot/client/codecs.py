@@ -1,0 +1,259 @@
+"""Between JSON on the wire and the objects that callers work with. One codec per resource.
+
+Everything is read in one pass: an event's or a list's objects are decoded where they are. Only what
+does not fit (a `null` in a typed object, an error instead of an object) is read a second time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from allot.api.decoding import DecodeError, decode, from_builtin
+from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.raw import RawObject
+from allot.api.scheme import encode_object, lookup
+from allot.client.errors import ApiStatusError, UnreadableAnswerError
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+T = TypeVar("T")
+RawT = TypeVar("RawT", bound=RawObject)
+
+
+class WatchEvent(NamedTuple, Generic[T]):
+    """ADDED, MODIFIED or DELETED with the object, or BOOKMARK without one."""
+
+    type: str
+    object: T | None
+    resource_version: str
+    ends_initial_events: bool = False
+
+
+class Page(NamedTuple, Generic[T]):
+    """A list, or the part of it up to `continue_`."""
+
+    items: list[T]
+    resource_version: str
+    continue_: str = ""
+
+
+class Codec(Protocol[T]):
+    """How objects of one resource look in JSON, and what identifies them."""
+
+    def decode(self, body: bytes) -> T: ...
+
+    def encode(self, obj: T) -> bytes: ...
+
+    def decode_page(self, body: bytes) -> Page[T]: ...
+
+    def decode_event(self, line: bytes) -> WatchEvent[T]:
+        """One line of a watch; `ApiStatusError` if it reports an error."""
+        ...
+
+    def key(self, obj: T) -> ObjectKey: ...
+
+    def resource_version(self, obj: T) -> str: ...
+
+    def uid(self, obj: T) -> str: ...
+
+    def in_version(self, gvk: GroupVersionKind) -> Codec[T]:
+        """The codec of another version of the kind."""
+        ...
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str | None = msgspec.field(name="continue", default=None)
+
+
+class _RawPage(Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[dict[str, Any]] | None = None
+
+
+class _RawEvent(Struct):
+    type: str
+    object: dict[str, Any]
+
+
+class _CarefulPage(Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[Raw] | None = None
+
+
+class _CarefulEvent(Struct):
+    type: str
+    object: Raw
+
+
+class _Metadata(Struct, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _OnlyMetadata(Struct):
+    metadata: _Metadata
+
+
+class _TypedPage(Struct, Generic[T]):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[T] | None = None
+
+
+class _TypedEvent(Struct, Generic[T]):
+    type: str
+    object: T
+
+
+_BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_raw_page = msgspec.json.Decoder(_RawPage)
+_raw_event = msgspec.json.Decoder(_RawEvent)
+_careful_page = msgspec.json.Decoder(_CarefulPage)
+_careful_event = msgspec.json.Decoder(_CarefulEvent)
+_only_metadata = msgspec.json.Decoder(_OnlyMetadata)
+
+
+def _bookmark(metadata: _Metadata) -> WatchEvent[Any]:
+    ends = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+    return WatchEvent("BOOKMARK", None, metadata.resource_version, ends)
+
+
+class RawCodec(Generic[RawT]):
+    """Objects as views of JSON values. Those from lists get the kind that lists leave out."""
+
+    def __init__(self, cls: type[RawT], gvk: GroupVersionKind) -> None:
+        self._cls = cls
+        self._kind = gvk.kind
+        self._api_version = str(gvk.group_version)
+
+    def in_version(self, gvk: GroupVersionKind) -> RawCodec[RawT]:
+        return RawCodec(self._cls, gvk)
+
+    def decode(self, body: bytes) -> RawT:
+        try:
+            return self._cls.from_json(body)
+        except DecodeError as error:
+            raise UnreadableAnswerError(str(error)) from None
+
+    def encode(self, obj: RawT) -> bytes:
+        return self._typed(dict(obj.data)).to_json()
+
+    def decode_page(self, body: bytes) -> Page[RawT]:
+        try:
+            page = _raw_page.decode(body)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not a list of {self._kind}: {error}") from None
+        items = [self._typed(item) for item in page.items or ()]
+        return Page(items, page.metadata.resource_version, page.metadata.continue_ or "")
+
+    def decode_event(self, line: bytes) -> WatchEvent[RawT]:
+        try:
+            event = _raw_event.decode(line)
+            if event.type == "ERROR":
+                raise ApiStatusError.from_status(event.object)
+            metadata = event.object["metadata"]
+            if event.type == "BOOKMARK":
+                return _bookmark(msgspec.convert(metadata, _Metadata))
+            return WatchEvent(event.type, self._cls(event.object), metadata["resourceVersion"])
+        except (*_BROKEN, KeyError, TypeError) as error:
+            raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
+
+    def key(self, obj: RawT) -> ObjectKey:
+        metadata = obj.data["metadata"]
+        return ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))
+
+    def resource_version(self, obj: RawT) -> str:
+        version: str = obj.data["metadata"].get("resourceVersion", "")
+        return version
+
+    def uid(self, obj: RawT) -> str:
+        uid: str = obj.data["metadata"].get("uid", "")
+        return uid
+
+    def _typed(self, data: dict[str, Any]) -> RawT:
+        data.setdefault("kind", self._kind)
+        data.setdefault("apiVersion", self._api_version)
+        return self._cls(data)
+
+
+class TypedCodec(Generic[T]):
+    """Objects of resource.k8s.io as hub structs.
+
+    The server has filled in all defaults, so that none are filled in here. Fields that the structs do
+    not know are lost: patch, rather than update, what others may have extended.
+    """
+
+    def __init__(self, gvk: GroupVersionKind) -> None:
+        self._gvk = gvk
+        _, self._version = lookup(gvk)
+        cls: Any = self._version.cls
+        self._page = msgspec.json.Decoder(_TypedPage[cls], dec_hook=from_builtin)
+        self._event = msgspec.json.Decoder(_TypedEvent[cls], dec_hook=from_builtin)
+
+    def in_version(self, gvk: GroupVersionKind) -> TypedCodec[T]:
+        return TypedCodec(gvk)
+
+    def decode(self, body: bytes) -> T:
+        try:
+            versioned = decode(body, self._version.cls, self._gvk.version)
+        except DecodeError as error:
+            raise UnreadableAnswerError(f"not a {self._gvk.kind}: {error}") from None
+        hub: T = self._version.to_hub(versioned)
+        return hub
+
+    def encode(self, obj: T) -> bytes:
+        return encode_object(obj, self._gvk)
+
+    def decode_page(self, body: bytes) -> Page[T]:
+        try:
+            page = self._page.decode(body)
+            items = [self._version.to_hub(item) for item in page.items or ()]
+            return Page(items, page.metadata.resource_version, page.metadata.continue_ or "")
+        except msgspec.ValidationError:
+            pass  # something is unusual: item by item
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not a list of {self._gvk.kind}: {error}") from None
+        try:
+            careful = _careful_page.decode(body)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not a list of {self._gvk.kind}: {error}") from None
+        items = [self.decode(bytes(item)) for item in careful.items or ()]
+        return Page(items, careful.metadata.resource_version, careful.metadata.continue_ or "")
+
+    def decode_event(self, line: bytes) -> WatchEvent[T]:
+        try:
+            event = self._event.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._careful_event(line)
+        if event.type in ("ERROR", "BOOKMARK"):
+            return self._careful_event(line)
+        hub: Any = self._version.to_hub(event.object)
+        return WatchEvent(event.type, hub, hub.metadata.resource_version)
+
+    def _careful_event(self, line: bytes) -> WatchEvent[T]:
+        try:
+            event = _careful_event.decode(line)
+            body = bytes(event.object)
+            if event.type == "ERROR":
+                raise ApiStatusError.from_status(msgspec.json.decode(body))
+            if event.type == "BOOKMARK":
+                return _bookmark(_only_metadata.decode(body).metadata)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not an event of a {self._gvk.kind}: {error}") from None
+        hub: Any = self.decode(body)
+        return WatchEvent(event.type, hub, hub.metadata.resource_version)
+
+    def key(self, obj: T) -> ObjectKey:
+        metadata = obj.metadata  # type: ignore[attr-defined]
+        return ObjectKey(metadata.namespace, metadata.name)
+
+    def resource_version(self, obj: T) -> str:
+        version: str = obj.metadata.resource_version  # type: ignore[attr-defined]
+        return version
+
+    def uid(self, obj: T) -> str:
+        uid: str = obj.metadata.uid  # type: ignore[attr-defined]
+        return uid

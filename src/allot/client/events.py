@@ -1,0 +1,333 @@
+"""Events: what users are told about their objects.
+
+Recording never waits and never fails. What is the same as a moment ago becomes one event with a
+count; what does not stop is silenced; what cannot be written in time is dropped, oldest first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.clock import Timer, micro_time
+from allot.client.errors import ApiStatusError, ClientError
+from allot.client.rate_limits import TokenBucket
+from allot.client.resources import CORE_EVENTS, EVENTS, Resource
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+NOTE_LIMIT: Final = 1024
+INSTANCE_LIMIT: Final = 128
+_CUT: Final = " ..."
+
+
+class ObjectReference(NamedTuple):
+    """The object that an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion")
+        return {name: value for name, value in zip(names, self, strict=True) if value}
+
+
+def reference_to(resource: Resource[T], obj: T) -> ObjectReference:
+    codec = resource.codec
+    return ObjectReference(
+        resource.api_version,
+        resource.kind,
+        *codec.key(obj),
+        codec.uid(obj),
+        codec.resource_version(obj),
+    )
+
+
+def shortened(note: str, limit: int = NOTE_LIMIT) -> str:
+    """A note that the API takes: so many bytes, and a sign that there was more."""
+    raw = note.encode()
+    if len(raw) <= limit:
+        return note
+    return raw[: limit - len(_CUT)].decode("utf-8", "ignore") + _CUT
+
+
+class EventLimits(NamedTuple):
+    """How much is recorded, and how long things belong together."""
+
+    queue: int = 1000
+    """Events that wait to be written."""
+    writers: int = 4
+    """Requests at the same time."""
+    series_seconds: float = 360.0
+    """What comes again after longer silence is a new event."""
+    update_seconds: float = 5.0
+    """A count is not written more often."""
+    remembered: int = 4096
+    """Series, and objects with their allowances."""
+    burst: int = 25
+    """Events of one reason about one object at once..."""
+    refill_seconds: float = 300.0
+    """... and one more after each of these."""
+
+
+class Event(NamedTuple):
+    """What is said. Two that are equal but for the object's version are the same thing again."""
+
+    regarding: ObjectReference
+    type: str
+    reason: str
+    action: str
+    note: str
+    related: ObjectReference | None = None
+
+    @property
+    def key(self) -> Event:
+        related = self.related._replace(resource_version="") if self.related else None
+        return self._replace(
+            regarding=self.regarding._replace(resource_version=""), related=related
+        )
+
+
+class _Series:
+    """An event, how often it came, and how much of that the server knows."""
+
+    def __init__(self, event: Event, today: datetime, now: float) -> None:
+        self.event = event
+        self.began = today
+        self.name = ""
+        self.count = 0
+        self.written = 0
+        self.is_queued = False
+        self.not_before = now
+        self.seen(today, now)
+
+    def seen(self, today: datetime, now: float) -> None:
+        self.count += 1
+        self.last = today
+        self.last_at = now
+
+    def counted(self) -> dict[str, Any]:
+        return {"count": self.count, "lastObservedTime": micro_time(self.last)}
+
+
+class EventRecorder:
+    """Records events as one component. Nothing is written before `start`."""
+
+    def __init__(
+        self,
+        client: Client,
+        controller: str,
+        instance: str,
+        limits: EventLimits = EventLimits(),  # noqa: B008 - a value
+    ) -> None:
+        self._client = client
+        self._clock = client.clock
+        self._controller = controller
+        self._instance = instance[:INSTANCE_LIMIT]
+        self._limits = limits
+        self._series: OrderedDict[Event, _Series] = OrderedDict()
+        self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
+        self._queue: deque[_Series] = deque()
+        self._delayed: dict[_Series, Timer] = {}
+        self._wake = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._busy = 0
+        self._resource = EVENTS
+        self._stamp = 0
+        self.dropped = 0
+        """Events that found no place in the queue, or that the server did not take."""
+        self.silenced = 0
+        """Events that were too many about one object."""
+
+    # --- recording ---
+
+    def event(
+        self,
+        regarding: ObjectReference,
+        type_: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: ObjectReference | None = None,
+    ) -> None:
+        """Say something about an object. Returns at once, whatever becomes of it."""
+        event = Event(regarding, type_, reason, action, shortened(note), related)
+        now, today = self._clock.now(), self._clock.today()
+        key = event.key
+        if not self._allows(key, now):
+            self.silenced += 1
+            return
+        series = self._series.get(key)
+        if series is not None and now - series.last_at <= self._limits.series_seconds:
+            series.seen(today, now)
+            self._series.move_to_end(key)
+        else:
+            series = self._series[key] = _Series(event, today, now)
+            self._series.move_to_end(key)
+            if len(self._series) > self._limits.remembered:
+                self._series.popitem(last=False)
+        self._enqueue(series)
+
+    def _allows(self, key: Event, now: float) -> bool:
+        # By reason, so that what fails over and over does not hide that it worked in the end.
+        about = key.regarding, key.reason
+        bucket = self._allowances.get(about)
+        if bucket is None:
+            bucket = TokenBucket(1 / self._limits.refill_seconds, self._limits.burst, now)
+            self._allowances[about] = bucket
+            if len(self._allowances) > self._limits.remembered:
+                self._allowances.popitem(last=False)
+        return bucket.take(now)
+
+    def _enqueue(self, series: _Series) -> None:
+        if series.is_queued:
+            return
+        series.is_queued = True
+        wait = series.not_before - self._clock.now()
+        if wait > 0:
+            self._delayed[series] = self._clock.call_later(wait, lambda: self._push(series))
+        else:
+            self._push(series)
+
+    def _push(self, series: _Series) -> None:
+        self._delayed.pop(series, None)
+        if len(self._queue) >= self._limits.queue:
+            self._queue.popleft().is_queued = False
+            self.dropped += 1
+        self._queue.append(series)
+        self._wake.set()
+
+    # --- writing ---
+
+    def start(self) -> None:
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(self._write_all()) for _ in range(self._limits.writers)
+            ]
+
+    async def stop(self, seconds: float = 2.0) -> None:
+        """Write what is left, if that is quick, and end."""
+        for series, timer in tuple(self._delayed.items()):
+            timer.cancel()
+            self._push(series)
+        if self._tasks:
+            await self._drain(seconds)
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _drain(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while (self._queue or self._busy) and loop.time() < deadline:
+            await asyncio.sleep(0.005)
+
+    async def _write_all(self) -> None:
+        while True:
+            while self._queue:
+                series = self._queue.popleft()
+                self._busy += 1
+                try:
+                    await self._write(series)
+                except Exception:
+                    log.exception("an event about %s is lost", series.event.regarding)
+                    self.dropped += 1
+                finally:
+                    self._busy -= 1
+                    series.is_queued = False
+                if series.written and series.count > series.written:
+                    self._enqueue(series)
+            self._wake.clear()
+            await self._wake.wait()
+
+    async def _write(self, series: _Series) -> None:
+        count = series.count
+        try:
+            if not series.written or not await self._update(series):
+                await self._create(series)
+        except ClientError as error:
+            log.info("an event about %s is lost: %s", series.event.regarding, error)
+            self.dropped += 1
+            return
+        series.written = count
+        series.not_before = self._clock.now() + self._limits.update_seconds
+
+    async def _update(self, series: _Series) -> bool:
+        """Whether the event was still there to be counted up."""
+        key = ObjectKey(_namespace(series.event), series.name)
+        try:
+            await self._client.patch(self._resource, key, {"series": series.counted()})
+        except ApiStatusError as error:
+            if error.is_not_found:
+                return False
+            raise
+        return True
+
+    async def _create(self, series: _Series) -> None:
+        series.name = self._new_name(series.event.regarding.name)
+        try:
+            await self._client.create(self._resource, self._object(series))
+        except ApiStatusError as error:
+            if self._resource is EVENTS and _is_not_for_us(error):
+                log.info("events.k8s.io cannot be used (%s); using core events", error)
+                self._resource = CORE_EVENTS
+                await self._client.create(self._resource, self._object(series))
+            elif not error.is_already_exists:  # an attempt whose answer was lost
+                raise
+
+    def _object(self, series: _Series) -> RawObject:
+        event = series.event
+        content: dict[str, Any] = {
+            "metadata": {"namespace": _namespace(event), "name": series.name},
+            "eventTime": micro_time(series.began),
+            "type": event.type,
+            "reason": event.reason,
+            "action": event.action,
+            "reportingInstance": self._instance,
+        }
+        if event.related is not None:
+            content["related"] = event.related.as_json()
+        if series.count > 1:
+            content["series"] = series.counted()
+        about, note = event.regarding.as_json(), event.note
+        if self._resource is EVENTS:
+            content |= {"reportingController": self._controller, "regarding": about, "note": note}
+        else:
+            content |= {
+                "reportingComponent": self._controller,
+                "source": {"component": self._controller},
+                "involvedObject": about,
+                "message": note,
+            }
+        return RawObject(content)
+
+    def _new_name(self, about: str) -> str:
+        self._stamp = max(self._stamp + 1, int(self._clock.today().timestamp() * 1e9))
+        suffix = f".{self._stamp:x}"
+        return about[: 253 - len(suffix)].rstrip("-.") + suffix
+
+
+def _namespace(event: Event) -> str:
+    return event.regarding.namespace or "default"
+
+
+def _is_not_for_us(error: ApiStatusError) -> bool:
+    """Whether the group is not served, or not allowed; not: the namespace is gone or going."""
+    if error.is_forbidden:
+        return not error.is_namespace_terminating
+    return error.is_not_found and error.details.get("kind") != "namespaces"

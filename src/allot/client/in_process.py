@@ -1,0 +1,192 @@
+"""An API server in this process: requests go straight into its ASGI application.
+
+They pass the same authentication, admission and validation as over HTTP. A request runs in the
+caller's task; a stream has a task of its own, and hands over one piece at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import unquote, urlencode
+
+from allot.client.errors import TransportError
+from allot.client.transport import JSON, Query, Response, Stream
+
+Message = MutableMapping[str, Any]
+Application = Callable[
+    [
+        MutableMapping[str, Any],
+        Callable[[], Awaitable[Message]],
+        Callable[[Message], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+
+_CONTENT_TYPE: Final = b"content-type"
+_END: Final[Message] = {"type": "http.disconnect"}
+
+
+class InProcessTransport:
+    """Requests to an ASGI application, as the user that `token` stands for."""
+
+    def __init__(self, app: Application, token: str, user_agent: str = "allot") -> None:
+        self._app = app
+        self._headers = [
+            (b"authorization", f"Bearer {token}".encode()),
+            (b"user-agent", user_agent.encode()),
+        ]
+        self._streams: set[_Handover] = set()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        given = self._headers
+        if body is not None or headers:
+            given = [*given, (_CONTENT_TYPE, content_type.encode())]
+            given += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+        exchange = _Exchange(body or b"")
+        # With a store in memory nothing else would ever wait, and no other task have its turn.
+        await asyncio.sleep(0)
+        await self._app(_scope(method, path, query, given), exchange.receive, exchange.send)
+        if not exchange.code:
+            raise TransportError("the application did not answer", was_sent=True)
+        return Response(exchange.code, exchange.headers, exchange.body)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+    ) -> AsyncIterator[Stream]:
+        handover = _Handover()
+        scope = _scope("GET", path, query, self._headers)
+        handover.run(self._app, scope)
+        self._streams.add(handover)
+        try:
+            await handover.started()
+            yield Stream(handover.code, handover.headers, handover.chunks())
+        finally:
+            self._streams.discard(handover)
+            await handover.close()
+
+    async def close(self) -> None:
+        """Break off all streams."""
+        for handover in tuple(self._streams):
+            await handover.close()
+
+
+def _scope(
+    method: str, path: str, query: Query | None, headers: list[tuple[bytes, bytes]]
+) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": method,
+        "path": unquote(path) if "%" in path else path,
+        "raw_path": path.encode(),
+        "query_string": urlencode(query).encode() if query else b"",
+        "headers": headers,
+    }
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self.code = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body = b""
+
+    async def receive(self) -> Message:
+        body, self._body = self._body, None
+        return _END if body is None else {"type": "http.request", "body": body}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.code = message["status"]
+            self.headers = message["headers"]
+        else:
+            piece = message.get("body", b"")
+            self.body = self.body + piece if self.body else piece
+
+
+class _Handover:
+    """Between the task of the application and the one that reads: one place for one piece."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self._piece: bytes | None = None
+        self._is_over = False
+        self._failure: Exception | None = None
+        self._filled = asyncio.Event()
+        self._emptied = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def run(self, app: Application, scope: MutableMapping[str, Any]) -> None:
+        self._task = asyncio.create_task(self._run(app, scope))
+
+    async def _run(self, app: Application, scope: MutableMapping[str, Any]) -> None:
+        try:
+            await app(scope, self._receive, self._send)
+        except Exception as error:  # noqa: BLE001 - the reader is told instead
+            self._failure = error
+        finally:
+            self._is_over = True
+            self._filled.set()
+
+    async def _receive(self) -> Message:
+        await self._gone.wait()
+        return _END
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.code = message["status"]
+            self.headers = message["headers"]
+            return
+        while self._piece is not None and not self._gone.is_set():
+            self._emptied.clear()
+            await self._emptied.wait()
+        if self._gone.is_set():
+            return
+        self._piece = message.get("body", b"")
+        self._filled.set()
+
+    async def started(self) -> None:
+        await self._filled.wait()
+        if not self.code:
+            await self.close()
+            raise TransportError("the application did not answer", was_sent=True) from self._failure
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while True:
+            await self._filled.wait()
+            piece, self._piece = self._piece, None
+            if piece is None:
+                if self._failure is not None:
+                    raise TransportError("the stream broke", was_sent=True) from self._failure
+                return
+            if not self._is_over:
+                self._filled.clear()
+            self._emptied.set()
+            if piece:
+                yield piece
+
+    async def close(self) -> None:
+        self._gone.set()
+        self._emptied.set()
+        task, self._task = self._task, None
+        if task is None:
+            return
+        _, unfinished = await asyncio.wait((task,), timeout=1)
+        if unfinished:
+            task.cancel()
+            await asyncio.wait((task,))

@@ -1,0 +1,326 @@
+"""Informers: a copy of a resource that follows the server through whatever happens to either.
+
+    list ──► watch ──► end of the watch, lost connection ──► watch from the last version seen
+     ▲         │
+     └── 410: that version is no longer kept ◄──┘
+
+The list is a stream where the server can do that (`sendInitialEvents`), pages where not. A list that
+follows an earlier one is compared with what is known, so that handlers hear of everything that was
+missed, once: first of what is gone, then of what is new or different.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from allot.api.identities import ObjectKey
+from allot.client.client import Client
+from allot.client.clock import Clock
+from allot.client.codecs import WatchEvent
+from allot.client.errors import ApiStatusError, ClientError, TransportError
+from allot.client.object_store import Change, IndexFunction, ObjectStore
+from allot.client.options import EVERYTHING, Scope
+from allot.client.resources import Resource
+from allot.client.retrying import Backoff
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+WATCH_SECONDS: Final = (300, 600)
+"""Watches end after a time between these, so that not all of them come back at once."""
+SHORT_WATCH_SECONDS: Final = 1.0
+"""A watch that ends sooner and without an event is a server in trouble."""
+INITIAL_EVENTS_SECONDS: Final = 10.0
+"""A server that says nothing for so long during a streaming list does not know what that is."""
+EVENTS_AT_ONCE: Final = 100
+"""After so many events others get their turn."""
+
+
+class Handlers(NamedTuple, Generic[T]):
+    """Called in order, in the event loop, after the store has changed."""
+
+    on_add: Callable[[T], None] | None = None
+    on_update: Callable[[T, T], None] | None = None
+    on_delete: Callable[[T], None] | None = None
+
+    def call(self, change: Change[T]) -> None:
+        old, new = change
+        if new is None:
+            if self.on_delete is not None and old is not None:
+                self.on_delete(old)
+        elif old is None:
+            if self.on_add is not None:
+                self.on_add(new)
+        elif self.on_update is not None:
+            self.on_update(old, new)
+
+
+class Informer(Generic[T]):
+    """Follows one resource. Read `store` at any time; it is whole once `has_synced`."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        *,
+        indexes: Mapping[str, IndexFunction[T]] | None = None,
+        streaming: bool = True,
+        backoff: Backoff = Backoff(0.1, 10.0),  # noqa: B008 - a value
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.resource = resource
+        self.scope = scope
+        self.store: ObjectStore[T] = ObjectStore(resource.codec, indexes or {})
+        self.resource_version = ""
+        """The version up to which the store is known to be complete."""
+        self.lists = 0
+        """How often everything was read."""
+        self._client = client
+        self._clock: Clock = client.clock
+        self._streaming = streaming
+        self._backoff = backoff
+        self._chance = chance
+        self._handlers: tuple[Handlers[T], ...] = ()
+        self._synced = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._failures = 0
+
+    # --- for those who want to know ---
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the store has been complete once, and all handlers have heard of it."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    def add_handlers(
+        self,
+        on_add: Callable[[T], None] | None = None,
+        on_update: Callable[[T, T], None] | None = None,
+        on_delete: Callable[[T], None] | None = None,
+    ) -> Handlers[T]:
+        """Call these from now on; what is there already is added at once."""
+        handlers = Handlers(on_add, on_update, on_delete)
+        for obj in self.store.list():
+            self._call(handlers, Change(None, obj))
+        self._handlers = (*self._handlers, handlers)
+        return handlers
+
+    def remove_handlers(self, handlers: Handlers[T]) -> None:
+        self._handlers = tuple(known for known in self._handlers if known is not handlers)
+
+    def get(self, key: ObjectKey) -> T | None:
+        return self.store.get(key)
+
+    def list(self) -> list_[T]:
+        return self.store.list()
+
+    def by_index(self, name: str, value: str) -> list_[T]:
+        return self.store.by_index(name, value)
+
+    # --- its life ---
+
+    def start(self) -> None:
+        """Begin to follow the server, unless it does already."""
+        if self._task is None:
+            self._task = asyncio.create_task(self.run(), name=f"informer of {self.resource}")
+
+    async def stop(self) -> None:
+        """Returns when no handler will be called any more."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        while True:
+            try:
+                await self._follow_once()
+            except ApiStatusError as error:
+                await self._recover(error)
+            except ClientError as error:
+                await self._wait_after(error)
+            except Exception as error:
+                log.exception("%s: a mistake of ours; listing again", self.resource)
+                self.resource_version = ""
+                await self._wait_after(error)
+
+    async def _follow_once(self) -> None:
+        """One watch, with a list before it if there is nothing to go on from."""
+        started = self._clock.now()
+        try:
+            if not self.resource_version:
+                await (self._stream_list() if self._streaming else self._page_list())
+            elif not await self._watch() and self._clock.now() - started < SHORT_WATCH_SECONDS:
+                raise TransportError("the watch ended at once", was_sent=True)
+        finally:
+            if self._clock.now() - started >= SHORT_WATCH_SECONDS:
+                self._failures = 0
+
+    async def _recover(self, error: ApiStatusError) -> None:
+        if error.is_expired or error.is_version_too_large:
+            log.info("%s: %s; listing again", self.resource, error)
+            has_come_at_once = not self.resource_version or self._failures
+            self.resource_version = ""
+            self._failures += 1
+            if has_come_at_once:
+                await self._wait_after(error)
+        elif self._streaming and not self.resource_version and error.code in (400, 422):
+            log.info("%s: no streaming lists here (%s); listing pages", self.resource, error)
+            self._streaming = False
+        else:
+            await self._wait_after(error)
+
+    async def _wait_after(self, error: Exception) -> None:
+        self._failures += 1
+        wait = self._backoff.seconds(self._failures, self._chance())
+        if isinstance(error, ApiStatusError) and error.retry_after_seconds is not None:
+            wait = max(wait, error.retry_after_seconds)
+        level = logging.WARNING if self._failures > 3 else logging.INFO
+        log.log(level, "%s: %s; trying again in %.1f s", self.resource, error, wait)
+        await self._clock.sleep(wait)
+
+    # --- lists ---
+
+    async def _page_list(self) -> None:
+        """The first list may be what the server has at hand; later ones must not go back in time."""
+        first = not self.has_synced
+        page = await self._client.list(
+            self.resource, self.scope, resource_version="0" if first else ""
+        )
+        await self._take_all(page.items, page.resource_version)
+
+    async def _stream_list(self) -> None:
+        """A watch that begins with everything there is. It goes on as a watch afterwards."""
+        async with self._open(initial_events=True) as batches:
+            found: dict[ObjectKey, T] = {}
+            key = self.resource.codec.key
+            while True:
+                batch = await self._next_initial(batches)
+                for position, event in enumerate(batch):
+                    if event.ends_initial_events:
+                        await self._take_all(found.values(), event.resource_version)
+                        await self._take(batch[position + 1 :])
+                        await self._take_batches(batches)
+                        return
+                    if event.object is not None and event.type == "DELETED":
+                        found.pop(key(event.object), None)
+                    elif event.object is not None:
+                        found[key(event.object)] = event.object
+
+    async def _next_initial(
+        self, batches: AsyncIterator[list_[WatchEvent[T]]]
+    ) -> list_[WatchEvent[T]]:
+        try:
+            async with asyncio.timeout(INITIAL_EVENTS_SECONDS):
+                return await anext(batches)
+        except StopAsyncIteration:
+            raise TransportError("the list ended before it was complete", was_sent=True) from None
+        except TimeoutError:
+            self._streaming = False
+            raise TransportError("the list never became complete", was_sent=True) from None
+
+    async def _take_all(self, objects: Iterable[T], resource_version: str) -> None:
+        self.lists += 1
+        for change in self.store.replace_all(objects):
+            self._tell(change)
+        self.resource_version = resource_version
+        self._synced.set()
+
+    # --- watches ---
+
+    def _open(
+        self, *, initial_events: bool = False
+    ) -> contextlib.AbstractAsyncContextManager[AsyncIterator[list_[WatchEvent[T]]]]:
+        least, most = WATCH_SECONDS
+        return self._client.watch(
+            self.resource,
+            self.scope,
+            resource_version=self.resource_version,
+            initial_events=initial_events,
+            timeout_seconds=int(least + (most - least) * self._chance()),
+        )
+
+    async def _watch(self) -> bool:
+        """Whether anything came."""
+        async with self._open() as batches:
+            return await self._take_batches(batches)
+
+    async def _take_batches(self, batches: AsyncIterator[list_[WatchEvent[T]]]) -> bool:
+        came = False
+        async for batch in batches:
+            came = True
+            self._failures = 0
+            await self._take(batch)
+        return came
+
+    async def _take(self, batch: list_[WatchEvent[T]]) -> None:
+        store, key = self.store, self.resource.codec.key
+        for position, (type_, obj, resource_version, _) in enumerate(batch, 1):
+            if obj is not None:
+                changes = store.drop(key(obj), obj) if type_ == "DELETED" else store.put(obj)
+                for change in changes:
+                    self._tell(change)
+            self.resource_version = resource_version
+            if not position % EVENTS_AT_ONCE:
+                await asyncio.sleep(0)
+
+    def _tell(self, change: Change[T]) -> None:
+        for handlers in self._handlers:
+            self._call(handlers, change)
+
+    def _call(self, handlers: Handlers[T], change: Change[T]) -> None:
+        try:
+            handlers.call(change)
+        except Exception:
+            obj = change.new if change.new is not None else change.old
+            assert obj is not None
+            log.exception("%s %s: a handler failed", self.resource, self.resource.codec.key(obj))
+
+
+list_ = list
+
+
+class InformerFactory:
+    """Shares informers: one per resource and scope, however many ask for it."""
+
+    def __init__(self, client: Client, *, streaming: bool = True) -> None:
+        self.client = client
+        self._streaming = streaming
+        self._informers: dict[tuple[Resource[object], Scope], Informer[object]] = {}
+
+    def informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
+        """The informer of this resource; it follows the server once `start` is called."""
+        found = self._informers.get((resource, scope))  # type: ignore[arg-type]
+        if found is None:
+            made = Informer(self.client, resource, scope, streaming=self._streaming)
+            self._informers[resource, scope] = made  # type: ignore[index, assignment]
+            return made
+        return found  # type: ignore[return-value]
+
+    def start(self) -> None:
+        """Start all that do not run yet."""
+        for informer in self._informers.values():
+            informer.start()
+
+    async def wait_synced(self) -> None:
+        for informer in tuple(self._informers.values()):
+            await informer.wait_synced()
+
+    @property
+    def has_synced(self) -> bool:
+        return all(informer.has_synced for informer in self._informers.values())
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(informer.stop() for informer in self._informers.values()))

@@ -1,0 +1,162 @@
+"""The copy of a resource that an informer keeps: objects by key, and by whatever else is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from allot.api.identities import ObjectKey
+from allot.client.codecs import Codec
+
+T = TypeVar("T")
+
+IndexFunction = Callable[[T], Iterable[str]]
+"""The values under which an object is to be found."""
+
+
+class Change(NamedTuple, Generic[T]):
+    """What became of one object: without `old` it is new, without `new` it is gone."""
+
+    old: T | None
+    new: T | None
+
+
+class ObjectStore(Generic[T]):
+    """Objects are shared with everybody who reads them: never change one in place."""
+
+    def __init__(self, codec: Codec[T], indexes: Mapping[str, IndexFunction[T]]) -> None:
+        self._codec = codec
+        self._objects: dict[ObjectKey, T] = {}
+        self._functions = dict(indexes)
+        self._indexes: dict[str, dict[str, dict[ObjectKey, T]]] = {name: {} for name in indexes}
+        self._values: dict[ObjectKey, list[tuple[str, tuple[str, ...]]]] = {}
+
+    # --- reading ---
+
+    def get(self, key: ObjectKey) -> T | None:
+        return self._objects.get(key)
+
+    def list(self) -> list[T]:
+        return list(self._objects.values())
+
+    def keys(self) -> Iterable[ObjectKey]:
+        return self._objects.keys()
+
+    def by_index(self, name: str, value: str) -> list_[T]:
+        """The objects for which an index function gave this value."""
+        return list(self._indexes[name].get(value, _NOTHING).values())
+
+    def keys_by_index(self, name: str, value: str) -> list_[ObjectKey]:
+        return list(self._indexes[name].get(value, _NOTHING))
+
+    def index_values(self, name: str) -> Iterable[str]:
+        return self._indexes[name].keys()
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._objects.values())
+
+    def __contains__(self, key: ObjectKey) -> bool:
+        return key in self._objects
+
+    # --- following ---
+
+    def add_index(self, name: str, function: IndexFunction[T]) -> None:
+        if name in self._functions:
+            raise ValueError(f"there is an index {name} already")
+        entries = {key: tuple(dict.fromkeys(function(obj))) for key, obj in self._objects.items()}
+        self._functions[name] = function
+        self._indexes[name] = {}
+        for key, values in entries.items():
+            self._values.setdefault(key, []).append((name, values))
+            self._enter(name, values, key, self._objects[key])
+
+    def put(self, obj: T) -> Iterator[Change[T]]:
+        """Take in an object as it is now; yields what that changes, nothing if it is known already.
+
+        Under the same name there may be a successor by now: that is one going, and one coming.
+        """
+        codec = self._codec
+        key = codec.key(obj)
+        old = self._objects.get(key)
+        if old is None:
+            self._set(key, None, obj)
+            yield Change(None, obj)
+        elif codec.resource_version(old) == codec.resource_version(obj):
+            return
+        elif codec.uid(old) == codec.uid(obj):
+            self._set(key, old, obj)
+            yield Change(old, obj)
+        else:
+            self._remove(key)
+            yield Change(old, None)
+            self._set(key, None, obj)
+            yield Change(None, obj)
+
+    def drop(self, key: ObjectKey, last: T | None = None) -> Iterator[Change[T]]:
+        """Forget an object; `last` is how it was at its end, if that is known."""
+        old = self._objects.get(key)
+        if old is not None:
+            self._remove(key)
+            yield Change(last if last is not None else old, None)
+
+    def replace_all(self, objects: Iterable[T]) -> Iterator[Change[T]]:
+        """Take in the whole state: what is missing from it is gone, before anything is new."""
+        codec = self._codec
+        now = {codec.key(obj): obj for obj in objects}
+        for key in [key for key in self._objects if key not in now]:
+            yield from self.drop(key)
+        for obj in _in_order_of_change(now.values(), codec):
+            yield from self.put(obj)
+
+    def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
+        if not self._functions:
+            self._objects[key] = new
+            return
+        # Functions are not ours: if one fails, nothing has changed yet.
+        entered = [
+            (name, tuple(dict.fromkeys(function(new))))
+            for name, function in self._functions.items()
+        ]
+        if old is not None:
+            self._leave(key)
+        self._objects[key] = new
+        self._values[key] = entered
+        for name, values in entered:
+            self._enter(name, values, key, new)
+
+    def _remove(self, key: ObjectKey) -> None:
+        del self._objects[key]
+        if self._functions:
+            self._leave(key)
+
+    def _enter(self, name: str, values: Iterable[str], key: ObjectKey, obj: T) -> None:
+        index = self._indexes[name]
+        for value in values:
+            found = index.get(value)
+            if found is None:
+                found = index[value] = {}
+            found[key] = obj
+
+    def _leave(self, key: ObjectKey) -> None:
+        for name, values in self._values.pop(key):
+            index = self._indexes[name]
+            for value in values:
+                found = index[value]
+                found.pop(key, None)
+                if not found:
+                    del index[value]
+
+
+list_ = list
+_NOTHING: dict[ObjectKey, T] = {}  # type: ignore[valid-type]
+
+
+def _in_order_of_change(objects: Iterable[T], codec: Codec[T]) -> Iterable[T]:
+    """Oldest change first, so that what one object gave up is free when another takes it."""
+    try:
+        return sorted(objects, key=lambda obj: int(codec.resource_version(obj)))
+    except ValueError:  # not all servers count
+        return objects

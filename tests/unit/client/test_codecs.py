@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Pod
+from allot.api.raw import RawObject
+from allot.client.errors import ApiStatusError, UnreadableAnswerError
+from allot.client.resources import (
+    EVENTS,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    RESOURCES,
+    Resource,
+)
+from allot.client.watching import Lines
+
+CLAIM = {
+    "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "5"},
+    "spec": {
+        "devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}}]}
+    },
+    "status": {},
+}
+POD = {
+    "metadata": {"name": "p", "namespace": "ns", "uid": "u", "resourceVersion": "5"},
+    "spec": {"nodeName": "n", "somethingNew": [1.5, {"x": None}]},
+}
+BOTH = pytest.mark.parametrize(
+    ("resource", "document"),
+    [pytest.param(PODS, POD, id="raw"), pytest.param(RESOURCE_CLAIMS, CLAIM, id="typed")],
+)
+
+
+def line(type_: str, obj: Any) -> bytes:
+    return msgspec.json.encode({"type": type_, "object": obj})
+
+
+@BOTH
+def test_identity(resource: Resource[Any], document: dict[str, Any]) -> None:
+    codec = resource.codec
+    obj = codec.decode(msgspec.json.encode(document))
+
+    assert codec.key(obj) == ("ns", document["metadata"]["name"])
+    assert (codec.resource_version(obj), codec.uid(obj)) == ("5", "u")
+    assert msgspec.json.decode(codec.encode(obj)) == document | {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+    }
+
+
+@BOTH
+def test_lists(resource: Resource[Any], document: dict[str, Any]) -> None:
+    listed = {"metadata": {"resourceVersion": "9", "continue": "t"}, "items": [document] * 2}
+
+    page = resource.codec.decode_page(msgspec.json.encode(listed))
+
+    assert (page.resource_version, page.continue_, len(page.items)) == ("9", "t", 2)
+    assert (
+        resource.codec.decode_page(b'{"metadata":{"resourceVersion":"9"},"items":null}').items == []
+    )
+
+
+@BOTH
+def test_events(resource: Resource[Any], document: dict[str, Any]) -> None:
+    codec = resource.codec
+    end = {"k8s.io/initial-events-end": "true"}
+    metadata = {"resourceVersion": "8", "creationTimestamp": None}
+
+    added = codec.decode_event(line("ADDED", document))
+    bookmark = codec.decode_event(line("BOOKMARK", {"metadata": metadata}))
+    last = codec.decode_event(line("BOOKMARK", {"metadata": metadata | {"annotations": end}}))
+
+    assert added.object == codec.decode(msgspec.json.encode(document))
+    assert added[2:] == ("5", False)
+    assert tuple(bookmark) == ("BOOKMARK", None, "8", False)
+    assert tuple(last) == ("BOOKMARK", None, "8", True)
+    error = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
+    with pytest.raises(ApiStatusError) as caught:
+        codec.decode_event(line("ERROR", error))
+    assert caught.value.is_expired
+
+
+@BOTH
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"type":"ADDED"}', b'{"type":1,"object":{}}'])
+def test_nonsense_is_told(resource: Resource[Any], document: dict[str, Any], text: bytes) -> None:
+    with pytest.raises(UnreadableAnswerError):
+        resource.codec.decode_event(text)
+    with pytest.raises(UnreadableAnswerError):
+        resource.codec.decode_page(b"[]")
+
+
+def test_nulls_in_typed_objects_are_read_with_care() -> None:
+    document = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": None}}, "status": None}
+    body = msgspec.json.encode(document)
+    codec = RESOURCE_CLAIMS.codec
+
+    claim = codec.decode(body)
+
+    assert claim.spec.devices.requests == ()
+    assert codec.decode_page(b'{"items":[%b]}' % body).items == [claim]
+    assert codec.decode_event(b'{"type":"ADDED","object":%b}' % body).object == claim
+
+
+def test_objects_have_their_types() -> None:
+    assert type(PODS.codec.decode(msgspec.json.encode(POD))) is Pod
+    assert type(RESOURCE_CLAIMS.codec.decode(msgspec.json.encode(CLAIM))) is ResourceClaim
+    raw = RESOURCE_CLAIMS.as_raw().codec.decode(msgspec.json.encode(CLAIM | {"new": 1}))
+    assert type(raw) is RawObject
+    assert raw.data["new"] == 1
+
+
+def test_a_hub_object_is_written_in_the_version_that_is_asked_for() -> None:
+    older = RESOURCE_CLAIMS.in_version("v1beta1")
+    claim = RESOURCE_CLAIMS.codec.decode(msgspec.json.encode(CLAIM))
+
+    written = msgspec.json.decode(older.codec.encode(claim))
+
+    assert written["apiVersion"] == "resource.k8s.io/v1beta1"
+    assert written["spec"]["devices"]["requests"][0]["deviceClassName"] == "gpu"
+    assert older.codec.decode(older.codec.encode(claim)) == claim
+    assert (
+        older.collection_path("ns") == "/apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims"
+    )
+    assert EVENTS.in_version("v1beta1").api_version == "events.k8s.io/v1beta1"
+    assert RESOURCE_SLICES.collection_path("ignored") == "/apis/resource.k8s.io/v1/resourceslices"
+
+
+def test_resources_are_all_different() -> None:
+    assert len({resource.collection_path() for resource in RESOURCES}) == len(RESOURCES) == 31
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_lines_are_put_together_whatever_the_pieces(size: int) -> None:
+    text = b"one\ntwo\n\nthree\nrest"
+    lines = Lines()
+
+    found = [
+        line
+        for start in range(0, len(text), size)
+        for line in lines.feed(text[start : start + size])
+    ]
+
+    assert found == [b"one", b"two", b"three"]
+    assert lines.feed(b"\n") == [b"rest"]

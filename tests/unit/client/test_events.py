@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from allot.client.client import Client
+from allot.client.events import (
+    NORMAL,
+    WARNING,
+    EventLimits,
+    EventRecorder,
+    ObjectReference,
+    shortened,
+)
+from allot.client.transport import Response
+from tests.unit.client.fakes import FakeClock, Request, ScriptedTransport, answer, settle, status
+
+POD = ObjectReference("v1", "Pod", "ns", "web-1", "uid-1", "17")
+FINE = answer(201, {"metadata": {}})
+
+
+class Recording:
+    def __init__(self, limits: EventLimits, *answers: Response | Exception) -> None:
+        self.transport = ScriptedTransport(*answers, *[FINE] * 100)
+        self.clock = FakeClock()
+        client = Client(self.transport, clock=self.clock)
+        self.recorder = EventRecorder(client, "allot-scheduler", "host-1", limits)
+
+    def fail(self, note: str = "no nodes", about: ObjectReference = POD) -> None:
+        self.recorder.event(about, WARNING, "FailedScheduling", "Scheduling", note)
+
+    def succeed(self) -> None:
+        self.recorder.event(POD, NORMAL, "Scheduled", "Binding", "to node-1")
+
+    @property
+    def asked(self) -> list[Request]:
+        return self.transport.requests
+
+    def bodies(self) -> list[Any]:
+        return [request.body for request in self.asked]
+
+
+def play(
+    scenario: Callable[[Recording], Awaitable[None]],
+    *answers: Response | Exception,
+    limits: EventLimits = EventLimits(),  # noqa: B008 - a value
+) -> None:
+    async def main() -> None:
+        recording = Recording(limits, *answers)
+        recording.recorder.start()
+        await scenario(recording)
+        await recording.recorder.stop()
+
+    asyncio.run(main())
+
+
+def test_an_event_says_it_all() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail()
+        await settle()
+        (request,) = recording.asked
+        assert request[:2] == ("POST", "/apis/events.k8s.io/v1/namespaces/ns/events")
+        name = request.body["metadata"].pop("name")
+        assert name.startswith("web-1.")
+        assert request.body == {
+            "kind": "Event",
+            "apiVersion": "events.k8s.io/v1",
+            "metadata": {"namespace": "ns"},
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+            "type": "Warning",
+            "reason": "FailedScheduling",
+            "action": "Scheduling",
+            "note": "no nodes",
+            "reportingController": "allot-scheduler",
+            "reportingInstance": "host-1",
+            "regarding": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": "ns",
+                "name": "web-1",
+                "uid": "uid-1",
+                "resourceVersion": "17",
+            },
+        }
+
+    play(scenario)
+
+
+def test_the_same_again_is_counted_and_not_written_too_often() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail()
+        await settle()
+        recording.fail(about=POD._replace(resource_version="18"))
+        recording.fail()
+        await recording.clock.advance(4.9)
+        assert len(recording.asked) == 1
+        await recording.clock.advance(0.2)
+        patch = recording.asked[1]
+        assert patch.method == "PATCH"
+        assert patch.path.endswith(recording.asked[0].body["metadata"]["name"])
+        series = {"count": 3, "lastObservedTime": "2026-01-01T00:00:00.000000Z"}
+        assert patch.body == {"series": series}
+        await recording.clock.advance(60)
+        assert len(recording.asked) == 2
+        recording.fail()
+        await settle()
+        assert recording.asked[2].body["series"]["count"] == 4
+
+    play(scenario)
+
+
+def test_other_words_and_a_long_silence_make_another_event() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail("one")
+        await settle()
+        recording.fail("two")
+        await settle()
+        await recording.clock.advance(361)
+        recording.fail("one")
+        await settle()
+        assert [request.method for request in recording.asked] == ["POST"] * 3
+        assert len({body["metadata"]["name"] for body in recording.bodies()}) == 3
+
+    play(scenario)
+
+
+def test_an_event_that_has_expired_is_written_anew() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail()
+        await settle()
+        recording.fail()
+        await recording.clock.advance(6)
+        assert [request.method for request in recording.asked] == ["POST", "PATCH", "POST"]
+        assert recording.asked[2].body["series"]["count"] == 2
+
+    play(scenario, FINE, answer(404))
+
+
+def test_what_does_not_stop_is_silenced_but_not_other_news() -> None:
+    async def scenario(recording: Recording) -> None:
+        for number in range(30):
+            recording.fail(str(number))
+        recording.succeed()
+        await settle(200)
+        assert recording.recorder.silenced == 5
+        assert len(recording.asked) == 26
+        assert recording.asked[-1].body["reason"] == "Scheduled"
+        await recording.clock.advance(300)
+        recording.fail("later")
+        recording.fail("too much")
+        assert recording.recorder.silenced == 6
+
+    play(scenario)
+
+
+def test_the_oldest_are_dropped_when_there_are_too_many() -> None:
+    async def main() -> None:
+        recording = Recording(EventLimits(queue=3))
+        for number in range(5):
+            recording.fail(str(number))
+        assert recording.recorder.dropped == 2
+        recording.recorder.start()
+        await settle()
+        assert sorted(body["note"] for body in recording.bodies()) == ["2", "3", "4"]
+        await recording.recorder.stop()
+
+    asyncio.run(main())
+
+
+NOT_SERVED = answer(404, status(404, "NotFound"))
+NOT_ALLOWED = answer(403, status(403, "Forbidden"))
+
+
+@pytest.mark.parametrize("refusal", [NOT_SERVED, NOT_ALLOWED], ids=["not-served", "not-allowed"])
+def test_core_events_where_there_are_no_others(refusal: Response) -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail()
+        await settle()
+        recording.succeed()
+        await settle()
+        assert [request.path for request in recording.asked] == [
+            "/apis/events.k8s.io/v1/namespaces/ns/events",
+            "/api/v1/namespaces/ns/events",
+            "/api/v1/namespaces/ns/events",
+        ]
+        body = recording.asked[1].body
+        assert (body["apiVersion"], body["message"]) == ("v1", "no nodes")
+        assert body["involvedObject"]["name"] == "web-1"
+        assert body["source"] == {"component": "allot-scheduler"}
+        assert "note" not in body
+
+    play(scenario, refusal)
+
+
+GONE = answer(404, status(404, "NotFound", kind="namespaces", name="ns"))
+GOING = answer(403, status(403, "Forbidden", causes=[{"reason": "NamespaceTerminating"}]))
+
+
+@pytest.mark.parametrize("refusal", [GONE, GOING], ids=["gone", "going"])
+def test_a_namespace_that_is_gone_needs_no_events(refusal: Response) -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail()
+        await settle()
+        assert (len(recording.asked), recording.recorder.dropped) == (1, 1)
+        recording.succeed()
+        await settle()
+        assert recording.asked[1].path.startswith("/apis/events.k8s.io/")
+
+    play(scenario, refusal)
+
+
+def test_stopping_writes_what_is_left() -> None:
+    async def main() -> None:
+        recording = Recording(EventLimits())
+        recording.recorder.start()
+        recording.fail()
+        await settle()
+        recording.fail()
+        recording.succeed()
+        await recording.recorder.stop()
+        assert sorted(request.method for request in recording.asked) == ["PATCH", "POST", "POST"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("note", "cut"),
+    [
+        pytest.param("x" * 1024, "x" * 1024, id="fits"),
+        pytest.param("x" * 1025, "x" * 1020 + " ...", id="too-long"),
+        pytest.param("é" * 600, "é" * 510 + " ...", id="bytes-count"),
+        pytest.param("x" + "é" * 600, "x" + "é" * 509 + " ...", id="no-half-characters"),
+    ],
+)
+def test_notes_are_cut(note: str, cut: str) -> None:
+    assert shortened(note) == cut
+
+
+def test_long_names_still_make_names() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.fail(about=POD._replace(name="a" * 253))
+        await settle()
+        assert len(recording.asked[0].body["metadata"]["name"]) == 253
+
+    play(scenario)

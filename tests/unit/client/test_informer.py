@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.informer import Informer, InformerFactory
+from allot.client.options import Scope
+from allot.client.resources import CONFIG_MAPS, PODS
+from allot.client.transport import Response
+from tests.unit.client.fakes import (
+    LOST,
+    FakeApi,
+    FakeClock,
+    answer,
+    scripted,
+    settle,
+    status,
+)
+
+
+class Seen:
+    """What handlers were told, in order."""
+
+    def __init__(self, informer: Informer[RawObject]) -> None:
+        self.log: list[str] = []
+        informer.add_handlers(
+            lambda obj: self.log.append(f"+{obj.metadata.name}"),
+            lambda _, new: self.log.append(f"~{new.metadata.name}"),
+            lambda obj: self.log.append(f"-{obj.metadata.name}"),
+        )
+
+    def take(self) -> str:
+        told, self.log = " ".join(self.log), []
+        return told
+
+
+Scenario = Callable[[FakeApi, Informer[RawObject], Seen], Awaitable[None]]
+
+
+def play(scenario: Scenario, api_streams: bool) -> None:
+    async def main() -> None:
+        api = FakeApi(streaming=api_streams)
+        client = Client(api, clock=FakeClock(hasty=True))
+        informer = Informer(client, CONFIG_MAPS)
+        seen = Seen(informer)
+        api.put("a")
+        api.put("b")
+        informer.start()
+        await informer.wait_synced()
+        assert seen.take() == "+a +b"
+        await scenario(api, informer, seen)
+        await informer.stop()
+        assert {obj.metadata.name for obj in informer.store} == set(api.objects)
+
+    asyncio.run(main())
+
+
+BOTH = pytest.mark.parametrize("streaming", [True, False], ids=["streaming-list", "pages"])
+
+
+@BOTH
+def test_changes_arrive(streaming: bool) -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        api.put("a")
+        api.put("c")
+        api.delete("b")
+        await settle()
+        assert seen.take() == "~a +c -b"
+        assert informer.resource_version == str(api.revision)
+
+    play(scenario, streaming)
+
+
+@BOTH
+@pytest.mark.parametrize("break_", [FakeApi.cut, FakeApi.end], ids=["cut", "ended"])
+def test_a_watch_goes_on_where_it_broke_off(
+    streaming: bool, break_: Callable[[FakeApi], None]
+) -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        lists = informer.lists
+        break_(api)
+        api.delete("a")
+        api.put("a")
+        await settle(40)
+        assert seen.take() == "-a +a"
+        assert informer.lists == lists, "no need to read everything again"
+
+    play(scenario, streaming)
+
+
+@BOTH
+def test_deletes_that_were_missed_are_told_after_a_new_list(streaming: bool) -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        api.cut()
+        api.delete("a")
+        api.put("c")
+        api.compact()
+        await settle(60)
+        assert seen.take() == "-a +c", "and nothing about b, which is as it was"
+        assert informer.lists == 2
+
+    play(scenario, streaming)
+
+
+@BOTH
+def test_a_successor_of_the_same_name_is_one_going_and_one_coming(streaming: bool) -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        api.cut()
+        api.delete("a")
+        api.put("a")
+        api.compact()
+        await settle(60)
+        assert seen.take() == "-a +a"
+
+    play(scenario, streaming)
+
+
+@BOTH
+def test_it_comes_back_after_any_trouble(streaming: bool) -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        api.trouble += [LOST, answer(500), answer(429, retry_after="7"), answer(403), LOST]
+        api.cut()
+        api.put("c")
+        await settle(100)
+        assert seen.take() == "+c"
+
+    play(scenario, streaming)
+
+
+def test_waits_between_attempts_grow_and_start_over_after_success() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        clock = FakeClock(hasty=True)
+        informer = Informer(Client(api, clock=clock), CONFIG_MAPS, chance=lambda: 0.0)
+        api.trouble += [LOST] * 9
+        informer.start()
+        await informer.wait_synced()
+        assert clock.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]
+        api.put("a")
+        await settle()
+        api.cut()
+        await settle()
+        assert clock.slept[9:] == [0.1]
+        await informer.stop()
+
+    asyncio.run(main())
+
+
+def test_a_server_whose_versions_always_expire_is_not_hammered() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        clock = FakeClock(hasty=True)
+        informer = Informer(Client(api, clock=clock), CONFIG_MAPS, chance=lambda: 0.0)
+        api.oldest = 100
+        informer.start()
+        await settle(200)
+        assert informer.lists > 3
+        assert len(clock.slept) >= informer.lists - 2
+        assert clock.slept == sorted(clock.slept)
+        await informer.stop()
+
+    asyncio.run(main())
+
+
+def test_the_server_does_the_selecting() -> None:
+    async def main() -> None:
+        client, transport, _ = scripted(answer(422), answer(200, {"items": []}), LOST, LOST)
+        scope = Scope("ns", "app=x", "spec.nodeName=n")
+        informer = Informer(client, PODS, scope, chance=lambda: 0.0)
+        informer.start()
+        while transport.answers:
+            await settle(1)
+        await informer.stop()
+        streaming, listing = transport.requests[:2]
+        assert streaming.path == "/api/v1/namespaces/ns/pods"
+        selected = {"labelSelector": "app=x", "fieldSelector": "spec.nodeName=n"}
+        assert streaming.query == selected | {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": "300",
+            "sendInitialEvents": "true",
+            "resourceVersionMatch": "NotOlderThan",
+        }
+        assert listing.query == selected | {"resourceVersion": "0", "limit": "500"}
+
+    asyncio.run(main())
+
+
+def config_map(name: str, version: int) -> dict[str, Any]:
+    metadata = {"name": name, "uid": name, "resourceVersion": str(version)}
+    return {"kind": "ConfigMap", "metadata": metadata}
+
+
+def watched(*events: tuple[str, dict[str, Any]]) -> Response:
+    lines = [msgspec.json.encode({"type": type_, "object": obj}) for type_, obj in events]
+    return Response(200, (), b"\n".join([*lines, b""]))
+
+
+def test_a_list_and_what_follows_may_come_in_one_piece() -> None:
+    async def main() -> None:
+        annotations = {"k8s.io/initial-events-end": "true"}
+        end = {"metadata": {"resourceVersion": "7", "annotations": annotations}}
+        piece = watched(
+            ("ADDED", config_map("a", 3)),
+            ("ADDED", config_map("b", 5)),
+            ("ADDED", config_map("c", 4)),
+            ("MODIFIED", config_map("a", 6)),
+            ("DELETED", config_map("c", 7)),
+            ("BOOKMARK", end),
+            ("MODIFIED", config_map("b", 8)),
+            ("DELETED", config_map("a", 9)),
+        )
+        client, transport, _ = scripted(piece, LOST, LOST)
+        informer = Informer(client, CONFIG_MAPS)
+        seen = Seen(informer)
+        informer.start()
+        while transport.answers:
+            await settle(1)
+        await informer.stop()
+        assert seen.take() == "+b +a ~b -a", "the oldest change first, then what happened later"
+        assert transport.requests[1].query["resourceVersion"] == "9"
+
+    asyncio.run(main())
+
+
+def test_bookmarks_move_the_version_on() -> None:
+    async def main() -> None:
+        client, transport, _ = scripted(
+            answer(200, {"metadata": {"resourceVersion": "5"}, "items": []}),
+            watched(("BOOKMARK", {"metadata": {"resourceVersion": "77"}})),
+            LOST,
+            LOST,
+        )
+        informer = Informer(client, CONFIG_MAPS, streaming=False)
+        informer.start()
+        while transport.answers:
+            await settle(1)
+        await informer.stop()
+        watches = [request.query["resourceVersion"] for request in transport.requests[1:]]
+        assert watches[:2] == ["5", "77"]
+
+    asyncio.run(main())
+
+
+def test_handlers_that_come_later_hear_of_what_is_there() -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        late = Seen(informer)
+        assert late.take() == "+a +b"
+        api.put("c")
+        await settle()
+        assert (late.take(), seen.take()) == ("+c", "+c")
+
+    play(scenario, True)
+
+
+def test_a_handler_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        def fail(_: RawObject) -> None:
+            raise RuntimeError("not today")
+
+        informer.add_handlers(fail)
+        after = Seen(informer)
+        after.take()
+        api.put("c")
+        await settle()
+        assert after.take() == "+c"
+
+    with caplog.at_level(logging.ERROR):
+        play(scenario, True)
+    assert "default/c: a handler failed" in caplog.text
+
+
+def test_indexes_follow() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        client = Client(api, clock=FakeClock(hasty=True))
+        first = {"initial": lambda obj: [obj.metadata.name[0]]}
+        informer = Informer(client, CONFIG_MAPS, indexes=first)
+        for name in ("ant", "ape", "bee"):
+            api.put(name)
+        informer.start()
+        await informer.wait_synced()
+        informer.store.add_index("length", lambda obj: [str(len(obj.metadata.name))])
+
+        def found(index: str, value: str) -> list[str]:
+            return [key.name for key in informer.store.keys_by_index(index, value)]
+
+        assert found("initial", "a") == ["ant", "ape"]
+        assert found("length", "3") == ["ant", "ape", "bee"]
+        api.delete("ant")
+        api.put("bear")
+        api.put("bee")
+        await settle()
+        assert found("initial", "a") == ["ape"]
+        assert sorted(found("initial", "b")) == ["bear", "bee"]
+        assert found("length", "4") == ["bear"]
+        api.delete("bear")
+        await settle()
+        assert "4" not in informer.store.index_values("length")
+        assert informer.get(ObjectKey("default", "bee")) in informer.by_index("initial", "b")
+        await informer.stop()
+
+    asyncio.run(main())
+
+
+def test_an_event_costs_the_same_however_much_there_is() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        asked: list[str] = []
+
+        def label(obj: RawObject) -> list[str]:
+            asked.append(obj.metadata.name)
+            return ["same"]
+
+        client = Client(api, clock=FakeClock(hasty=True))
+        informer = Informer(client, CONFIG_MAPS, indexes={"label": label})
+        for number in range(300):
+            api.put(f"n{number}")
+        informer.start()
+        await informer.wait_synced()
+        assert len(asked) == 300
+        asked.clear()
+        api.put("n7")
+        api.delete("n8")
+        await settle()
+        assert asked == ["n7"]
+        await informer.stop()
+
+    asyncio.run(main())
+
+
+def test_an_index_that_fails_is_put_right_by_a_new_list(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        api = FakeApi()
+        is_broken = True
+
+        def initial(obj: RawObject) -> list[str]:
+            if is_broken and obj.metadata.name == "bad":
+                raise RuntimeError("what is that?")
+            return [obj.metadata.name[0]]
+
+        client = Client(api, clock=FakeClock(hasty=True))
+        informer = Informer(client, CONFIG_MAPS, indexes={"initial": initial})
+        informer.start()
+        await informer.wait_synced()
+        api.put("bad")
+        await settle(60)
+        assert informer.get(ObjectKey("default", "bad")) is None
+        is_broken = False
+        await settle(60)
+        assert len(informer.by_index("initial", "b")) == 1
+        await informer.stop()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(main())
+    assert "what is that?" in caplog.text
+
+
+def test_informers_are_shared() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        factory = InformerFactory(Client(api, clock=FakeClock(hasty=True)))
+        one = factory.informer(CONFIG_MAPS)
+        assert factory.informer(CONFIG_MAPS) is one
+        other = factory.informer(CONFIG_MAPS, Scope("ns"))
+        assert other is not one
+        factory.start()
+        await factory.wait_synced()
+        assert factory.has_synced
+        await factory.stop()
+
+    asyncio.run(main())
+
+
+def test_a_version_from_the_future_leads_to_a_new_list() -> None:
+    """As after a server was set back to a backup."""
+
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        causes = [{"reason": "ResourceVersionTooLarge"}]
+        api.trouble.append(answer(504, status(504, "Timeout", causes=causes)))
+        api.cut()
+        api.delete("a")
+        await settle(40)
+        assert seen.take() == "-a"
+        assert informer.lists == 2
+
+    play(scenario, True)

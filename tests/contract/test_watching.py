@@ -186,6 +186,25 @@ def test_what_is_pending_comes_at_once(home: Home) -> None:
     home.run(scenario)
 
 
+@pytest.mark.parametrize("window_revisions", [10_000, SMALL_WINDOW], ids=["window", "history"])
+def test_the_backlog_ends_without_waiting_for_a_write(home: Home, window_revisions: int) -> None:
+    async def scenario(store: Store) -> None:
+        start = await store.revision()
+        written = await write_some(store, 40)
+        await write_some(store, 20, "b/")
+        await store.revision()
+        async with asyncio.timeout(10), store.watch("a/", start) as watch:
+            found: list[int] = []
+            while batches := await watch.backlog():
+                found += revisions_of(batches)
+            assert found == written
+            last = await store.write(Put("a/x", b""))
+            await store.revision()
+            assert revisions_of(await watch.backlog()) == [last]
+
+    home.run(scenario, window_revisions)
+
+
 def test_waiting_watchers_have_all_up_to_the_revision(home: Home) -> None:
     async def scenario(store: Store) -> None:
         seen: list[int] = []

@@ -17,6 +17,11 @@ from allot.features import CONSUMABLE_CAPACITY, FeatureGates
 NOTHING: Mapping[str, int] = {}
 
 
+def shown_holder(name: str) -> str:
+    """The name of a holder as people know it."""
+    return name.partition("#")[0]
+
+
 class Available(NamedTuple):
     """What a pool's counters have left, and which compatibility groups its sets are bound to."""
 
@@ -35,7 +40,10 @@ class _Entry(NamedTuple):
 
 
 class Ledger:
-    """Which claim holds which devices and shares. Claims are known by any name that is theirs."""
+    """Which claim holds which devices and shares. Claims are known by any name that is theirs.
+
+    People are shown the name up to a `#`; what follows may tell claims apart that had one name in turn.
+    """
 
     def __init__(self, gates: FeatureGates) -> None:
         self.gates = gates

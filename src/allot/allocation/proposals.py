@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from allot.allocation.allocator import allocate
 from allot.allocation.inventory import Inventory, NodeView
+from allot.allocation.ledger import shown_holder
 from allot.allocation.pools import PoolId
 from allot.allocation.problem import Allocated, AllocationProblem, StepBudget
 from allot.allocation.reasons import amount_text
@@ -210,7 +211,7 @@ def _with_release(problem: AllocationProblem, view: NodeView) -> Iterator[tuple[
         holder: None for device in view.devices for holder in problem.ledger.holders(device.id)
     }
     for holder in list(holders)[:MAX_TRIED]:
-        text = f"release claim {holder}"
+        text = f"release claim {shown_holder(holder)}"
         freed = replace_problem(problem, ledger=problem.ledger.without(holder))
         yield text, _Candidate(1, text, freed)
 

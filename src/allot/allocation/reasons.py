@@ -14,6 +14,7 @@ from allot.allocation.capacity import Consumption
 from allot.allocation.constraints import Constraint, Match
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
+from allot.allocation.ledger import shown_holder
 from allot.allocation.pools import PoolId
 from allot.allocation.requests import Alternative
 from allot.api.quantity import Quantity
@@ -63,7 +64,7 @@ def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterato
 def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
     holders = attempt.rules.ledger.holders(device.id)
     if holders and attempt.rules.ledger.is_dedicated(device.id):
-        return f"held by claim {', '.join(holders)}"
+        return f"held by claim {', '.join(map(shown_holder, holders))}"
     pick = next(pick for pick in attempt.picks if pick.index == index)
     return f"taken by request {pick.alternative.label} of claim {pick.alternative.claim.key}"
 

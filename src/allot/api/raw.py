@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
@@ -18,6 +18,9 @@ from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.meta import ObjectMeta
 
 T = TypeVar("T")
+
+
+_METADATA_FIELDS: Final = frozenset(ObjectMeta.__struct_encode_fields__)
 
 
 class OpenObject(ApiObject, frozen=True):
@@ -99,13 +102,10 @@ class RawObject:
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; fields of it that we do not know stay."""
         known = msgspec.to_builtins(metadata, enc_hook=to_builtin, str_keys=True)
-        ours = set(ObjectMeta.__struct_encode_fields__)
-        others = {
-            name: value
-            for name, value in self.get("metadata", default={}).items()
-            if name not in ours
-        }
-        return self.with_value(others | known, "metadata")
+        for name, value in self.get("metadata", default={}).items():
+            if name not in _METADATA_FIELDS:
+                known[name] = value
+        return type(self)({**self.data, "metadata": known})
 
 
 def _with_value(data: Mapping[str, Any], value: Any, path: tuple[str, ...]) -> dict[str, Any]:

@@ -240,6 +240,11 @@ def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = T
     return head + (b"," if body != b"{}" else b"") + body[1:]
 
 
+def encode_hub(hub_object: Any) -> bytes:
+    """JSON of everything the object says, whichever version it came in; without its type."""
+    return _encoder.encode(hub_object)
+
+
 # Go writes some empty lists as null instead of leaving them out. They are rare, so that only
 # objects which have one take the slower way.
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from allot.apiserver.resources import Resource
-from allot.validation.fields import FieldError
+from allot.validation.fields import FieldError, FieldPath
+from allot.validation.fields import invalid as invalid_field
 
 
 class Cause(NamedTuple):
@@ -185,7 +186,7 @@ def too_large(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", message, Details(causes=(cause,), retry_after_seconds=1))
 
 
-# --- 413, 415, 422, 429, 5xx ---
+# --- 413, 422, 5xx ---
 
 
 def body_too_large(limit: int) -> ApiError:
@@ -211,13 +212,10 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     )
 
 
-def too_many_requests(message: str, retry_after_seconds: int = 1) -> ApiError:
-    return ApiError(
-        429,
-        "TooManyRequests",
-        message,
-        Details(retry_after_seconds=retry_after_seconds),
-    )
+def bad_patch(patched: bytes, problem: str) -> ApiError:
+    """A patch makes something of an object that is none."""
+    text = patched.decode(errors="replace")
+    return invalid("", "", "", [invalid_field(FieldPath("patch"), text, problem)])
 
 
 def internal(message: str) -> ApiError:

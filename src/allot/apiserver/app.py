@@ -173,7 +173,9 @@ class App:
             await _stream(response, send, sent.inc)
         except TimeoutError:
             log.info("watch of %s: the client takes nothing, giving it up", request.path)
-            raise
+        except Exception:
+            # The answer has begun and cannot become another. Cut off, the client watches again.
+            log.exception("watch of %s failed", request.path)
         finally:
             gauge.dec()
             self._watchers.discard(watcher)

@@ -27,7 +27,9 @@ from allot.storage.interface import (
 log = logging.getLogger(__name__)
 
 WINDOW: Final = 10_000
-"""How many changes a watcher may fall behind, at least, before it is cut off."""
+"""How many changes a watcher may fall behind, at least, before it is cut off..."""
+WINDOW_BYTES: Final = 64 << 20
+"""... unless the objects in them are larger than this together."""
 
 
 class ObjectChange:
@@ -46,6 +48,11 @@ class ObjectChange:
         shown = self.new or self.old
         assert shown is not None
         return shown.key
+
+    @property
+    def size(self) -> int:
+        """Bytes of the object that the change brought."""
+        return 0 if self.new is None else len(self.new.entry.value)
 
     @property
     def type(self) -> str:
@@ -92,6 +99,7 @@ class ResourceCache:
         codec: Codec,
         *,
         window: int = WINDOW,
+        window_bytes: int = WINDOW_BYTES,
         index: Callable[[StoredObject], Hashable] | None = None,
     ) -> None:
         self.prefix = prefix
@@ -101,11 +109,13 @@ class ResourceCache:
         """The revision since which nothing under the prefix has changed."""
         self._store = store
         self._window_size = window
+        self._max_bytes = window_bytes
         self._index = index
         self._objects: dict[str, StoredObject] = {}
         self._keys: list[str] | None = None
         self._by_index: dict[Hashable, dict[str, StoredObject]] = {}
         self._changes: list[ObjectChange] = []
+        self._bytes = 0  # of the objects in these changes
         self._taken = 0  # changes that have left the window
         self._window_start = 0  # the window has all changes after this revision
         self._watch: Watch | None = None
@@ -134,6 +144,7 @@ class ResourceCache:
             for stored in self._objects.values():
                 self._by_index.setdefault(self._index(stored), {})[stored.key] = stored
         self._changes.clear()
+        self._bytes = 0
         self.revision = self.last_change = self._window_start = page.revision
         self.epoch += 1
         self._wake()
@@ -192,10 +203,12 @@ class ResourceCache:
 
     def _apply(self, changes: Sequence[Change]) -> None:
         for change in changes:
-            self._changes.append(self._apply_one(change))
+            applied = self._apply_one(change)
+            self._changes.append(applied)
+            self._bytes += applied.size
             self.last_change = change.revision
             self.revision = max(self.revision, change.revision)
-        if len(self._changes) > 2 * self._window_size:
+        if len(self._changes) > 2 * self._window_size or self._bytes > 2 * self._max_bytes:
             self._trim_window()
 
     def _apply_one(self, change: Change) -> ObjectChange:
@@ -228,7 +241,11 @@ class ResourceCache:
 
     def _trim_window(self) -> None:
         """Forget the older half, but never part of a revision."""
-        cut = len(self._changes) - self._window_size
+        cut = max(len(self._changes) - self._window_size, 0)
+        size = sum(change.size for change in self._changes[cut:])
+        while size > self._max_bytes:
+            size -= self._changes[cut].size
+            cut += 1
         while cut < len(self._changes) and (
             self._changes[cut].revision == self._changes[cut - 1].revision
         ):
@@ -236,6 +253,7 @@ class ResourceCache:
         self._window_start = self._changes[cut - 1].revision
         self._taken += cut
         del self._changes[:cut]
+        self._bytes = sum(change.size for change in self._changes)
 
     def _wake(self) -> None:
         for listener in tuple(self._listeners):

@@ -28,6 +28,8 @@ from allot.apiserver.defaults import apply_defaults
 from allot.apiserver.resources import Resource, find
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
 
+HUB: Final = "hub"
+"""The storage version of a kind none of whose versions can say everything."""
 METADATA_HEAD: Final = b'{"metadata":{'
 
 
@@ -63,15 +65,16 @@ class Codec(ABC):
 
     @abstractmethod
     def field(self, obj: Any, path: str) -> str:
-        """The value of a selectable field as text; empty if it is not set."""
+        """The value of a selectable field as text; that of its zero value if it is not set."""
 
 
 class TypedCodec(Codec):
     """Kinds of resource.k8s.io: msgspec structs in the hub version."""
 
     def __init__(self, resource: Resource) -> None:
-        self._kind = scheme.KINDS[resource.kind]
-        super().__init__(resource, self._kind.storage_version)
+        self._kind = kind = scheme.KINDS[resource.kind]
+        says_all = kind.versions[kind.storage_version].cls is kind.hub
+        super().__init__(resource, kind.storage_version if says_all else HUB)
 
     def decode(self, body: bytes, version: str, now: datetime) -> Any:
         return scheme.decode_object(body, self.resource.gvk(version), now)
@@ -81,12 +84,13 @@ class TypedCodec(Codec):
         return [str(issue) for issue in strict_issues(body, cls)]
 
     def decode_stored(self, body: bytes) -> Any:
-        version = self._kind.versions[self.storage_version]
-        return version.to_hub(decode(body, version.cls, self.storage_version))
+        return decode(body, self._kind.hub, self.storage_version)
 
     def encode(self, obj: Any, version: str) -> bytes:
         if obj.metadata.resource_version:
             obj = replace(obj, metadata=replace(obj.metadata, resource_version=""))
+        if version == HUB:
+            return scheme.encode_hub(obj)
         return scheme.encode_object(obj, self.resource.gvk(version), type_meta=False)
 
     def document(self, obj: Any, version: str) -> dict[str, Any]:
@@ -163,7 +167,7 @@ class RawCodec(Codec):
         return obj.with_metadata(metadata)
 
     def field(self, obj: RawObject, path: str) -> str:
-        value = obj.get(*path.split("."), default="")
+        value = obj.get(*path.split("."), default=_ZEROES.get(path, ""))
         if isinstance(value, bool):
             return "true" if value else "false"
         return str(value)
@@ -197,6 +201,14 @@ _VIEWS: Final[dict[str, type[RawObject]]] = {
     "Event": core.Event,
 }
 
+
+_ZEROES: Final = {
+    "spec.hostNetwork": False,
+    "spec.unschedulable": False,
+    "status.replicas": 0,
+    "status.succeeded": 0,
+}
+"""Selectable fields that are no texts, as they count when they are not set."""
 
 _STRUCTURED: Final = ("metadata", "spec", "status")
 

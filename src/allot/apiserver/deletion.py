@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from allot.api.base import ApiObject, Int64, replace
 from allot.api.core import Namespace, Pod
 from allot.api.meta import ObjectMeta
@@ -126,6 +124,3 @@ def _finalizers(metadata: ObjectMeta, options: DeleteOptions) -> tuple[str, ...]
     kept = [name for name in metadata.finalizers if name not in (ORPHAN, FOREGROUND)]
     added = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
     return (*kept, *added)
-
-
-decode_options: Final = msgspec.json.Decoder(DeleteOptions).decode

@@ -213,6 +213,7 @@ def root_paths() -> list[str]:
         "/healthz",
         "/livez",
         "/metrics",
+        "/openapi/v2",
         "/openapi/v3",
         "/readyz",
         "/version",

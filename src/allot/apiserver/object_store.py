@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -100,7 +100,8 @@ class ObjectStore:
         attempts = MAX_GENERATED_NAMES if generated else 1
         for attempt in range(attempts):
             try:
-                return await self._create(resource, namespace, obj, writer)
+                with api_errors_for_storage():
+                    return await self._create(resource, namespace, obj, writer)
             except ApiError as error:
                 if error.reason != "AlreadyExists" or attempt + 1 == attempts:
                     raise
@@ -135,8 +136,7 @@ class ObjectStore:
             if home is not None:
                 operations.append(Check(home.key, home.revision))
             try:
-                with api_errors_for_storage():
-                    revision = await self._store.write(*operations)
+                revision = await self._store.write(*operations)
             except RevisionConflictError as error:
                 if error.key == key:
                     raise api_errors.already_exists(resource, name) from None
@@ -168,15 +168,28 @@ class ObjectStore:
         writer: Writer,
     ) -> Written:
         """Replace an object by what `change` makes of it, starting over if others were quicker."""
-        store_key = self._caches.key(resource, *key)
-        lock = self._locks.setdefault(store_key, asyncio.Lock())
+        lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
         async with lock:
+            return await self._until_not_overtaken(
+                resource,
+                key,
+                lambda stored: self._try_update(resource, key, stored, change, writer),
+            )
+
+    async def _until_not_overtaken(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        attempt: Callable[[StoredObject], Awaitable[Written | None]],
+    ) -> Written:
+        """Do to the object as it is what `attempt` does, again whenever somebody else was quicker."""
+        store_key = self._caches.key(resource, *key)
+        with api_errors_for_storage():
             for _ in range(MAX_TRIES):
-                with api_errors_for_storage():
-                    stored = await self._caches.get(resource, store_key)
+                stored = await self._caches.get(resource, store_key)
                 if stored is None:
                     raise api_errors.not_found(resource, key.name)
-                written = await self._try_update(resource, key, stored, change, writer)
+                written = await attempt(stored)
                 if written is not None:
                     return written
         raise api_errors.conflict(resource, key.name, api_errors.MODIFIED)
@@ -214,8 +227,7 @@ class ObjectStore:
                 if gone
                 else Put(stored.key, body, stored.revision)
             )
-            with api_errors_for_storage():
-                revision = await self._store.write(first, *admitted.operations, *operations)
+            revision = await self._store.write(first, *admitted.operations, *operations)
         except RevisionConflictError:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
@@ -226,16 +238,9 @@ class ObjectStore:
     async def delete(
         self, resource: Resource, key: ObjectKey, options: DeleteOptions, writer: Writer
     ) -> Written:
-        store_key = self._caches.key(resource, *key)
-        for _ in range(MAX_TRIES):
-            with api_errors_for_storage():
-                stored = await self._caches.get(resource, store_key)
-            if stored is None:
-                raise api_errors.not_found(resource, key.name)
-            written = await self._try_delete(resource, key, stored, options, writer)
-            if written is not None:
-                return written
-        raise api_errors.conflict(resource, key.name, api_errors.MODIFIED)
+        return await self._until_not_overtaken(
+            resource, key, lambda stored: self._try_delete(resource, key, stored, options, writer)
+        )
 
     async def _try_delete(
         self,
@@ -270,8 +275,7 @@ class ObjectStore:
                 if gone
                 else Put(stored.key, body, stored.revision)
             )
-            with api_errors_for_storage():
-                revision = await self._store.write(first, *operations)
+            revision = await self._store.write(first, *operations)
         except RevisionConflictError:
             return None
         if gone:
@@ -290,11 +294,9 @@ class ObjectStore:
         devices = device_holders.touched_devices(old, new)
         if not devices:
             return []
-        with api_errors_for_storage():
-            entries = {
-                device: await self._store.get(device_holders.record_key(device))
-                for device in devices
-            }
+        entries = {
+            device: await self._store.get(device_holders.record_key(device)) for device in devices
+        }
         capacities = await self._caches.device_capacities(devices)
         changed = device_holders.changed_records(
             old, new, entries, lambda device: capacities.get(device, {})

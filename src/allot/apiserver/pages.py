@@ -13,11 +13,12 @@ from allot.apiserver.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.bodies import DISCOVERY_TRANSFORMS, BodyError, negotiate
 from allot.apiserver.health import Health
 from allot.apiserver.metrics import Metrics
-from allot.apiserver.openapi.documents import document, document_hash, index
+from allot.apiserver.openapi.documents import INFO, document, document_hash, index
 from allot.apiserver.requests import ApiRequest
 from allot.apiserver.responses import Response, in_format, json_response, text_response
 
 _NOT_FOUND: Final = "404 page not found\n"
+_OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Pages:
@@ -45,7 +46,8 @@ class Pages:
         found = self._find(parts, request)
         if found is None:
             return text_response(404, _NOT_FOUND)
-        return in_format(found, "json", pretty=request.flag("pretty"))
+        is_json = found.content_type.startswith("application/json") and bool(found.body)
+        return in_format(found, "json", pretty=is_json and request.flag("pretty"))
 
     def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
         match parts:
@@ -58,6 +60,8 @@ class Pages:
             case ["metrics"]:
                 body, content_type = self._metrics.exposition(request.header("accept"))
                 return Response(200, body, content_type)
+            case ["openapi", "v2"]:
+                return _openapi_v2(request)
             case ["openapi", "v3", *path]:
                 return _openapi("/".join(path), request)
             case ["api"] | ["apis"]:
@@ -68,8 +72,6 @@ class Pages:
                 return _known(discovery.api_group(group))
             case ["apis", group, version]:
                 return _known(discovery.api_resources(GroupVersion(group, version)))
-            case ["api" | "apis", *_]:
-                return None
         return None
 
     def _groups(self, path: str, request: ApiRequest) -> Response:
@@ -87,6 +89,13 @@ class Pages:
 
 def _known(value: object) -> Response | None:
     return None if value is None else json_response(200, value)
+
+
+def _openapi_v2(request: ApiRequest) -> Response:
+    """An empty document. kubectl asks for it when it meets a kind that v3 does not have."""
+    if "protobuf" in request.header("accept"):
+        return Response(200, b"", _OPENAPI_V2_PROTOBUF)
+    return json_response(200, {"swagger": "2.0", "info": INFO, "paths": {}, "definitions": {}})
 
 
 def _openapi(path: str, request: ApiRequest) -> Response | None:

@@ -18,7 +18,7 @@ from allot.apiserver.behaviours import behaviour_for
 from allot.apiserver.bodies import BodyError, patch_format
 from allot.apiserver.caches import Caches, key_prefix, resource_named
 from allot.apiserver.deletion import DeleteOptions, Preconditions, check_preconditions
-from allot.apiserver.object_store import ObjectStore, Written
+from allot.apiserver.object_store import ObjectStore, Written, api_errors_for_storage
 from allot.apiserver.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.reading import Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, write_options
@@ -142,7 +142,8 @@ class Subresources:
 
     async def _decision(self, pod: Pod) -> EvictionGranted:
         cache = self._caches.of(self._budgets)
-        await cache.refresh()
+        with api_errors_for_storage():
+            await cache.refresh()
         prefix = key_prefix(self._budgets, pod.metadata.namespace)
         budgets = [stored.object for stored in cache.select(prefix)]
         decision = decide_eviction(pod, budgets, self._clock())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -23,7 +24,7 @@ from allot.apiserver.rendering import Renderer
 from allot.apiserver.requests import ApiRequest, options_error
 from allot.apiserver.selection import Selection
 from allot.apiserver.stored_objects import StoredObject
-from allot.storage.interface import Change, CompactedError, SlowWatcherError, Store
+from allot.storage.interface import Change, SlowWatcherError, Store
 from allot.validation.fields import FieldError, FieldPath, forbidden
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -148,22 +149,23 @@ class Watcher:
         """Changes that have left the window, from the store, until the window has the next one."""
         with api_errors_for_storage():
             oldest = await self._store.oldest()
+            # From here on the store's watches have all that the cache was loaded with.
+            await self._store.revision()
         if self._seen < oldest:
             raise api_errors.too_old(self._seen, oldest)
         async with self._store.watch(self._cache.prefix, after=self._seen) as watch:
-            while self._seen < self._cache.window_start and not self._is_over:
-                try:
-                    async with asyncio.timeout_at(self._deadline):
-                        changes = await anext(watch)
-                except (CompactedError, SlowWatcherError):
-                    raise api_errors.too_old(self._seen, self._cache.window_start) from None
-                except (StopAsyncIteration, TimeoutError):
-                    self._stopped = True
-                    return
-                self._seen = changes[0].revision
-                lines = b"".join(self._lines(self._past_change(change) for change in changes))
-                if lines:
-                    yield lines
+            while self._seen < (start := self._cache.window_start) and not self._is_over:
+                with api_errors_for_storage():
+                    try:
+                        batches = await watch.backlog()
+                    except SlowWatcherError:
+                        raise api_errors.too_old(self._seen, start) from None
+                for first in range(0, len(batches), BATCH):
+                    part = chain.from_iterable(batches[first : first + BATCH])
+                    lines = b"".join(self._lines(map(self._past_change, part)))
+                    if lines:
+                        yield lines
+                self._seen = batches[-1][0].revision if batches else start
 
     def _past_change(self, change: Change) -> ObjectChange:
         codec = self._cache.codec

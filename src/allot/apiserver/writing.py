@@ -89,8 +89,7 @@ class WriteHandlers:
 
         def change(old: Any, circumstances: WriteRequest) -> Outcome:
             document = codec_for(target.resource).document(old, target.version)
-            body = patch.applied_to(document)
-            read = self.read_json(body, target, options)
+            read = self._read_patched(patch.applied_to(document), old, target, options)
             placed = in_place(read.object, target, verb="patch")
             warnings[:] = read.warnings
             return write(placed, old, circumstances)
@@ -186,6 +185,29 @@ class WriteHandlers:
         ]
         if issues and options.field_validation == "Strict":
             raise api_errors.strict_decoding(resource.kind, version, issues)
+        return ReadBody(obj, issues)
+
+    def _read_patched(
+        self, body: bytes, old: Any, target: Target, options: WriteOptions
+    ) -> ReadBody:
+        """The object that a patch makes of `old`. That it cannot be read is the patch's fault: 422."""
+        resource, version = target.resource, target.version
+        check_type(body, resource.gvk(version))
+        codec = codec_for(resource)
+        try:
+            obj = codec.decode(body, version, self._objects.clock())
+        except DecodeError as error:
+            raise api_errors.bad_patch(body, str(error)) from None
+        if options.field_validation == "Ignore":
+            return ReadBody(obj, [])
+        issues = codec.strict_issues(body, version)
+        if issues:
+            # Unknown fields are kept: those that are stored already are not this patch's.
+            stored = msgspec.json.encode(codec.document(old, version))
+            known = codec.strict_issues(stored, version)
+            issues = [issue for issue in issues if issue not in known]
+        if issues and options.field_validation == "Strict":
+            raise api_errors.bad_patch(body, f"strict decoding error: {', '.join(issues)}")
         return ReadBody(obj, issues)
 
 

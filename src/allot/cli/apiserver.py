@@ -84,7 +84,7 @@ def apiserver(
     It speaks TLS only and lets in its own admin, whose kubeconfig it writes, and those named in
     --token-auth-file. Ctrl-C stops it; what was written stays.
     """
-    _set_up_logging(verbose)
+    set_up_logging(verbose)
     options = Options(
         storage,
         data_dir,
@@ -98,7 +98,7 @@ def apiserver(
     return EXIT_OK
 
 
-def _set_up_logging(verbose: int) -> None:
+def set_up_logging(verbose: int) -> None:
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
 
@@ -109,13 +109,13 @@ def _run(options: Options) -> None:
     from allot.storage.interface import StorageError
 
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(options))
     except (CredentialError, StorageError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """The faster event loop, where there is one."""
     try:
         import uvloop

@@ -17,7 +17,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from allot.storage.interface import Change, SlowWatcherError, StorageError, Watch
+from allot.storage.interface import (
+    Change,
+    SlowWatcherError,
+    StorageError,
+    StoreUnavailableError,
+    Watch,
+)
 from allot.storage.transactions import Batch
 
 Awaited = TypeVar("Awaited")
@@ -284,6 +290,13 @@ class BroadcastWatch(Watch):
                 batches = [batch for batch in batches if batch[0].revision > self._seen]
             found += batches
         return found
+
+    async def backlog(self) -> list[Sequence[Change]]:
+        while not (self._closed or self._history or self._topic or self._try_to_join()):
+            if self._broadcast.closed:
+                raise StoreUnavailableError("the store is closed")
+            await self._read_history()
+        return self.pending()
 
     def close(self) -> None:
         self._closed = True

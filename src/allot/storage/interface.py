@@ -128,6 +128,14 @@ class Watch(ABC):
         """
 
     @abstractmethod
+    async def backlog(self) -> list[Sequence[Change]]:
+        """The next changes that have happened already, a sequence per revision; none when all were shown.
+
+        It waits for reads, never for writes. Raises as `__anext__` does, and `StoreUnavailableError` when
+        the store is closed before the watch has caught up.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Ends the iteration, also one that is being waited for."""
 

@@ -178,6 +178,27 @@ def test_metrics_count_requests() -> None:
     assert "apiserver_request_duration_seconds_bucket" in text
 
 
+def test_pages_that_are_no_json_are_not_made_pretty() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            for path in ("/metrics", "/healthz"):
+                answer = await server.ask("GET", path, query={"pretty": "true"})
+                assert (answer.code, answer.header("content-type")[0][:10]) == (200, "text/plain")
+
+    asyncio.run(run())
+
+
+def test_openapi_v2_is_there_and_empty() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            assert (await server.get("/openapi/v2"))["definitions"] == {}
+            accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+            binary = await server.ask("GET", "/openapi/v2", headers={"accept": accept})
+            assert (binary.code, binary.content) == (200, b"")
+
+    asyncio.run(run())
+
+
 def test_openapi_is_kept_by_clients() -> None:
     async def run() -> None:
         async with LocalServer() as server:

@@ -12,8 +12,9 @@ from allot.api.core import Namespace, Pod
 from allot.api.identities import GroupVersionKind
 from allot.api.raw import RawObject
 from allot.apiserver.defaults import apply_defaults
+from allot.apiserver.deletion import is_finished
 from allot.apiserver.resources import RESOURCES, find_kind
-from allot.apiserver.strategies.namespaces import can_be_removed, finalize, terminate
+from allot.apiserver.strategies.namespaces import finalize, terminate
 from allot.apiserver.strategies.raw_kinds import RULES, RawStrategy, strategy_for
 from allot.apiserver.strategies.request import Caller, WriteRequest
 from allot.validation.expressions import AcceptEverything
@@ -642,7 +643,7 @@ def test_the_life_of_a_namespace() -> None:
     assert terminating.get("status", "phase") == "Terminating"
     assert terminating.metadata.deletion_timestamp == NOW
     assert terminate(terminating, NOW.replace(year=2027)) is terminating
-    assert [can_be_removed(stage) for stage in (created, terminating, emptied)] == [
+    assert [is_finished(stage) for stage in (created, terminating, emptied)] == [
         False, False, True,
     ]  # fmt: skip
 

@@ -166,6 +166,20 @@ def test_slices_and_pods_are_found_by_their_fields() -> None:
     asyncio.run(run())
 
 
+def test_fields_that_are_not_set_have_their_zero_value() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post("/api/v1/nodes", {"metadata": {"name": "open"}})
+            cordoned = {"metadata": {"name": "cordoned"}, "spec": {"unschedulable": True}}
+            await server.post("/api/v1/nodes", cordoned)
+            for value, expected in (("true", ["cordoned"]), ("false", ["open"])):
+                selector = f"spec.unschedulable={value}"
+                found = await server.get("/api/v1/nodes", fieldSelector=selector)
+                assert names(found) == expected
+
+    asyncio.run(run())
+
+
 def test_every_version_of_an_object_is_the_same_object() -> None:
     async def run() -> None:
         async with LocalServer() as server:
@@ -185,6 +199,37 @@ def test_every_version_of_an_object_is_the_same_object() -> None:
         assert flat["deviceClassName"] == "k"
         assert shown["v1"]["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "k"
         assert shown["v1beta2"]["apiVersion"] == "resource.k8s.io/v1beta2"
+
+    asyncio.run(run())
+
+
+def test_what_only_one_version_can_say_is_not_lost() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            old, new = (
+                f"/apis/resource.k8s.io/{version}/resourcepoolstatusrequests"
+                for version in ("v1alpha1", "v1alpha3")
+            )
+            spec = {"driver": "d.example.com", "ttlSecondsAfterComplete": 300}
+            await server.post(old, {"metadata": {"name": "q"}, "spec": spec})
+            status = {
+                "observationTime": "2026-01-01T00:00:00Z",
+                "totalMatchingPools": 3,
+                "validationErrors": ["pool p: too few slices"],
+            }
+            for path, change in (
+                (f"{old}/q/status", {"status": status}),
+                (f"{new}/q", {"metadata": {"labels": {"a": "b"}}}),
+            ):
+                merge = "application/merge-patch+json"
+                answer = await server.ask("PATCH", path, change, content_type=merge)
+                assert answer.code == 200, answer
+            shown, other = await server.get(f"{old}/q"), await server.get(f"{new}/q")
+        assert shown["spec"] == {**spec, "limit": 100}
+        assert shown["status"] == {**status, "truncated": True}
+        assert shown["metadata"]["labels"] == {"a": "b"}
+        assert other["spec"] == {"driver": "d.example.com", "limit": 100}
+        assert other["status"] == {"poolCount": 3}
 
     asyncio.run(run())
 

@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from allot.apiserver.cache import ResourceCache
+from allot.apiserver.caches import key_prefix, resource_named
+from allot.apiserver.codecs import codec_for
+from allot.storage.interface import Put
+from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -183,6 +188,34 @@ def test_shutdown_ends_watches() -> None:
     asyncio.run(run())
 
 
+def test_who_resumes_at_a_new_server_catches_up_and_can_be_sent_away() -> None:
+    """The new server's cache begins after what they have missed, and nothing has happened since."""
+
+    async def run() -> None:
+        store = MemoryStore()
+        old = LocalServer(store)
+        await old.server.start()
+        start = await now(old)
+        await old.post(MAPS, a_map("a"))
+        await old.post("/api/v1/namespaces", {"metadata": {"name": "noise"}})
+        await old.server.close()
+        async with LocalServer(store) as server:
+            await server.get(MAPS)
+            async with server.watch(MAPS, resourceVersion=start) as gone:
+                assert seen(await gone.take(1)) == [("ADDED", "a")]
+            assert await gone.next() is None
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                await stream.take(1)
+                await server.post(MAPS, a_map("b"))
+                assert seen(await stream.take(1)) == [("ADDED", "b")]
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                await stream.take(2)
+                server.server.begin_shutdown()
+                assert await stream.next() is None
+
+    asyncio.run(run())
+
+
 def test_a_slow_watcher_is_cut_off() -> None:
     """It holds one piece of the stream and a place in the window; when the window has moved on, it is out."""
 
@@ -204,6 +237,27 @@ def test_a_slow_watcher_is_cut_off() -> None:
     assert len(events) < 60
     assert [event["type"] for event in events] == ["ADDED"] * len(events)
     assert (last["type"], last["object"]["code"]) == ("ERROR", 410)
+
+
+def test_the_window_is_bounded_in_bytes_too() -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        resource = resource_named("", "configmaps")
+        cache = ResourceCache(
+            store, key_prefix(resource), codec_for(resource), window=100, window_bytes=1000
+        )
+        await cache.start()
+        for number in range(50):
+            await store.write(Put(f"{cache.prefix}default/{number}", b"x" * 100))
+            await cache.refresh()
+        start = cache.window_start
+        kept = [change.revision for change in cache.changes_from(start, 100) or ()]
+        assert kept == list(range(start + 1, 51))
+        assert 10 <= len(kept) <= 20
+        assert cache.changes_from(start - 1, 100) is None
+        await cache.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("watchers", [200])

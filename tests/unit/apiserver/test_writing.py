@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from allot.testing.servers import LocalServer
+from allot.testing.servers import Answer, LocalServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -60,6 +60,39 @@ async def test_fields_nobody_knows_are_kept_with_a_warning(server: LocalServer) 
     assert answer.code == 201
     assert answer.header("warning") == ['299 - "unknown field \\"future\\""']
     assert (await server.get(f"{MAPS}/a"))["future"] == {"x": [1, 2.5, None]}
+
+
+@served
+async def test_a_patch_answers_only_for_what_it_adds(server: LocalServer) -> None:
+    await server.ask("POST", MAPS, a_map("a") | {"future": 1})
+
+    async def patch(sent: dict[str, Any]) -> Answer:
+        strict = {"fieldValidation": "Strict"}
+        return await server.ask("PATCH", f"{MAPS}/a", sent, query=strict, content_type=MERGE)
+
+    assert (await patch({"data": {"k": "v"}})).code == 200
+    refused = await patch({"data": {"k": "w"}, "nonsense": 1})
+    wrong = await patch({"data": {"k": 1}})
+    assert (refused.code, wrong.code) == (422, 422)
+    assert refused.json["message"].startswith(' "" is invalid: patch: Invalid value: ')
+    assert refused.json["message"].endswith('strict decoding error: unknown field "nonsense"')
+    assert [cause["field"] for cause in wrong.json["details"]["causes"]] == ["patch"]
+    assert (await server.get(f"{MAPS}/a"))["data"] == {"k": "v"}
+
+
+@served
+async def test_a_store_that_does_not_answer_is_503(server: LocalServer) -> None:
+    await server.post(MAPS, a_map("a"))
+    await server.store.close()
+    unanswered = (
+        ("POST", MAPS, a_map("b"), "application/json"),
+        ("PUT", f"{MAPS}/a", a_map("a", k="v"), "application/json"),
+        ("PATCH", f"{MAPS}/a", {"data": {"k": "v"}}, MERGE),
+        ("DELETE", f"{MAPS}/a", None, "application/json"),
+    )
+    for method, path, body, content_type in unanswered:
+        answer = await server.ask(method, path, body, content_type=content_type)
+        assert (answer.code, answer.json["reason"]) == (503, "ServiceUnavailable"), method
 
 
 @served

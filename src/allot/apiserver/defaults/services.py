@@ -21,7 +21,6 @@ from allot.apiserver.defaults.filling import (
 AFFINITY_SECONDS: Final = 10_800
 SERVICE_NETWORK: Final = IPv4Network("10.96.0.0/12")
 NODE_PORTS: Final = range(30_000, 32_768)
-HEADLESS: Final = "None"
 _WITH_IP: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _WITH_PORTS: Final = ("NodePort", "LoadBalancer")
 

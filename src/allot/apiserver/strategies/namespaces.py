@@ -37,12 +37,3 @@ def finalize(new: RawObject, old: RawObject) -> RawObject:
     kept = old.with_value(finalizers or None, "spec", "finalizers")
     version = new.metadata.resource_version or old.metadata.resource_version
     return kept.with_metadata(replace(kept.metadata, resource_version=version))
-
-
-def can_be_removed(namespace: RawObject) -> bool:
-    """Whether a namespace that is being deleted waits for nobody any more."""
-    return (
-        namespace.metadata.deletion_timestamp is not None
-        and not namespace.metadata.finalizers
-        and not namespace.get("spec", "finalizers")
-    )

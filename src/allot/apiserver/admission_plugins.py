@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from allot.api.raw import RawObject
@@ -16,6 +17,7 @@ from allot.apiserver.defaults import (
     with_job_selector,
 )
 from allot.storage.interface import MISSING, Put, Store
+from allot.validation.fields import FieldPath, invalid
 
 KEPT_NAMESPACES: Final = ("default", "kube-public", "kube-system")
 
@@ -107,8 +109,37 @@ class ServiceAddresses:
             for port in service.get("spec", "ports", default=[])
         }
         service: RawObject = attempt.new
+        self._refuse_taken(attempt, addresses - {None, "", "None"}, ports - {None, 0})
         data = with_addresses(dict(service.data), addresses, ports)
-        if data == service.data:
-            return Admitted(service)
+        before: RawObject | None = attempt.old
+        if before is not None and _addresses(data) == _addresses(before.data):
+            return Admitted(type(service)(data))
         operation = Put(self.KEY, b"", lock.revision if lock else MISSING)
         return Admitted(type(service)(data), (operation,))
+
+    def _refuse_taken(self, attempt: Attempt, addresses: set[Any], ports: set[Any]) -> None:
+        """422 for an address or port that another service has."""
+        errors = []
+        spec = FieldPath("spec")
+        address, asked = _addresses(attempt.new.data)
+        if address in addresses:
+            errors.append(
+                invalid(
+                    spec / "clusterIPs" @ 0,
+                    [address],
+                    f"failed to allocate IP {address}: provided IP is already allocated",
+                )
+            )
+        errors += [
+            invalid(spec / "ports" @ index / "nodePort", port, "provided port is already allocated")
+            for index, port in enumerate(asked)
+            if port in ports
+        ]
+        if errors:
+            raise api_errors.invalid("", "Service", attempt.key.name, errors)
+
+
+def _addresses(service: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """The cluster IP and the node ports of a service."""
+    spec = service.get("spec") or {}
+    return spec.get("clusterIP"), [port.get("nodePort") for port in spec.get("ports") or ()]

@@ -1,9 +1,12 @@
-"""A store that lives as long as its process, for tests. It keeps all history until it is compacted."""
+"""A store that lives as long as its process. It keeps all history until it is compacted."""
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
+from contextlib import suppress
 from itertools import chain
+from typing import Self
 
 from allot.storage.broadcast import (
     DEFAULT_WINDOW_BYTES,
@@ -39,9 +42,23 @@ class MemoryStore(Store):
         self._entries = Entries()
         self._log: list[Batch] = []
         self._page_revisions = page_revisions
+        self._compacting: asyncio.Task[None] | None = None
         self._broadcast = Broadcast(
             0, self._read_history, max_revisions=window_revisions, max_bytes=window_bytes
         )
+
+    @classmethod
+    async def open(cls, *, history_seconds: float = 300.0) -> Self:
+        """A store that forgets what is older than `history_seconds`, or up to twice that."""
+        store = cls()
+        store._compacting = asyncio.create_task(store._keep_compacting(history_seconds))
+        return store
+
+    async def _keep_compacting(self, history_seconds: float) -> None:
+        while True:
+            then = self._broadcast.revision
+            await asyncio.sleep(history_seconds)
+            await self.compact(then)
 
     async def revision(self) -> int:
         return self._broadcast.revision
@@ -88,6 +105,10 @@ class MemoryStore(Store):
         return self._broadcast.oldest
 
     async def close(self) -> None:
+        if self._compacting is not None:
+            self._compacting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._compacting
         self._broadcast.close()
 
     async def _read_history(self, prefix: str, after: int, upto: int) -> HistoryPage:

@@ -17,7 +17,7 @@ async def open_store(spec: str, data_dir: Path | None) -> Store:
     if spec == "memory":
         from allot.storage.memory import MemoryStore
 
-        return MemoryStore()
+        return await MemoryStore.open()
     if kind == "sqlite":
         from allot.storage.sqlite import SqliteStore
 

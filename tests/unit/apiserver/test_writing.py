@@ -403,3 +403,19 @@ async def test_a_dry_run_said_twice_is_one(server: LocalServer) -> None:
     answer = await server.ask("POST", f"{MAPS}?{scope_query}", a_map("a"))
     assert answer.code == 201
     assert (await server.ask("GET", f"{MAPS}/a")).code == 404
+
+
+@served
+async def test_services_cannot_ask_for_what_others_have(server: LocalServer) -> None:
+    path = "/api/v1/namespaces/default/services"
+    ports = [{"port": 80, "nodePort": 30001}]
+    spec = {"type": "NodePort", "clusterIP": "10.96.7.7", "ports": ports}
+    await server.post(path, {"metadata": {"name": "a"}, "spec": spec})
+    refused = await server.ask("POST", path, {"metadata": {"name": "b"}, "spec": spec})
+    assert refused.code == 422
+    fields = [cause["field"] for cause in refused.json["details"]["causes"]]
+    assert fields == ["spec.clusterIPs[0]", "spec.ports[0].nodePort"]
+    again = await server.ask(
+        "PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, content_type=MERGE
+    )
+    assert again.code == 200, "a service may keep what it has"

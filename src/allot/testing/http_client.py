@@ -32,9 +32,16 @@ class Connection:
         )
 
     async def open(self) -> Self:
+        address = self._address
         self._reader, self._writer = await asyncio.open_connection(
-            self._address.host, self._address.port, ssl=self._address.context, limit=2**20
+            address.host, address.port, limit=2**20
         )
+        try:
+            # Apart from connecting, so that a handshake that fails leaves nothing open.
+            await self._writer.start_tls(address.context, server_hostname=address.host)
+        except BaseException:
+            self._writer.transport.abort()
+            raise
         return self
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:

@@ -25,8 +25,15 @@ from allot.cli.errors import (
 class _Commands(click.Group):
     """Imports a command when it is asked for: what they stand on takes time to load."""
 
-    _MODULES: ClassVar = ("allocate", "apiserver", "cel", "lint", "validate")
-    """Modules beside this one, each with a command of the same name."""
+    _MODULES: ClassVar = (
+        "allocate",
+        "apiserver",
+        "cel",
+        "lint",
+        "scheduler",
+        "validate",
+    )
+    """Commands, each in the module beside this one that has its name (with _ for -)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted((*self.commands, *self._MODULES))
@@ -34,7 +41,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._MODULES:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(f"allot.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"allot.cli.{name}"), name)
         return command
 
 
@@ -107,7 +115,7 @@ def _fail(message: str, code: int) -> int:
     from rich.console import Console
     from rich.markup import escape
 
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
+    Console(stderr=True, highlight=False, soft_wrap=True, emoji=False).print(
         f"[bold red]error:[/] {escape(message)}"
     )
     return code

@@ -1,0 +1,179 @@
+"""How many pods a second get their devices and their node, in one process with the API server.
+
+Run it with `./scripts/bench scheduler [--nodes 100,500] [--variants basic,prio] [--pods N] [--fill 0,0.5]`. One
+core does everything: API server with its store in memory, informers, decisions, writes, events, and the load. The
+yardstick in the same run is how many pods a second the API server alone can create.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import uvloop
+from workloads import (  # type: ignore[import-not-found]
+    DRIVER,
+    claim_spec,
+    classes,
+    device,
+    pods_per_node,
+)
+
+from allot.api.core import Pod
+from allot.client import resources
+from allot.client.client import Client
+from allot.client.in_process import InProcessTransport
+from allot.scheduler.assembly import SchedulerProcess
+from allot.scheduler.following import UNFINISHED
+from allot.testing.servers import TOKEN, LocalServer
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+PODS = "/api/v1/namespaces/default/pods"
+VARIANTS = ("basic", "cel2", "cel3", "cel4", "prio", "shares", "derived")
+
+
+class Result(NamedTuple):
+    """One measurement."""
+
+    pods: int
+    seconds: float
+    cpu_seconds: float
+    create_seconds: float
+    p50: float
+    p99: float
+    allocations: int
+
+
+async def build(server: LocalServer, variant: str, nodes: int) -> None:
+    for name, spec in classes(variant).items():
+        body = {"metadata": {"name": name}, "spec": spec}
+        await server.post("/apis/resource.k8s.io/v1/deviceclasses", body)
+    for number in range(nodes):
+        name = f"node-{number:04}"
+        created = await server.post("/api/v1/nodes", {"metadata": {"name": name}, "spec": {}})
+        created["status"] = {
+            "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "1000"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }
+        await server.ask("PUT", f"/api/v1/nodes/{name}/status", created)
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        spec = {
+            "driver": DRIVER,
+            "nodeName": name,
+            "pool": pool,
+            "devices": [device(variant, number, index) for index in range(10)],
+        }
+        body = {"metadata": {"name": f"slice-{number:04}"}, "spec": spec}
+        await server.post("/apis/resource.k8s.io/v1/resourceslices", body)
+
+
+async def load(server: LocalServer, variant: str, first: int, count: int) -> list[float]:
+    """Create claims and pods; when each pod was created comes back."""
+    spec = claim_spec(variant)
+    for number in range(first, first + count):
+        await server.post(CLAIMS, {"metadata": {"name": f"c{number}"}, "spec": spec})
+    times = []
+    container = {"name": "m", "image": "pause", "resources": {"claims": [{"name": "c"}]}}
+    for number in range(first, first + count):
+        claim = {"name": "c", "resourceClaimName": f"c{number}"}
+        times.append(time.perf_counter())
+        await server.post(
+            PODS,
+            {
+                "metadata": {"name": f"p{number}"},
+                "spec": {"containers": [container], "resourceClaims": [claim]},
+            },
+        )
+        await asyncio.sleep(0)
+    return times
+
+
+async def measure(variant: str, nodes: int, pods: int, fill: float) -> Result:
+    async with LocalServer() as server:
+        await build(server, variant, nodes)
+        client = Client(InProcessTransport(server.server.app, TOKEN))
+        scheduler = SchedulerProcess(client)
+        running = asyncio.create_task(scheduler.run())
+        before = int(nodes * pods_per_node(variant) * fill)
+        if before:
+            await load(server, variant, 0, before)
+            await until(lambda: _bound(scheduler) >= before)
+        bound_at: dict[str, float] = {}
+
+        def note(_: Pod, pod: Pod) -> None:
+            if pod.node_name:
+                bound_at.setdefault(pod.metadata.name, time.perf_counter())
+
+        scheduler.informers.informer(resources.PODS, UNFINISHED).add_handlers(None, note)
+        gc.collect()
+        gc.freeze()
+        cpu = time.process_time()
+        created = await load(server, variant, before, pods)
+        creating = time.perf_counter() - created[0]
+        await until(lambda: _bound(scheduler) >= before + pods)
+        seconds = time.perf_counter() - created[0]
+        cpu_seconds = time.process_time() - cpu
+        plugin: Any = scheduler.profiles["default-scheduler"].plugin("DynamicResources")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        waits = sorted(
+            bound_at[f"p{before + number}"] - at
+            for number, at in enumerate(created)
+            if f"p{before + number}" in bound_at
+        )
+        gc.unfreeze()
+        return Result(
+            pods,
+            seconds,
+            cpu_seconds,
+            creating,
+            waits[len(waits) // 2],
+            waits[int(len(waits) * 0.99)],
+            plugin.allocations,
+        )
+
+
+def _bound(scheduler: SchedulerProcess) -> int:
+    return len(scheduler.cluster.pods) - scheduler.cluster.assumed_count
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    deadline = time.perf_counter() + 300
+    while not holds():
+        if time.perf_counter() > deadline:
+            raise TimeoutError("not all pods were scheduled in five minutes")
+        await asyncio.sleep(0.005)
+
+
+async def run(options: argparse.Namespace) -> None:
+    print("nodes variant  fill  pods   pods/s  CPU ms/pod   p50 s   p99 s  searches/pod")
+    for nodes in map(int, options.nodes.split(",")):
+        for variant in options.variants.split(","):
+            for fill in map(float, options.fill.split(",")):
+                room = int(nodes * pods_per_node(variant) * (1 - fill))
+                pods = min(options.pods, room)
+                got = await measure(variant, nodes, pods, fill)
+                print(
+                    f"{nodes:5} {variant:8} {fill:4.2f} {got.pods:5} {got.pods / got.seconds:8.0f} "
+                    f"{got.cpu_seconds / got.pods * 1000:11.2f} {got.p50:7.2f} {got.p99:7.2f} "
+                    f"{got.allocations / got.pods:13.1f}",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", default="100,500")
+    parser.add_argument("--variants", default=",".join(VARIANTS))
+    parser.add_argument("--pods", type=int, default=500)
+    parser.add_argument("--fill", default="0")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What plugins remember from one step of a pod's cycle to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CycleState:
+    """One value per plugin, alive for one attempt to schedule one pod."""
+
+    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self.skipped_filters: set[str] = set()
+        """Plugins whose pre_filter said SKIP: their filter and add_pod/remove_pod are not called."""
+        self.skipped_scores: set[str] = set()
+
+    def __setitem__(self, plugin: str, value: Any) -> None:
+        self._values[plugin] = value
+
+    def __getitem__(self, plugin: str) -> Any:
+        return self._values[plugin]
+
+    def get(self, plugin: str) -> Any:
+        return self._values.get(plugin)
+
+    def clone(self) -> CycleState:
+        """A copy to try things on: values that have a `clone` method are cloned, others are shared."""
+        copy = CycleState()
+        for plugin, value in self._values.items():
+            clone = getattr(value, "clone", None)
+            copy._values[plugin] = value if clone is None else clone()
+        copy.skipped_filters = set(self.skipped_filters)
+        copy.skipped_scores = set(self.skipped_scores)
+        return copy

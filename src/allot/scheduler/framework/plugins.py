@@ -1,0 +1,192 @@
+"""The extension points: one class per place in the cycle where a plugin can have its say.
+
+A plugin derives from the points it serves. Deciding is synchronous; only what may talk to the API
+server is async: `post_filter`, `pre_bind` and `bind`. Between `pre_filter` and `reserve` nothing is
+awaited, so plugins read the live `ClusterState` and see it stand still.
+
+    pre_enqueue → queue → pre_filter → filter* → (post_filter) → pre_score → score* → normalize
+      → reserve → permit → pre_bind → bind → post_bind          unreserve undoes reserve and after
+
+`filter` and `score` of a plugin with `filters_locally` / `scores_locally` are functions of the pod's
+`shape`, the node at its `generation`, and the plugin's configuration, and nothing else: their
+answers may be remembered by (shape, node, generation). They neither read nor need the cycle state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.events import EventRegistration
+from allot.scheduler.framework.status import SKIP, SUCCESS, Status
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+
+
+class Plugin(ABC):
+    """Something with a name that the configuration can enable, disable and weigh."""
+
+    name: ClassVar[str]
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """The events that may make a pod fit which this plugin rejected."""
+        return ()
+
+
+class PreEnqueuePlugin(Plugin):
+    """Keeps pods out of the active queue."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """SUCCESS, or why the pod is gated."""
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue."""
+
+    @abstractmethod
+    def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[float, ...]:
+        """Pods with smaller keys come first."""
+
+
+class PreFilterAnswer(NamedTuple):
+    """Whether to go on, and on which nodes; None means all."""
+
+    status: Status
+    node_names: frozenset[str] | None = None
+
+
+GO_ON = PreFilterAnswer(SUCCESS)
+NOTHING_TO_FILTER = PreFilterAnswer(SKIP)
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at the pod once before nodes are tried."""
+
+    @abstractmethod
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        """SKIP means that this plugin's `filter` would accept every node for this pod."""
+
+    def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
+        """What `pre_filter` remembered, as if `other` ran on `node` too."""
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
+        """What `pre_filter` remembered, as if `other` were gone from `node`."""
+
+
+class FilterPlugin(Plugin):
+    """Says which nodes can take the pod."""
+
+    filters_locally: ClassVar[bool] = True
+
+    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+        """For plugins that do not filter locally: what besides shape and node decides in this cycle.
+
+        Answers are remembered for pods with an equal value, until the node's generation changes.
+        None: they cannot be remembered.
+        """
+        return None
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """SUCCESS (the constant), or why this node cannot take the pod."""
+
+
+class PostFilterAnswer(NamedTuple):
+    """What was done for a pod that fits nowhere. `nominated_node` None: leave the nomination alone."""
+
+    status: Status
+    nominated_node: str | None = None
+
+
+class PostFilterPlugin(Plugin):
+    """Tries to make room after all nodes have refused."""
+
+    @abstractmethod
+    async def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cluster: ClusterState,
+        statuses: Mapping[str, Status],
+    ) -> PostFilterAnswer:
+        """SUCCESS if the pod will fit on the nominated node soon."""
+
+
+class PreScorePlugin(Plugin):
+    """Looks at the nodes that fit before they are scored."""
+
+    @abstractmethod
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
+    ) -> Status:
+        """SKIP means that this plugin would score all nodes alike."""
+
+
+class ScorePlugin(Plugin):
+    """Says which of the nodes that fit it likes best."""
+
+    scores_locally: ClassVar[bool] = True
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The raw score, before `normalize`."""
+
+    def normalize(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> None:
+        """Bring raw scores into 0..100, in place."""
+
+
+class ReservePlugin(Plugin):
+    """Keeps track of what a pod will use, from the decision on."""
+
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Undo `reserve`; must also work if that failed half-way or never ran."""
+
+
+class PermitAnswer(NamedTuple):
+    """Whether to bind now, or (WAIT) after somebody allowed it within the timeout."""
+
+    status: Status
+    timeout_seconds: float = 0.0
+
+
+class PermitPlugin(Plugin):
+    """Can hold a pod back before it is bound."""
+
+    @abstractmethod
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitAnswer: ...
+
+
+class PreBindPlugin(Plugin):
+    """Does what must be written before the pod is bound."""
+
+    @abstractmethod
+    def needs_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
+        """Whether `pre_bind` has anything to do."""
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
+
+
+class BindPlugin(Plugin):
+    """Binds the pod to the node."""
+
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """SKIP leaves the pod to the next bind plugin."""
+
+
+class PostBindPlugin(Plugin):
+    """Is told that a pod was bound."""
+
+    @abstractmethod
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...

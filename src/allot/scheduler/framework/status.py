@@ -1,0 +1,72 @@
+"""Status: what a plugin says about a pod, or about a pod on a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+
+class Code(Enum):
+    """The kinds of answer a plugin can give."""
+
+    SUCCESS = "Success"
+    ERROR = "Error"
+    UNSCHEDULABLE = "Unschedulable"
+    """It does not fit, but might if other pods were gone."""
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    """It does not fit, and evicting pods cannot change that."""
+    WAIT = "Wait"
+    SKIP = "Skip"
+    """The plugin has nothing to do for this pod."""
+    PENDING = "Pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """An answer with its reasons. `plugin` is filled in by whoever called the plugin."""
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+    error: BaseException | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.code is Code.SUCCESS
+
+    @property
+    def is_skip(self) -> bool:
+        return self.code is Code.SKIP
+
+    @property
+    def is_rejection(self) -> bool:
+        """Whether the pod was refused, as opposed to something having gone wrong."""
+        return self.code in _REJECTIONS
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+    def by(self, plugin: str) -> Status:
+        """The same answer with its author."""
+        return self if self.plugin == plugin else replace(self, plugin=plugin)
+
+
+_REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})
+
+SUCCESS: Final = Status(Code.SUCCESS)
+SKIP: Final = Status(Code.SKIP)
+
+
+def unschedulable(*reasons: str) -> Status:
+    return Status(Code.UNSCHEDULABLE, reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    return Status(Code.UNRESOLVABLE, reasons)
+
+
+def failed(error: BaseException) -> Status:
+    """The plugin could not tell, because of `error`."""
+    return Status(Code.ERROR, (str(error),), error=error)

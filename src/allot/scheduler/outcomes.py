@@ -1,0 +1,122 @@
+"""What users see of a pod's attempts: its PodScheduled condition and events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from allot.client.client import Client
+from allot.client.errors import ClientError
+from allot.client.events import NORMAL, WARNING, EventRecorder, ObjectReference
+from allot.client.options import PatchType
+from allot.client.resources import PODS
+from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.state.pods import PodInfo
+
+log = logging.getLogger(__name__)
+
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULER_ERROR: Final = "SchedulerError"
+POD_SCHEDULED: Final = "PodScheduled"
+
+
+class Outcomes:
+    """Writes what became of an attempt. Failures to do so are logged: the next attempt writes again."""
+
+    def __init__(
+        self, client: Client, recorder: EventRecorder, clock: Callable[[], datetime]
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._clock = clock
+
+    def scheduled(self, pod: PodInfo, node_name: str) -> None:
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        self._recorder.event(_reference(pod), NORMAL, "Scheduled", "Binding", note)
+
+    def skipped(self, pod: PodInfo) -> None:
+        """A pod that goes away is not worth an attempt."""
+        note = f"skip schedule deleting pod: {pod.key}"
+        self._recorder.event(_reference(pod), WARNING, "FailedScheduling", "Scheduling", note)
+
+    def pending(self, pod: PodInfo, reason: str, note: str) -> None:
+        """Something users should know while a pod waits."""
+        self._recorder.event(_reference(pod), NORMAL, reason, "Scheduling", note)
+
+    async def nominate(self, pod: PodInfo, node_name: str) -> None:
+        """Note on the pod which node it will get, for whoever schedules after us."""
+        if pod.nominated_node_name == node_name:
+            return
+        patch = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node_name}}
+        try:
+            await self._client.patch(
+                PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
+            )
+        except ClientError as error:
+            log.warning("pod %s: its node could not be nominated: %s", pod.key, error)
+
+    async def failed(
+        self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
+    ) -> None:
+        """Say why the pod was not scheduled; nominate a node, or with "" take the nomination back."""
+        self._recorder.event(_reference(pod), WARNING, "FailedScheduling", "Scheduling", message)
+        status = status_change(pod, reason, message, nominated_node, self._clock())
+        if status is None:
+            return
+        patch = {"metadata": {"uid": pod.uid}, "status": status}
+        try:
+            await self._client.patch(
+                PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
+            )
+        except ClientError as error:
+            log.warning("pod %s: its condition could not be written: %s", pod.key, error)
+
+
+def status_change(
+    pod: PodInfo, reason: str, message: str, nominated_node: str | None, now: datetime
+) -> dict[str, Any] | None:
+    """The part of a pod's status that must change; None if it says all that already."""
+    conditions = pod.pod.get("status", "conditions", default=[])
+    found: dict[str, Any] = next(
+        (item for item in conditions if item.get("type") == POD_SCHEDULED), {}
+    )
+    wanted = {"type": POD_SCHEDULED, "status": "False", "reason": reason, "message": message}
+    status: dict[str, Any] = {}
+    if any(found.get(name) != value for name, value in wanted.items()):
+        since = found.get("lastTransitionTime") if found.get("status") == "False" else None
+        time = since or now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        generation = pod.pod.metadata.generation
+        observed = {"observedGeneration": generation} if generation else {}
+        status["conditions"] = [
+            {**wanted, **observed, "lastProbeTime": None, "lastTransitionTime": time}
+        ]
+    if nominated_node is not None and nominated_node != pod.nominated_node_name:
+        status["nominatedNodeName"] = nominated_node or None
+    return status or None
+
+
+def _reference(pod: PodInfo) -> ObjectReference:
+    return ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
+
+
+class WaitReports:
+    """What is said about pods that wait for devices (KEP-5007)."""
+
+    def __init__(self, outcomes: Outcomes, metrics: SchedulerMetrics) -> None:
+        self._outcomes = outcomes
+        self._metrics = metrics
+
+    async def waits(self, pod: PodInfo, node_name: str, missing: Sequence[str]) -> None:
+        note = f"waiting for binding conditions for device on node {node_name}"
+        if missing:
+            note += f": {'; '.join(missing)}"
+        self._outcomes.pending(pod, "BindingConditionsPending", note)
+        await self._outcomes.nominate(pod, node_name)
+
+    def waited(self, pod: PodInfo, drivers: Sequence[str], outcome: str, seconds: float) -> None:
+        for driver in drivers:
+            labels = (pod.scheduler_name, driver, outcome)
+            self._metrics.binding_allocations.labels(*labels).inc()
+            self._metrics.binding_wait_seconds.labels(*labels).observe(seconds)

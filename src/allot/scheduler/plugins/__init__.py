@@ -1,0 +1,1 @@
+"""The standard plugins, one module each."""

@@ -1,0 +1,52 @@
+"""DefaultBinder: tells the API server which node the pod got."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError, ClientError
+from allot.client.resources import PODS
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.plugins import BindPlugin
+from allot.scheduler.framework.status import SUCCESS, Status, failed
+from allot.scheduler.state.pods import PodInfo
+
+
+class BoundElsewhereError(Exception):
+    """Another scheduler was quicker. There is nothing left to do for the pod."""
+
+    def __init__(self, node_name: str) -> None:
+        super().__init__(f"the pod is bound to node {node_name} already")
+
+
+class DefaultBinder(BindPlugin):
+    """Posts a binding."""
+
+    name: ClassVar[str] = "DefaultBinder"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        try:
+            await self._client.bind(pod.key, pod.uid, node_name)
+        except ClientError as error:
+            bound_to = await self._node_of(pod) if _may_be_bound(error) else ""
+            if bound_to == node_name:
+                return SUCCESS  # an answer got lost, the binding did not
+            return failed(BoundElsewhereError(bound_to) if bound_to else error)
+        return SUCCESS
+
+    async def _node_of(self, pod: PodInfo) -> str:
+        """The node that the pod has by now; empty if it has none, or nobody can tell."""
+        try:
+            found = await self._client.find(PODS, pod.key)
+        except ClientError:
+            return ""
+        return found.node_name if found is not None and found.metadata.uid == pod.uid else ""
+
+
+def _may_be_bound(error: ClientError) -> bool:
+    """Whether the pod may have a node in spite of the error: its own, or one from another scheduler."""
+    return not isinstance(error, ApiStatusError) or error.is_conflict or error.is_server_error

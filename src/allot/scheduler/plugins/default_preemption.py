@@ -1,0 +1,108 @@
+"""DefaultPreemption: evicts less important pods to make room for a more important one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final
+
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.fit_errors import no_node_fits
+from allot.scheduler.framework.plugins import PostFilterAnswer, PostFilterPlugin
+from allot.scheduler.framework.status import SUCCESS, Code, Status, unschedulable
+from allot.scheduler.plugins.preemption_victims import (
+    NOT_HELPFUL,
+    DisruptionBudget,
+    Victims,
+    WhatIf,
+    find_candidates,
+    least_harm,
+    why_not_eligible,
+)
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.pods import PodInfo
+
+DEFAULT_MIN_CANDIDATES_PERCENTAGE: Final = 10
+DEFAULT_MIN_CANDIDATES: Final = 100
+
+Evict = Callable[[PodInfo, PodInfo, str], Awaitable[None]]
+"""`await evict(victim, pod, node_name)`: mark the victim as preempted, and delete it."""
+
+
+class DefaultPreemption(PostFilterPlugin):
+    """Decides on victims, has them evicted, and nominates their node.
+
+    `pick_offset(n)` gives the node to start from, below n; Kubernetes takes a random one.
+    """
+
+    name = "DefaultPreemption"
+
+    def __init__(
+        self,
+        what_if: WhatIf,
+        budgets: Callable[[], Iterable[DisruptionBudget]],
+        evict: Evict,
+        pick_offset: Callable[[int], int],
+        args: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._what_if = what_if
+        self._budgets = budgets
+        self._evict = evict
+        self._pick_offset = pick_offset
+        args = args or {}
+        percentage = args.get("minCandidateNodesPercentage")
+        absolute = args.get("minCandidateNodesAbsolute")
+        self._percentage: int = (
+            DEFAULT_MIN_CANDIDATES_PERCENTAGE if percentage is None else percentage
+        )
+        self._absolute: int = DEFAULT_MIN_CANDIDATES if absolute is None else absolute
+
+    async def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cluster: ClusterState,
+        statuses: Mapping[str, Status],
+    ) -> PostFilterAnswer:
+        decision = self.decide(state, pod, cluster, statuses)
+        if isinstance(decision, PostFilterAnswer):
+            return decision
+        for victim in decision.pods:
+            await self._evict(victim, pod, decision.node_name)
+        return PostFilterAnswer(SUCCESS, decision.node_name)
+
+    def decide(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cluster: ClusterState,
+        statuses: Mapping[str, Status],
+    ) -> Victims | PostFilterAnswer:
+        """Whom to evict, or why nobody."""
+        nominated = pod.nominated_node_name
+        refusal = why_not_eligible(pod, cluster.node(nominated), statuses.get(nominated))
+        if refusal is not None:
+            return PostFilterAnswer(unschedulable(f"preemption: {refusal}"))
+        nodes = [
+            node
+            for node in cluster.nodes
+            if (status := statuses.get(node.name)) is not None and status.code is Code.UNSCHEDULABLE
+        ]
+        candidates = find_candidates(
+            state,
+            pod,
+            nodes,
+            self._what_if,
+            tuple(self._budgets()),
+            offset=self._pick_offset(len(nodes)) if nodes else 0,
+            enough=self._enough(len(nodes)),
+        )
+        if candidates.victims:
+            return least_harm(candidates.victims)
+        said = [candidates.statuses.get(node.name, NOT_HELPFUL) for node in cluster.nodes]
+        message = no_node_fits(len(cluster), said)
+        return PostFilterAnswer(unschedulable(f"preemption: {message}"), nominated_node="")
+
+    def _enough(self, number_of_nodes: int) -> int:
+        """How many candidates to look for before choosing."""
+        share = number_of_nodes * self._percentage // 100
+        return min(max(share, self._absolute), number_of_nodes)

@@ -1,0 +1,110 @@
+"""What the plugin asks and is answered: its arguments, claims that cannot be served, answers for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from allot.allocation import Abandoned, Failed, Infeasible, StepBudget, TargetNode
+from allot.allocation.errors import AllocationError
+from allot.allocation.node_selectors import selects_node
+from allot.allocation.problem import INVALID_POOLS, Outcome
+from allot.api.claims import AllocationResult, ResourceClaim
+from allot.features import PRIORITIZED_LIST, FeatureGates
+from allot.scheduler.framework.status import Status, failed, unresolvable
+from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
+
+STEPS_PER_SECOND: Final = 100_000
+"""What a second of `filterTimeout` is worth: the same on every machine."""
+NO_LIMIT: Final = 10**12
+CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+TIMED_OUT: Final = "timed out trying to allocate devices"
+
+
+class DynamicResourcesArgs(NamedTuple):
+    """The arguments in the scheduler's configuration."""
+
+    filter_timeout_seconds: float = 10.0
+    binding_timeout_seconds: float = 600.0
+
+    @property
+    def budget(self) -> StepBudget:
+        seconds = self.filter_timeout_seconds
+        return StepBudget(max(1, int(seconds * STEPS_PER_SECOND)) if seconds else NO_LIMIT)
+
+
+class NodeAnswer(NamedTuple):
+    """What the pod's claims would get on a node, or why nothing."""
+
+    status: Status
+    results: tuple[AllocationResult, ...] = ()
+    score: int = 0
+
+
+@dataclass(slots=True)
+class PodDevices:
+    """What the plugin knows about one pod in one cycle."""
+
+    claims: list[ResourceClaim]
+    to_allocate: list[ResourceClaim]
+    key: tuple[Hashable, ...]
+    """What the claims that are not allocated ask for, and extended resources."""
+    scores: dict[str, int]
+    """By node, for claims that ask for the same."""
+    has_alternatives: bool
+    extension: PodExtension | None = None
+    """Extended resources that devices may serve."""
+    answers: dict[str, NodeAnswer] = field(default_factory=dict)
+    """By node, for what was not allocated before."""
+    unavailable: set[int] = field(default_factory=set)
+    """Claims, by position, that some node cannot use as they are allocated."""
+    reserved: list[ResourceClaim] = field(default_factory=list)
+    """Claims with the allocations that were decided on."""
+    written: list[ResourceClaim] = field(default_factory=list)
+    """Claims that were reserved for the pod in this attempt."""
+
+
+def problem_with(claim: ResourceClaim, classes: Container[str], gates: FeatureGates) -> str:
+    """What is wrong with a claim whatever the node; empty if nothing is."""
+    where = f"resource claim {claim.metadata.namespace}/{claim.metadata.name}, request "
+    for request in claim.spec.devices.requests:
+        if request.first_available:
+            if PRIORITIZED_LIST not in gates:
+                return (
+                    f"{where}{request.name}: has subrequests, but the DRAPrioritizedList "
+                    "feature is disabled"
+                )
+            named = [
+                (f"{request.name}/{alternative.name}", alternative.device_class_name)
+                for alternative in request.first_available
+            ]
+        elif request.exactly is not None:
+            named = [(request.name, request.exactly.device_class_name)]
+        else:
+            return f"{where}{request.name}: unknown request type"
+        for name, class_name in named:
+            if not class_name:
+                return f"request {name}: unsupported request type"
+            if class_name not in classes:
+                return f"request {name}: device class {class_name} does not exist"
+    return ""
+
+
+def is_usable_on(allocation: AllocationResult, target: TargetNode) -> bool:
+    """Whether an allocation can be used on a node; `AllocationError` if its selector makes no sense."""
+    selector = allocation.node_selector
+    return selector is None or selects_node(target, None, None, selector)
+
+
+def status_of(outcome: Outcome) -> Status:
+    """What an allocation that did not succeed means for the pod on the node."""
+    match outcome:
+        case Infeasible(invalid_pools=True):
+            return unresolvable(INVALID_POOLS)
+        case Abandoned():
+            # KEP-4381: a node that takes too long is passed over, others are still tried.
+            return unresolvable(TIMED_OUT)
+        case Failed(error=text):
+            return failed(AllocationError(text))
+    return unresolvable(CANNOT_ALLOCATE)

@@ -1,0 +1,110 @@
+"""Waiting until devices are ready (KEP-5007): woken by changes of claims, not by a clock that ticks.
+
+A thousand pods that wait are a thousand tasks that sleep; a change of a claim wakes those that wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from allot.api.claims import ResourceClaim
+from allot.api.identities import ObjectKey
+from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
+    BindingFailed,
+    NotReady,
+    Ready,
+    readiness,
+)
+from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_writes import (
+    ClaimChangedError,
+    check_still_ours,
+)
+from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
+from allot.scheduler.state.pods import PodInfo
+
+
+class BindingWait:
+    """All pods of one scheduler that wait for devices."""
+
+    def __init__(
+        self, tracker: ClaimTracker, timeout: timedelta, today: Callable[[], datetime]
+    ) -> None:
+        self._tracker = tracker
+        self._timeout = timeout
+        self._today = today
+        self._waiting: dict[ObjectKey, set[asyncio.Event]] = {}
+        tracker.listen(self._claim_changed)
+
+    def __len__(self) -> int:
+        """The number of claims that somebody waits for."""
+        return len(self._waiting)
+
+    def outlook(self, claims: Sequence[ResourceClaim]) -> Ready | NotReady | BindingFailed:
+        """How things stand for all claims of a pod: the first failure, or all that is missing."""
+        missing: list[str] = []
+        deadlines: list[datetime] = []
+        now = self._today()
+        for claim in claims:
+            match readiness(claim, self._timeout, now):
+                case BindingFailed() as failed:
+                    return failed
+                case NotReady(lacking, deadline):
+                    missing += lacking
+                    if deadline is not None:
+                        deadlines.append(deadline)
+        return NotReady(tuple(missing), min(deadlines, default=None)) if missing else Ready()
+
+    async def until_ready(
+        self, claims: Sequence[ResourceClaim], pod: PodInfo
+    ) -> Ready | BindingFailed:
+        """Returns when there is nothing to wait for any more; `ClaimChangedError` if a claim was taken away."""
+        keys = [ObjectKey(claim.metadata.namespace, claim.metadata.name) for claim in claims]
+        changed = asyncio.Event()
+        for key in keys:
+            self._waiting.setdefault(key, set()).add(changed)
+        try:
+            while True:
+                changed.clear()
+                outlook = self.outlook([self._current(claim, pod) for claim in claims])
+                if not isinstance(outlook, NotReady):
+                    return outlook
+                await self._sleep(changed, outlook.deadline)
+        finally:
+            for key in keys:
+                self._waiting[key].discard(changed)
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+    async def _sleep(self, changed: asyncio.Event, deadline: datetime | None) -> None:
+        if deadline is None:
+            await changed.wait()
+            return
+        seconds = max((deadline - self._today()).total_seconds(), 0.05)
+        try:
+            async with asyncio.timeout(seconds):
+                await changed.wait()
+        except TimeoutError:
+            return
+
+    def _current(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+        """The claim as it is now, if it is still allocated and ours."""
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        current = self._tracker.get(key)
+        if current is None or current.metadata.uid != claim.metadata.uid:
+            raise ClaimChangedError(f"claim {key} got deleted in the meantime")
+        check_still_ours(current, claim, None)
+        if not is_reserved_for(current, pod):
+            raise ClaimChangedError(f"claim {key} is no longer reserved for the pod")
+        return current
+
+    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        if not self._waiting:
+            return
+        claim = new or old
+        assert claim is not None
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        for event in self._waiting.get(key, ()):
+            event.set()

@@ -1,0 +1,174 @@
+"""Claims as the API server has them, or will have once our own writes have come back to us.
+
+The informer shows a write only a while after it was answered. Until then the answer counts (`assume`). A claim
+whose allocation is decided but not written is in flight: its devices are taken for everybody else.
+The ledger of what is taken follows all three, change by change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from allot.allocation import Ledger
+from allot.api.claims import AllocationResult, ResourceClaim
+from allot.api.identities import ObjectKey
+from allot.features import FeatureGates
+
+Listener = Callable[[ResourceClaim | None, ResourceClaim | None], None]
+
+
+class _Known(NamedTuple):
+    claim: ResourceClaim
+    """The newest version we know of."""
+    informed: ResourceClaim | None
+    """What the informer said last; None if it has not seen the claim yet."""
+
+
+class ClaimTracker:
+    """All claims of the cluster. For use in one event loop."""
+
+    def __init__(self, gates: FeatureGates) -> None:
+        self.ledger = Ledger(gates)
+        self._known: dict[ObjectKey, _Known] = {}
+        self._in_flight: dict[str, ResourceClaim] = {}
+        self._entered: dict[str, tuple[str, AllocationResult]] = {}
+        """By uid: under which name the ledger has it, and what."""
+        self._listeners: list[Listener] = []
+        self._ledger_listeners: list[Callable[[AllocationResult], None]] = []
+        self._release_listeners: list[Callable[[ResourceClaim], None]] = []
+
+    def listen(self, listener: Listener) -> None:
+        """Call with every change of a claim, before and after, in order."""
+        self._listeners.append(listener)
+
+    def listen_to_ledger(self, listener: Callable[[AllocationResult], None]) -> None:
+        """Call with every allocation that is entered or removed."""
+        self._ledger_listeners.append(listener)
+
+    def listen_to_releases(self, listener: Callable[[ResourceClaim], None]) -> None:
+        """Call with every claim whose allocation was decided on and then given up."""
+        self._release_listeners.append(listener)
+
+    def get(self, key: ObjectKey) -> ResourceClaim | None:
+        known = self._known.get(key)
+        return known.claim if known is not None else None
+
+    # --- what the informer says ---
+
+    def put(self, claim: ResourceClaim) -> None:
+        """A claim was added or updated."""
+        key = _key(claim)
+        known = self._known.get(key)
+        if known is None:
+            self._change(key, None, _Known(claim, claim))
+        elif known.claim.metadata.uid != claim.metadata.uid:
+            self.remove(known.claim)
+            self._change(key, None, _Known(claim, claim))
+        elif is_same_version(claim, known.claim):
+            self._known[key] = _Known(claim, claim)  # our own write has come back
+        elif version_of(claim) >= version_of(known.claim):
+            self._change(key, known, _Known(claim, claim))
+        else:
+            self._known[key] = known._replace(informed=claim)
+
+    def remove(self, claim: ResourceClaim) -> None:
+        key = _key(claim)
+        known = self._known.get(key)
+        if known is not None and known.claim.metadata.uid == claim.metadata.uid:
+            self._change(key, known, None)
+
+    # --- what we wrote ourselves ---
+
+    def assume(self, claim: ResourceClaim) -> None:
+        """The answer to a write of ours, until the informer shows it or something newer."""
+        key = _key(claim)
+        known = self._known.get(key)
+        if known is None or known.claim.metadata.uid != claim.metadata.uid:
+            return  # it is gone already
+        if version_of(claim) >= version_of(known.claim):
+            self._change(key, known, _Known(claim, known.informed))
+
+    def restore(self, key: ObjectKey) -> None:
+        """Forget what was assumed: the informer knows better."""
+        known = self._known.get(key)
+        if known is not None and known.informed is not None and known.informed is not known.claim:
+            self._change(key, known, _Known(known.informed, known.informed))
+
+    # --- what is decided but not written ---
+
+    def is_in_flight(self, uid: str) -> bool:
+        return uid in self._in_flight
+
+    def take_off(self, claim: ResourceClaim) -> None:
+        """A claim with the allocation it is going to get."""
+        self._in_flight[claim.metadata.uid] = claim
+        self._settle(claim.metadata.uid, claim)
+
+    def land(self, claim: ResourceClaim) -> None:
+        """The allocation was written, or given up: from now on what is known of the claim counts."""
+        uid = claim.metadata.uid
+        flown = self._in_flight.pop(uid, None)
+        if flown is None:
+            return
+        known = self._known.get(_key(claim))
+        current = known.claim if known is not None and known.claim.metadata.uid == uid else None
+        entered = self._entered.get(uid)
+        self._settle(uid, current)
+        if self._entered.get(uid) is not entered:
+            for listener in self._release_listeners:
+                listener(flown)
+
+    # --- inside ---
+
+    def _change(self, key: ObjectKey, old: _Known | None, new: _Known | None) -> None:
+        before = old.claim if old is not None else None
+        after = new.claim if new is not None else None
+        if new is None:
+            self._known.pop(key, None)
+        else:
+            self._known[key] = new
+        if before is after:
+            return
+        changed = after or before
+        if changed is not None and changed.metadata.uid not in self._in_flight:
+            self._settle(changed.metadata.uid, after)
+        for listener in self._listeners:
+            listener(before, after)
+
+    def _settle(self, uid: str, claim: ResourceClaim | None) -> None:
+        """Let the ledger hold what the claim holds."""
+        allocation = claim.status.allocation if claim is not None else None
+        holder, entered = self._entered.get(uid) or ("", None)
+        if allocation is entered or (
+            allocation is not None and entered is not None and allocation.devices == entered.devices
+        ):
+            return  # that it was stamped with a time meanwhile is nothing to the ledger
+        if entered is not None:
+            self.ledger.remove(holder)
+            del self._entered[uid]
+            self._tell(entered)
+        if claim is not None and allocation is not None:
+            holder = f"{_key(claim)}#{uid}"
+            self.ledger.add(holder, allocation)
+            self._entered[uid] = holder, allocation
+            self._tell(allocation)
+
+    def _tell(self, allocation: AllocationResult) -> None:
+        for listener in self._ledger_listeners:
+            listener(allocation)
+
+
+def _key(claim: ResourceClaim) -> ObjectKey:
+    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
+
+
+def is_same_version(claim: ResourceClaim, other: ResourceClaim) -> bool:
+    version = claim.metadata.resource_version
+    return bool(version) and version == other.metadata.resource_version
+
+
+def version_of(claim: ResourceClaim) -> int:
+    """Versions are compared as numbers; one that is none counts as old."""
+    text = claim.metadata.resource_version
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,104 @@
+"""Devices, classes and taint rules, kept up to date, and which nodes a change of them concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from allot.allocation import Inventory, TargetNode
+from allot.allocation.pools import PoolId
+from allot.api.claims import AllocationResult
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.slices import ResourceSlice
+from allot.features import DEVICE_TAINTS, FeatureGates
+from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
+from allot.scheduler.state.nodes import NodeInfo
+
+TouchNode = Callable[[str], None]
+"""Told which node sees other devices, or other free ones, than before; "" means all."""
+
+
+class DeviceState:
+    """What the informers of slices, classes and taint rules say. For use in one event loop."""
+
+    def __init__(self, gates: FeatureGates, touch: TouchNode = lambda _: None) -> None:
+        self.gates = gates
+        self.inventory = Inventory(gates)
+        self.classes: dict[str, DeviceClass] = {}
+        self.extended = ResourceClasses()
+        self._rules: dict[str, DeviceTaintRule] = {}
+        self._targets: dict[str, tuple[object, TargetNode]] = {}
+        self._node_by_pool: dict[PoolId, str] = {}
+        """The only node that can use a pool's devices; empty where several can."""
+        self._touch = touch
+
+    # --- what the informers say ---
+
+    def put_slice(self, slice_: ResourceSlice) -> None:
+        pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
+        node = slice_.spec.node_name or ""
+        known = self._node_by_pool.setdefault(pool, node)
+        if known != node:
+            self._node_by_pool[pool] = ""
+        self.inventory.put(slice_)
+        self._concerns(self._node_by_pool[pool] and node)
+
+    def remove_slice(self, slice_: ResourceSlice) -> None:
+        pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
+        self.inventory.remove(slice_.metadata.name)
+        self._concerns(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
+
+    def put_class(self, class_: DeviceClass) -> None:
+        self.classes[class_.metadata.name] = class_
+        self.extended.put(class_)
+        self._touch("")
+
+    def remove_class(self, class_: DeviceClass) -> None:
+        self.classes.pop(class_.metadata.name, None)
+        self.extended.remove(class_.metadata.name)
+        self._touch("")
+
+    def put_rule(self, rule: DeviceTaintRule) -> None:
+        self._rules[rule.metadata.name] = rule
+        self._apply_rules()
+
+    def remove_rule(self, rule: DeviceTaintRule) -> None:
+        self._rules.pop(rule.metadata.name, None)
+        self._apply_rules()
+
+    def _apply_rules(self) -> None:
+        if DEVICE_TAINTS in self.gates:
+            self.inventory.set_taint_rules(rule for _, rule in sorted(self._rules.items()))
+            self._touch("")
+
+    def forget_node(self, name: str) -> None:
+        self._targets.pop(name, None)
+        self.inventory.forget_node(name)
+
+    # --- what it means for nodes ---
+
+    def target(self, node: NodeInfo) -> TargetNode:
+        """The node as allocation sees it; the same object as long as the node does not change."""
+        facts = node.facts
+        assert facts is not None
+        known = self._targets.get(node.name)
+        if known is not None and known[0] is facts:
+            return known[1]
+        target = TargetNode(node.name, facts.labels, facts.declared_features)
+        self._targets[node.name] = (facts, target)
+        return target
+
+    def allocation_changed(self, allocation: AllocationResult) -> None:
+        """Devices of this allocation are taken, or free again."""
+        nodes: set[str] = set()
+        for result in allocation.devices.results:
+            node = self._node_by_pool.get(PoolId(result.driver, result.pool), "")
+            if not node:
+                self._touch("")
+                return
+            nodes.add(node)
+        for node in nodes:
+            self._concerns(node)
+
+    def _concerns(self, node: str) -> None:
+        """Something changed for one node, or (without a name) for all."""
+        self._touch(node)

@@ -1,0 +1,101 @@
+"""Which claims a pod uses, whether it may use them, and which changes of claims may help it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import PodResourceClaim
+from allot.api.identities import ObjectKey
+from allot.scheduler.framework.events import Hint
+from allot.scheduler.state.pods import PodInfo
+
+FindClaim = Callable[[ObjectKey], ResourceClaim | None]
+
+
+class Unusable(NamedTuple):
+    """Why a pod cannot have its claims yet, in Kubernetes' words."""
+
+    reason: str
+
+
+def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
+    """The pod's claims in the order of its spec; entries that need none are left out."""
+    claims = []
+    for entry in pod.claims:
+        name = claim_name(pod, entry)
+        if isinstance(name, Unusable):
+            return name
+        if name is None:
+            continue
+        claim = find(ObjectKey(pod.namespace, name))
+        if claim is None:
+            return Unusable(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if entry.resource_claim_template_name is not None and not is_made_for(claim, pod):
+            return Unusable(
+                f"ResourceClaim {pod.namespace}/{name} was not created for Pod "
+                f"{pod.namespace}/{pod.name} (Pod is not owner)"
+            )
+        if claim.metadata.deletion_timestamp is not None:
+            return Unusable(f'resourceclaim "{name}" is being deleted')
+        if claim not in claims:  # two entries may name one claim
+            claims.append(claim)
+    return claims
+
+
+def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | Unusable | None:
+    """The name of an entry's claim; None if the entry needs none."""
+    if entry.resource_claim_name is not None:
+        return entry.resource_claim_name
+    if entry.resource_claim_template_name is None:
+        return Unusable(
+            f'pod "{pod.namespace}/{pod.name}", spec.resourceClaim "{entry.name}": '
+            "none of the supported fields are set"
+        )
+    statuses, _ = pod.claim_statuses
+    for status in statuses or ():
+        if status.get("name") == entry.name:
+            name: str | None = status.get("resourceClaimName")
+            return name
+    return Unusable(f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
+
+
+def is_made_for(claim: ResourceClaim, pod: PodInfo) -> bool:
+    return any(
+        owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references
+    )
+
+
+def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+
+
+def uses(pod: PodInfo, claim: ResourceClaim) -> bool:
+    """Whether the pod's claims include this one."""
+    if claim.metadata.namespace != pod.namespace:
+        return False
+    return any(claim_name(pod, entry) == claim.metadata.name for entry in pod.claims)
+
+
+def claim_hint(
+    pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim | None, find: FindClaim
+) -> Hint:
+    """Whether a change of a claim may let the pod fit."""
+    if new is None:
+        held = old is None or old.status.allocation is not None
+        return Hint.QUEUE if held else Hint.SKIP
+    if isinstance(claims_of(pod, find), Unusable):
+        return Hint.SKIP
+    if old is not None and old.status.allocation is not None and new.status.allocation is None:
+        return Hint.QUEUE  # devices are free again
+    if not uses(pod, new):
+        return Hint.SKIP
+    if old is None or old.status != new.status:
+        return Hint.QUEUE
+    return Hint.SKIP
+
+
+def pod_hint(pod: PodInfo, find: FindClaim) -> Hint:
+    """Whether a change of the pod itself, such as a claim made for it, lets it go on."""
+    return Hint.SKIP if isinstance(claims_of(pod, find), Unusable) else Hint.QUEUE

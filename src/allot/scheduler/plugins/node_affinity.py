@@ -1,0 +1,106 @@
+"""NodeAffinity: node selectors and affinity of the pod, and what the profile adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration, Hint
+from allot.scheduler.framework.plugins import (
+    GO_ON,
+    NOTHING_TO_FILTER,
+    FilterPlugin,
+    PreFilterAnswer,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from allot.scheduler.framework.scores import scale_to_max
+from allot.scheduler.framework.status import SKIP, SUCCESS, Status, unresolvable
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeFacts, NodeInfo
+from allot.scheduler.state.pods import PodInfo, read_preferred_nodes
+from allot.scheduler.state.selectors import NodeSelection, node_selection
+
+NOT_MATCHED: Final = unresolvable("node(s) didn't match Pod's node affinity/selector")
+NOT_ENFORCED: Final = unresolvable("node(s) didn't match scheduler-enforced node affinity")
+CONFLICT: Final = unresolvable("pod affinity terms conflict")
+
+
+class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Filters by what is required of nodes, scores by what is preferred."""
+
+    name = "NodeAffinity"
+
+    def __init__(self, args: Mapping[str, Any] | None = None) -> None:
+        added = (args or {}).get("addedAffinity") or {}
+        self._added_required = node_selection(
+            added.get("requiredDuringSchedulingIgnoredDuringExecution")
+        )
+        self._added_preferred = read_preferred_nodes(
+            added.get("preferredDuringSchedulingIgnoredDuringExecution")
+        )
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        required = pod.required_nodes
+        if required is None:
+            asks = pod.node_selector is not None or self._added_required is not None
+            return GO_ON if asks else NOTHING_TO_FILTER
+        names = pinned_names(required)
+        if names is None:
+            return GO_ON
+        return PreFilterAnswer(SUCCESS if names else CONFLICT, names)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        added = self._added_required
+        if added is not None and not added.matches(node.name, node.labels):
+            return NOT_ENFORCED
+        return SUCCESS if pod.accepts_node(node.name, node.labels) else NOT_MATCHED
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
+    ) -> Status:
+        return SUCCESS if pod.preferred_nodes or self._added_preferred else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The weights of all preferences the node satisfies."""
+        total = 0
+        for term, weight in self._added_preferred:
+            if term.matches(node.name, node.labels):
+                total += weight
+        for term, weight in pod.preferred_nodes:
+            if term.matches(node.name, node.labels):
+                total += weight
+        return total
+
+    def normalize(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> None:
+        scale_to_max(scores)
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        changed = ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
+        return (EventRegistration(changed, self._node_admits),)
+
+    def _node_admits(self, pod: PodInfo, old: NodeFacts | None, new: NodeFacts | None) -> Hint:
+        if new is None or not self._admits(pod, new):
+            return Hint.SKIP
+        return Hint.SKIP if old is not None and self._admits(pod, old) else Hint.QUEUE
+
+    def _admits(self, pod: PodInfo, facts: NodeFacts) -> bool:
+        added = self._added_required
+        if added is not None and not added.matches(facts.name, facts.labels):
+            return False
+        return pod.accepts_node(facts.name, facts.labels)
+
+
+def pinned_names(selection: NodeSelection) -> frozenset[str] | None:
+    """The only nodes that can match, if every term names nodes; None if some term does not."""
+    names: frozenset[str] = frozenset()
+    for term in selection.terms:
+        pinned = term.pinned_names
+        if pinned is None:
+            return None
+        names |= pinned
+    return names if selection.terms else None

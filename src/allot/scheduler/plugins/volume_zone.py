@@ -1,0 +1,123 @@
+"""VolumeZone: volumes with zone or region labels can be used in that zone or region only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.events import (
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    Action,
+    ClusterEvent,
+    EventRegistration,
+)
+from allot.scheduler.framework.plugins import (
+    GO_ON,
+    NOTHING_TO_FILTER,
+    FilterPlugin,
+    PreFilterAnswer,
+    PreFilterPlugin,
+)
+from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
+from allot.scheduler.plugins.volume_binding import uses_claim
+from allot.scheduler.state.affinity import REGION_LABEL, ZONE_LABEL
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.state.volumes import (
+    WAIT_FOR_FIRST_CONSUMER,
+    ClaimKey,
+    VolumeClaimInfo,
+    VolumeInfo,
+    VolumeState,
+)
+
+WRONG_ZONE: Final = unresolvable("node(s) had no available volume zone")
+
+CURRENT_LABEL: Final = {
+    ZONE_LABEL: ZONE_LABEL,
+    REGION_LABEL: REGION_LABEL,
+    "failure-domain.beta.kubernetes.io/zone": ZONE_LABEL,
+    "failure-domain.beta.kubernetes.io/region": REGION_LABEL,
+}
+"""Labels that say where a volume is, and what they are called today."""
+
+
+class VolumePlace(NamedTuple):
+    """A label of a volume that says where it is; several values are allowed."""
+
+    label: str
+    values: frozenset[str]
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin):
+    """Filters by the topology labels of volumes."""
+
+    name = "VolumeZone"
+    filters_locally = False
+
+    def __init__(self, volumes: VolumeState) -> None:
+        self._volumes = volumes
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        places: list[VolumePlace] = []
+        for ref in pod.volume_claims:
+            claim = self._volumes.claims.get(ClaimKey(pod.namespace, ref.name))
+            if claim is None:
+                reason = f'persistentvolumeclaim "{ref.name}" not found'
+                return PreFilterAnswer(unresolvable(reason))
+            volume = self._volume_of(claim)
+            if isinstance(volume, Status):
+                return PreFilterAnswer(volume)
+            if volume is not None:
+                places += _places(volume)
+        if not places:
+            return NOTHING_TO_FILTER
+        state[self.name] = tuple(places)
+        return GO_ON
+
+    def _volume_of(self, claim: VolumeClaimInfo) -> VolumeInfo | Status | None:
+        """The claim's volume; None if it has none yet because it waits for its first pod."""
+        if claim.volume_name:
+            volume = self._volumes.volumes.get(claim.volume_name)
+            if volume is None:
+                return unresolvable(f'persistentvolume "{claim.volume_name}" not found')
+            return volume
+        if not claim.class_name:
+            return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+        storage_class = self._volumes.classes.get(claim.class_name)
+        if storage_class is None:
+            return unresolvable(f'storageclass.storage.k8s.io "{claim.class_name}" not found')
+        if storage_class.binding_mode == WAIT_FOR_FIRST_CONSUMER:
+            return None
+        return unresolvable("PersistentVolume had no name")
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        labels = node.labels
+        if not any(label in labels for label in CURRENT_LABEL):
+            return SUCCESS  # a cluster without zones
+        for place in state[self.name]:
+            value = labels.get(place.label) or labels.get(CURRENT_LABEL[place.label])
+            if value not in place.values:
+                return WRONG_ZONE
+        return SUCCESS
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        changed = Action.ADD | Action.UPDATE
+        return (
+            EventRegistration(ClusterEvent(STORAGE_CLASS, Action.ADD)),
+            EventRegistration(ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL)),
+            EventRegistration(ClusterEvent(PERSISTENT_VOLUME_CLAIM, changed), uses_claim),
+            EventRegistration(ClusterEvent(PERSISTENT_VOLUME, changed)),
+        )
+
+
+def _places(volume: VolumeInfo) -> Iterator[VolumePlace]:
+    for label in CURRENT_LABEL:
+        value = volume.labels.get(label)
+        if value:
+            yield VolumePlace(label, frozenset(value.split("__")))

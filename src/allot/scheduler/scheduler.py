@@ -1,0 +1,292 @@
+"""The scheduler: takes pods from the queue one by one, decides, and binds beside the next decision."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
+from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
+from allot.scheduler.framework.status import Code, Status, failed
+from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
+from allot.scheduler.plugins.default_binder import BoundElsewhereError
+from allot.scheduler.profiles import Profile
+from allot.scheduler.queue import QueuedPod, SchedulingQueue
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.pods import PodInfo
+
+log = logging.getLogger(__name__)
+
+LEFTOVERS_SECONDS: Final = 30.0
+POD_IS_GONE: Final = "the pod is gone"
+
+
+class Scheduler:
+    """Schedules the pods in a queue. Who fills the queue and the cluster state is none of its business."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        queue: SchedulingQueue,
+        cluster: ClusterState,
+        outcomes: Outcomes,
+        metrics: SchedulerMetrics,
+        clock: Callable[[], float] = time.monotonic,
+        useful_reason: Callable[[Profile, NoNode], str] = lambda *_: "",
+    ) -> None:
+        """`useful_reason` adds to the usual summary what helps users most."""
+        self._useful_reason = useful_reason
+        self.profiles = profiles
+        self.queue = queue
+        self.cluster = cluster
+        self._cycles = {
+            name: SchedulingCycle(profile, cluster) for name, profile in profiles.items()
+        }
+        self._outcomes = outcomes
+        self._metrics = metrics
+        self._clock = clock
+        self._awake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._bindings: dict[str, asyncio.Task[None]] = {}
+        """Pods that have a node and are not bound yet, by uid."""
+
+    def wake(self) -> None:
+        """Something may have come into the queue."""
+        self._awake.set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do something beside the next decision."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def stop_binding(self, uid: str) -> bool:
+        """The pod is gone: give up binding it. Whether it was being bound comes back."""
+        task = self._bindings.pop(uid, None)
+        if task is None or task.done():
+            return False
+        task.cancel(POD_IS_GONE)
+        return True
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task of the scheduler failed", exc_info=error)
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        next_leftovers = self._clock() + LEFTOVERS_SECONDS
+        try:
+            while True:
+                now = self._clock()
+                self._awake.clear()
+                self.queue.flush(now)
+                if now >= next_leftovers:
+                    self.queue.flush_leftovers(now)
+                    next_leftovers = now + LEFTOVERS_SECONDS
+                queued = self.queue.pop(now)
+                if queued is None:
+                    due = self.queue.next_due()
+                    await self._sleep(next_leftovers if due is None else min(due, next_leftovers))
+                    continue
+                try:
+                    await self.schedule(queued)
+                except Exception:
+                    log.exception("pod %s: scheduling failed", queued.pod.key)
+                    self.queue.put_back(queued, self._clock())
+                # Bindings and informers get their turn between two decisions.
+                await asyncio.sleep(0)
+        finally:
+            await self._end_tasks()
+
+    async def _sleep(self, until: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(until - self._clock(), 0.001)):
+                await self._awake.wait()
+
+    async def _end_tasks(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- one pod ---
+
+    async def schedule(self, queued: QueuedPod) -> None:
+        """One attempt. A binding that follows from it goes on by itself."""
+        pod = queued.pod
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None or self.cluster.pod(pod.uid) is not None:
+            self.queue.done(queued)
+            return
+        if pod.is_terminating:
+            self.queue.done(queued)
+            self._outcomes.skipped(pod)
+            return
+        started = time.perf_counter()
+        decision = self._cycles[pod.scheduler_name].decide(pod)
+        match decision:
+            case Chosen(node_name, state):
+                failure = self._reserve(profile, state, pod, node_name)
+                if failure is None:
+                    self.queue.decided(queued)
+                    binding = self.spawn(self._bind(profile, state, queued, node_name))
+                    self._bindings[pod.uid] = binding
+                    result = "scheduled"
+                else:
+                    await self._not_scheduled(queued, SCHEDULER_ERROR, failure.message)
+                    result = "error"
+            case NoNode():
+                result = "unschedulable"
+                await self._no_node(profile, queued, decision)
+            case CycleError(_, status):
+                result = "error"
+                await self._not_scheduled(queued, SCHEDULER_ERROR, status.message)
+        self._metrics.attempts.labels(result, profile.scheduler_name).inc()
+        self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(
+            time.perf_counter() - started
+        )
+
+    def _reserve(
+        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status | None:
+        """Assume the choice; what stands against it, if anything."""
+        self.cluster.assume_pod(pod, node_name)
+        try:
+            objection = _objection(profile, state, pod, node_name)
+        except Exception:
+            self._unreserve(profile, state, pod, node_name)
+            raise
+        if objection is not None:
+            self._unreserve(profile, state, pod, node_name)
+        return objection
+
+    def _unreserve(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        for plugin in reversed(profile.reserve):
+            plugin.unreserve(state, pod, node_name)
+        self.cluster.forget_pod(pod.uid)
+        gone = ClusterEvent(ASSIGNED_POD, Action.DELETE)
+        self.queue.happened(gone, pod.assigned_to(node_name), None, self._clock())
+        self.wake()
+
+    async def _no_node(self, profile: Profile, queued: QueuedPod, decision: NoNode) -> None:
+        pod = queued.pod
+        texts: list[str] = []
+        nominated: str | None = None
+        total = len(self.cluster)
+        if total:
+            for plugin in profile.post_filter:
+                answer = await plugin.post_filter(
+                    decision.state, pod, self.cluster, decision.statuses
+                )
+                if answer.status.code is Code.ERROR:
+                    await self._not_scheduled(queued, SCHEDULER_ERROR, answer.status.message)
+                    return
+                if answer.status.message:
+                    texts.append(answer.status.message)
+                if answer.nominated_node is not None:
+                    nominated = answer.nominated_node
+                if answer.status.is_success:
+                    break
+        message = NO_NODES
+        if total:
+            message = no_node_fits(
+                total,
+                decision.statuses.values(),
+                pre_filter_message=decision.pre_filter_message,
+                post_filter_message=", ".join(texts),
+            )
+            more = self._useful_reason(profile, decision)
+            message += f" {more}" if more else ""
+        self.queue.put_back(
+            queued,
+            self._clock(),
+            rejected_by=decision.rejected_by or profile_names(profile),
+            pending_on=decision.pending_on,
+        )
+        await self._outcomes.failed(pod, UNSCHEDULABLE, message, nominated)
+
+    async def _not_scheduled(self, queued: QueuedPod, reason: str, message: str) -> None:
+        """An attempt that ended in an error: again after a while."""
+        self.queue.put_back(queued, self._clock())
+        await self._outcomes.failed(queued.pod, reason, message, "")
+
+    # --- binding ---
+
+    async def _bind(
+        self, profile: Profile, state: CycleState, queued: QueuedPod, node_name: str
+    ) -> None:
+        """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on.
+
+        If the pod itself is gone, there is nothing to go on with: what was reserved for it is taken back.
+        """
+        pod = queued.pod
+        try:
+            status = await self._bound(profile, state, pod, node_name)
+        except asyncio.CancelledError as cancelled:
+            if POD_IS_GONE in cancelled.args:
+                self._unreserve(profile, state, pod, node_name)
+                return
+            raise
+        except Exception as error:
+            log.exception("pod %s: binding failed", pod.key)
+            status = failed(error)
+        self._bindings.pop(pod.uid, None)
+        if status.is_success:
+            self._outcomes.scheduled(pod, node_name)
+            self._metrics.pod_attempts.observe(queued.attempts)
+            waited = self._clock() - queued.added_at
+            shown = str(queued.attempts) if queued.attempts < 15 else "15+"
+            self._metrics.pod_seconds.labels(shown).observe(waited)
+            for plugin in profile.post_bind:
+                plugin.post_bind(state, pod, node_name)
+            self.queue.done(queued)
+            return
+        self._unreserve(profile, state, pod, node_name)
+        if isinstance(status.error, BoundElsewhereError) or self.cluster.pod(pod.uid) is not None:
+            log.info("pod %s: another scheduler was quicker", pod.key)
+            self.queue.done(queued)
+            return
+        await self._not_scheduled(queued, SCHEDULER_ERROR, status.message)
+        self.wake()
+
+    async def _bound(
+        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status:
+        for plugin in profile.pre_bind:
+            if not plugin.needs_pre_bind(state, pod, node_name):
+                continue
+            status = await plugin.pre_bind(state, pod, node_name)
+            if not status.is_success:
+                text = f'running PreBind plugin "{plugin.name}": {status.message}'
+                return Status(Code.ERROR, (text,), plugin.name, status.error)
+        for binder in profile.bind:
+            status = await binder.bind(state, pod, node_name)
+            if not status.is_skip:
+                return status
+        return Status(Code.ERROR, ("no bind plugin took the pod",))
+
+
+def _objection(profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+    """What a plugin has against the choice when it is made."""
+    for plugin in profile.reserve:
+        status = plugin.reserve(state, pod, node_name)
+        if not status.is_success:
+            return status
+    for permit in profile.permit:
+        status = permit.permit(state, pod, node_name).status
+        if not status.is_success:
+            return status
+    return None
+
+
+def profile_names(profile: Profile) -> frozenset[str]:
+    """All plugins that could reject a pod: there were no nodes to ask them about."""
+    return frozenset(plugin.name for plugin in profile.filter)

@@ -1,0 +1,277 @@
+"""ClusterState: all nodes and all pods that have a place, kept up to date event by event.
+
+A pod has its place from the moment the scheduler decides (`assume_pod`), long before the API server
+confirms it (`set_pod`). An assumed pod stays until it is confirmed, forgotten or deleted.
+
+    assume_pod ──► assumed ──► set_pod ──► confirmed ──► remove_pod
+                      └─────► forget_pod
+
+The cost of an event is that of what it changes, whatever the size of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from allot.scheduler.state.matching_pods import MatchingPods, PodQuery
+from allot.scheduler.state.node_order import ZoneOrder
+from allot.scheduler.state.nodes import NodeFacts, NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.state.term_index import TermIndex
+
+NodeListener = Callable[[NodeInfo], None]
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class ClusterState:
+    """The live view that a scheduling cycle decides on."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeInfo] = {}  # those last that changed last
+        self._order: ZoneOrder[NodeInfo] = ZoneOrder()
+        self._pods: dict[str, PodInfo] = {}
+        self._assumed: set[str] = set()
+        self._listeners: list[NodeListener] = []
+        self._matching_pods = MatchingPods()
+        self.membership = 0
+        """Changes when nodes come, go or change places in the order."""
+        self.terms = TermIndex()
+        self.namespace_labels: dict[str, Mapping[str, str]] = {}
+        self.nodes_by_image: dict[str, int] = {}
+        """Number of nodes that have an image, by normalised name."""
+        self.volume_claim_uses: dict[tuple[str, str], int] = {}
+        """Number of pods that use a PersistentVolumeClaim, by namespace and name."""
+        self.nodes_with_blocking_taints = 0
+        self.nodes_with_soft_taints = 0
+        self.unschedulable_nodes = 0
+
+    # --- nodes ---
+
+    @property
+    def nodes(self) -> list[NodeInfo]:
+        """All nodes, taking turns between zones. Treat the list as frozen."""
+        return self._order.items()
+
+    def node(self, name: str) -> NodeInfo | None:
+        node = self._nodes.get(name)
+        return None if node is None or node.facts is None else node
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+        return len(self.nodes)
+
+    def __bool__(self) -> bool:
+        return True  # a cluster without nodes is still a cluster
+
+    def nodes_changed_since(self, generation: int) -> Iterator[NodeInfo]:
+        """Nodes with a later generation, the latest first. Nodes that are gone are not among them."""
+        for node in reversed(self._nodes.values()):
+            if node.generation <= generation:
+                return
+            if node.facts is not None:
+                yield node
+
+    def set_node(self, facts: NodeFacts) -> NodeFacts | None:
+        """Add a node or take its new version; what it said before comes back."""
+        node = self._nodes.get(facts.name)
+        if node is None:
+            node = NodeInfo(facts.name)
+        before = node.facts
+        if before is not None and before.looks_like(facts):
+            node.facts = facts
+            return before
+        if before is None:
+            self._order.add(facts.zone, facts.name, node)
+            self.membership += 1
+        elif before.zone != facts.zone:
+            self._order.remove(before.zone, facts.name)
+            self._order.add(facts.zone, facts.name, node)
+            self.membership += 1
+        self._replace_facts(node, facts)
+        return before
+
+    def remove_node(self, name: str) -> NodeFacts | None:
+        """Remove a node. Pods that still claim to be there are remembered until they go too."""
+        node = self._nodes.get(name)
+        if node is None or node.facts is None:
+            return None
+        before = node.facts
+        self._order.remove(before.zone, name)
+        self.membership += 1
+        self._replace_facts(node, None)
+        self._drop_if_empty(node)
+        return before
+
+    def _replace_facts(self, node: NodeInfo, facts: NodeFacts | None) -> None:
+        before = node.facts
+        if before is not None:
+            self._count_facts(before, node, -1)
+        relabelled = node.labels != (facts.labels if facts else _NO_LABELS)
+        pods = [pod for pod in node.pods.values() if pod.has_affinity] if relabelled else []
+        for pod in pods:
+            self.terms.remove(pod, node.labels)
+        node.set_facts(facts)
+        for pod in pods:
+            self.terms.add(pod, node.labels)
+        if facts is not None:
+            self._count_facts(facts, node, 1)
+        self._changed(node)
+
+    def _count_facts(self, facts: NodeFacts, node: NodeInfo, sign: int) -> None:
+        for image in facts.images:
+            total = self.nodes_by_image.get(image, 0) + sign
+            if total:
+                self.nodes_by_image[image] = total
+            else:
+                del self.nodes_by_image[image]
+        self.nodes_with_blocking_taints += sign * bool(node.blocking_taints)
+        self.nodes_with_soft_taints += sign * bool(node.soft_taints)
+        self.unschedulable_nodes += sign * facts.is_unschedulable
+
+    # --- pods that have a place ---
+
+    def pod(self, uid: str) -> PodInfo | None:
+        return self._pods.get(uid)
+
+    @property
+    def pods(self) -> Mapping[str, PodInfo]:
+        """All pods that have a place, by uid."""
+        return self._pods
+
+    def is_assumed(self, uid: str) -> bool:
+        return uid in self._assumed
+
+    @property
+    def assumed_count(self) -> int:
+        return len(self._assumed)
+
+    def assume_pod(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Give the pod its place before the API server knows; the pod as it is counted comes back."""
+        if pod.uid in self._pods:
+            raise ValueError(f"pod {pod.key} already has a place")
+        assumed = pod.assigned_to(node_name)
+        self._place(assumed)
+        self._assumed.add(pod.uid)
+        return assumed
+
+    def forget_pod(self, uid: str) -> None:
+        """Take the place back, unless it has been confirmed meanwhile."""
+        if uid in self._assumed:
+            self.remove_pod(uid)
+
+    def set_pod(self, pod: PodInfo) -> PodInfo | None:
+        """Take what the API server says of a pod; what was held before comes back.
+
+        A pod without a node has no place, unless one is assumed. A finished pod has none.
+        """
+        before = self._pods.get(pod.uid)
+        if pod.is_finished:
+            return self.remove_pod(pod.uid)
+        if not pod.node_name:
+            return before if pod.uid in self._assumed else self.remove_pod(pod.uid)
+        self._assumed.discard(pod.uid)
+        if before is None:
+            self._place(pod)
+        elif _weighs_the_same(before, pod):
+            self._pods[pod.uid] = self._nodes[pod.node_name].pods[pod.uid] = pod
+        else:
+            self._displace(before)
+            self._place(pod)
+        return before
+
+    def remove_pod(self, uid: str) -> PodInfo | None:
+        self._assumed.discard(uid)
+        pod = self._pods.get(uid)
+        if pod is not None:
+            self._displace(pod)
+        return pod
+
+    def _place(self, pod: PodInfo) -> None:
+        node = self._nodes.get(pod.node_name)
+        if node is None:
+            node = self._nodes[pod.node_name] = NodeInfo(pod.node_name)
+        node.add_pod(pod)
+        self._pods[pod.uid] = pod
+        self._matching_pods.add(pod)
+        if pod.has_affinity:
+            self.terms.add(pod, node.labels)
+        for claim in pod.volume_claims:
+            key = (pod.key.namespace, claim.name)
+            self.volume_claim_uses[key] = self.volume_claim_uses.get(key, 0) + 1
+        self._changed(node)
+
+    def _displace(self, pod: PodInfo) -> None:
+        node = self._nodes[pod.node_name]
+        node.remove_pod(pod.uid)
+        del self._pods[pod.uid]
+        self._matching_pods.remove(pod)
+        if pod.has_affinity:
+            self.terms.remove(pod, node.labels)
+        for claim in pod.volume_claims:
+            key = (pod.key.namespace, claim.name)
+            self.volume_claim_uses[key] -= 1
+            if not self.volume_claim_uses[key]:
+                del self.volume_claim_uses[key]
+        self._changed(node)
+        self._drop_if_empty(node)
+
+    def matching_pods(self, query: PodQuery) -> Mapping[str, int]:
+        """Numbers of pods by node name, without zeros. Treat it as frozen; it lives."""
+        return self._matching_pods.counts(query, self._pods.values())
+
+    @property
+    def pod_scans(self) -> int:
+        """How often a question made it necessary to look at every pod."""
+        return self._matching_pods.scans
+
+    # --- namespaces ---
+
+    def set_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        self.namespace_labels[name] = labels
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespace_labels.pop(name, None)
+
+    def labels_of_namespace(self, name: str) -> Mapping[str, str]:
+        return self.namespace_labels.get(name, _NO_LABELS)
+
+    # --- changes ---
+
+    def touch(self, name: str = "") -> None:
+        """Let what was remembered about a node, or (without a name) about all, be found out again."""
+        touched = [self._nodes.get(name)] if name else list(self._nodes.values())
+        for node in touched:
+            if node is not None:
+                node.touch()
+                self._changed(node)
+
+    def subscribe(self, listener: NodeListener) -> None:
+        """Call `listener` after every change of a node; without `facts`, the node is gone."""
+        self._listeners.append(listener)
+
+    def _changed(self, node: NodeInfo) -> None:
+        self._nodes.pop(node.name, None)
+        self._nodes[node.name] = node
+        for listener in self._listeners:
+            listener(node)
+
+    def _drop_if_empty(self, node: NodeInfo) -> None:
+        if node.facts is None and not node.pods:
+            del self._nodes[node.name]
+
+
+def _weighs_the_same(old: PodInfo, new: PodInfo) -> bool:
+    """Whether no plugin could tell the two versions of a pod apart on its node."""
+    return (
+        old.node_name == new.node_name
+        and old.requests == new.requests
+        and old.nonzero_milli_cpu == new.nonzero_milli_cpu
+        and old.nonzero_memory == new.nonzero_memory
+        and old.labels == new.labels
+        and old.is_terminating == new.is_terminating
+        and old.priority == new.priority
+        and old.host_ports == new.host_ports
+        and old.volume_claims == new.volume_claims
+    )  # all else that plugins read of a pod with a place is immutable

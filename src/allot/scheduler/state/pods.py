@@ -1,0 +1,287 @@
+"""PodInfo: everything the scheduler reads of a pod, parsed once per version of the pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from allot.api.core import Pod, PodResourceClaim
+from allot.api.identities import ObjectKey
+from allot.scheduler.state.affinity import (
+    PodTerm,
+    SpreadConstraint,
+    WeightedTerm,
+    read_pod_terms,
+    read_spread_constraints,
+    read_weighted_terms,
+)
+from allot.scheduler.state.disks import InlineDisk, read_inline_disks
+from allot.scheduler.state.resources import Resources, is_sidecar, read_pod_requests
+from allot.scheduler.state.selectors import (
+    LabelSelector,
+    NodeSelection,
+    NodeTerm,
+    labels_selector,
+    node_selection,
+    node_term,
+)
+from allot.scheduler.state.taints import Toleration, read_tolerations
+
+PREEMPT_NEVER: Final = "Never"
+
+
+class HostPort(NamedTuple):
+    """A port of the node that a container wants to itself. The empty address is all of them."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+class VolumeClaimRef(NamedTuple):
+    """A PersistentVolumeClaim the pod mounts; an ephemeral one is made for this pod."""
+
+    name: str
+    is_ephemeral: bool
+
+
+class PreferredNodes(NamedTuple):
+    """Nodes the pod would rather run on."""
+
+    term: NodeTerm
+    weight: int
+
+
+class PodShape:
+    """What node-local plugins read of a pod. Pods that look alike share one shape, by identity."""
+
+    __slots__ = ("__weakref__", "parts")
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+
+_SHAPES: Final[WeakValueDictionary[tuple[Any, ...], PodShape]] = WeakValueDictionary()
+
+
+def _shape_of(parts: tuple[Any, ...]) -> PodShape:
+    shape = _SHAPES.get(parts)
+    if shape is None:
+        shape = _SHAPES[parts] = PodShape(parts)
+    return shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodInfo:
+    """A pod as the scheduler sees it. Compared by identity; `uid` says which pod it is."""
+
+    pod: Pod
+    key: ObjectKey
+    uid: str
+    labels: Mapping[str, str]
+    priority: int
+    preemption_policy: str
+    scheduler_name: str
+    node_name: str
+    nominated_node_name: str
+    is_terminating: bool
+    is_finished: bool
+    start_time: str
+    """RFC 3339 in UTC, so it sorts; empty if the pod has not started."""
+
+    requests: Resources
+    nonzero_milli_cpu: int
+    nonzero_memory: int
+    host_ports: tuple[HostPort, ...]
+    images: tuple[str, ...]
+    """Normalised names, of all containers, with repetitions."""
+
+    tolerations: tuple[Toleration, ...]
+    node_selector: LabelSelector | None
+    required_nodes: NodeSelection | None
+    preferred_nodes: tuple[PreferredNodes, ...]
+
+    affinity: tuple[PodTerm, ...]
+    anti_affinity: tuple[PodTerm, ...]
+    preferred_affinity: tuple[WeightedTerm, ...]
+    spread_constraints: tuple[SpreadConstraint, ...]
+
+    scheduling_gates: tuple[str, ...]
+    claims: tuple[PodResourceClaim, ...]
+    claim_statuses: tuple[Any, Any]
+    """`status.resourceClaimStatuses` and `status.extendedResourceClaimStatus`, to be compared."""
+    volume_claims: tuple[VolumeClaimRef, ...]
+    inline_disks: tuple[InlineDisk, ...]
+
+    shape: PodShape
+    """Equal for two pods exactly if node-local plugins cannot tell them apart on any node."""
+
+    @property
+    def namespace(self) -> str:
+        return self.key.namespace
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def depends_on_other_nodes(self) -> bool:
+        """Whether the pod itself says something about pods on other nodes.
+
+        Other pods' anti-affinity and spreading by default can still make it depend on them; whether
+        a plugin has anything to do for a pod, its `pre_filter` and `pre_score` say.
+        """
+        return bool(
+            self.affinity
+            or self.anti_affinity
+            or self.preferred_affinity
+            or self.spread_constraints
+        )
+
+    @property
+    def has_affinity(self) -> bool:
+        return bool(self.affinity or self.anti_affinity or self.preferred_affinity)
+
+    def accepts_node(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node selector and the required node affinity admit this node."""
+        selector, required = self.node_selector, self.required_nodes
+        return (selector is None or selector.matches(labels)) and (
+            required is None or required.matches(name, labels)
+        )
+
+    def assigned_to(self, node_name: str) -> PodInfo:
+        """This pod as if it were bound already. `pod` stays what the API server said."""
+        assigned = object.__new__(PodInfo)
+        for slot in PodInfo.__slots__:
+            object.__setattr__(assigned, slot, getattr(self, slot))
+        object.__setattr__(assigned, "node_name", node_name)
+        return assigned
+
+    @classmethod
+    def of(cls, pod: Pod) -> PodInfo:
+        data = pod.data
+        meta: Mapping[str, Any] = data.get("metadata") or {}
+        spec: Mapping[str, Any] = data.get("spec") or {}
+        status: Mapping[str, Any] = data.get("status") or {}
+        key = ObjectKey(meta.get("namespace") or "", meta.get("name") or "")
+        labels: Mapping[str, str] = meta.get("labels") or {}
+        affinity: Mapping[str, Any] = spec.get("affinity") or {}
+        node_affinity: Mapping[str, Any] = affinity.get("nodeAffinity") or {}
+        near: Mapping[str, Any] = affinity.get("podAffinity") or {}
+        apart: Mapping[str, Any] = affinity.get("podAntiAffinity") or {}
+        requests, nonzero_milli_cpu, nonzero_memory = read_pod_requests(spec, status)
+        node_name = spec.get("nodeName") or ""
+        host_ports = tuple(_host_ports(spec))
+        tolerations = read_tolerations(spec.get("tolerations") or ())
+        wanted_labels = spec.get("nodeSelector")
+        selector = labels_selector(wanted_labels) if wanted_labels else None
+        required = node_selection(node_affinity.get(_REQUIRED))
+        preferred = read_preferred_nodes(node_affinity.get(_PREFERRED))
+        shape = _shape_of(
+            (
+                node_name, requests, nonzero_milli_cpu, nonzero_memory, host_ports,
+                tolerations, selector, required, preferred,
+            )
+        )  # fmt: skip
+        return cls(
+            pod=pod,
+            key=key,
+            uid=meta.get("uid") or "",
+            labels=labels,
+            priority=spec.get("priority") or 0,
+            preemption_policy=spec.get("preemptionPolicy") or "PreemptLowerPriority",
+            scheduler_name=spec.get("schedulerName") or "default-scheduler",
+            node_name=node_name,
+            nominated_node_name=status.get("nominatedNodeName") or "",
+            is_terminating=meta.get("deletionTimestamp") is not None,
+            is_finished=status.get("phase") in ("Succeeded", "Failed"),
+            start_time=status.get("startTime") or "",
+            requests=requests,
+            nonzero_milli_cpu=nonzero_milli_cpu,
+            nonzero_memory=nonzero_memory,
+            host_ports=host_ports,
+            images=tuple(_images(spec)),
+            tolerations=tolerations,
+            node_selector=selector,
+            required_nodes=required,
+            preferred_nodes=preferred,
+            affinity=read_pod_terms(near.get(_REQUIRED), key.namespace, labels),
+            anti_affinity=read_pod_terms(apart.get(_REQUIRED), key.namespace, labels),
+            preferred_affinity=(
+                *read_weighted_terms(near.get(_PREFERRED), key.namespace, labels, 1),
+                *read_weighted_terms(apart.get(_PREFERRED), key.namespace, labels, -1),
+            ),
+            spread_constraints=read_spread_constraints(
+                spec.get("topologySpreadConstraints"), labels
+            ),
+            scheduling_gates=tuple(
+                gate.get("name", "") for gate in spec.get("schedulingGates") or ()
+            ),
+            claims=tuple(_claims(spec)),
+            claim_statuses=(
+                status.get("resourceClaimStatuses"),
+                status.get("extendedResourceClaimStatus"),
+            ),
+            volume_claims=tuple(_volume_claims(spec, key.name)),
+            inline_disks=read_inline_disks(spec.get("volumes") or ()),
+            shape=shape,
+        )
+
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    """Every container, and whether it is an init container that ends before the others start."""
+    for container in spec.get("initContainers") or ():
+        yield not is_sidecar(container), container
+    for container in spec.get("containers") or ():
+        yield False, container
+
+
+def _host_ports(spec: Mapping[str, Any]) -> Iterator[HostPort]:
+    for ends, container in _containers(spec):
+        if ends:
+            continue
+        for port in container.get("ports") or ():
+            number = port.get("hostPort") or 0
+            if number > 0:
+                yield HostPort(port.get("hostIP") or "", port.get("protocol") or "TCP", number)
+
+
+def _images(spec: Mapping[str, Any]) -> Iterator[str]:
+    for _, container in _containers(spec):
+        if container.get("image"):
+            yield normalized_image(container["image"])
+
+
+def normalized_image(name: str) -> str:
+    """The name with its tag, `latest` unless it has one."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def read_preferred_nodes(raw: Any) -> tuple[PreferredNodes, ...]:
+    """Preferences for nodes. Those that select nothing are dropped."""
+    terms = ((node_term(one.get("preference") or {}), one.get("weight") or 0) for one in raw or ())
+    return tuple(PreferredNodes(term, weight) for term, weight in terms if term and weight)
+
+
+def _claims(spec: Mapping[str, Any]) -> Iterator[PodResourceClaim]:
+    for entry in spec.get("resourceClaims") or ():
+        yield PodResourceClaim(
+            name=entry.get("name") or "",
+            resource_claim_name=entry.get("resourceClaimName"),
+            resource_claim_template_name=entry.get("resourceClaimTemplateName"),
+        )
+
+
+def _volume_claims(spec: Mapping[str, Any], pod_name: str) -> Iterator[VolumeClaimRef]:
+    for volume in spec.get("volumes") or ():
+        if volume.get("persistentVolumeClaim") is not None:
+            name = volume["persistentVolumeClaim"].get("claimName") or ""
+            yield VolumeClaimRef(name, is_ephemeral=False)
+        elif volume.get("ephemeral") is not None:
+            yield VolumeClaimRef(f"{pod_name}-{volume.get('name', '')}", is_ephemeral=True)

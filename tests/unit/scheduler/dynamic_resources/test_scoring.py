@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from allot.api.claims import DeviceRequest, ResourceClaim
+from allot.scheduler.plugins.dynamic_resources.scoring import (
+    has_alternatives,
+    normalize,
+    preference_score,
+)
+from allot.testing.builders import GPU, a_claim, a_request, an_alternative
+from tests.unit.scheduler.dynamic_resources.claims import an_allocation
+
+
+def a_choice(name: str, count: int = 8) -> DeviceRequest:
+    """A request with alternatives `a0`, `a1` and so on, the best first."""
+    return a_request(
+        name, first_available=tuple(an_alternative(f"a{index}") for index in range(count))
+    )
+
+
+def score(claim: ResourceClaim, *chosen: str) -> int:
+    """The score of a claim whose requests got these alternatives."""
+    results = [
+        result
+        for request in chosen
+        for result in an_allocation("gpu-0", request=request).devices.results
+    ]
+    allocation = an_allocation()
+    devices = type(allocation.devices)(tuple(results))
+    return preference_score([claim], [type(allocation)(devices=devices)])
+
+
+@pytest.mark.parametrize(
+    ("claim", "chosen", "expected"),
+    [
+        pytest.param(a_claim(a_request("r", GPU)), ["r"], 0, id="no-alternatives"),
+        pytest.param(a_claim(a_choice("r")), ["r/a0"], 8, id="the-first"),
+        pytest.param(a_claim(a_choice("r")), ["r/a1"], 7, id="the-second"),
+        pytest.param(a_claim(a_choice("r")), ["r/a7"], 1, id="the-last-of-eight"),
+        pytest.param(a_claim(a_choice("r")), ["r/a1", "r/a1"], 7, id="two-devices-count-once"),
+        pytest.param(
+            a_claim(a_choice("r"), a_choice("s")), ["r/a0", "s/a1"], 15, id="summed-over-requests"
+        ),
+        pytest.param(
+            a_claim(a_choice("r"), a_request("s", GPU)), ["r/a2", "s"], 6, id="exactly-adds-nothing"
+        ),
+        pytest.param(
+            a_claim(a_choice("r"), a_choice("s")),
+            ["s/a0", "r/a3"],
+            13,
+            id="in-whatever-order-results-come",
+        ),
+    ],
+)
+def test_the_score_of_a_claim(claim: ResourceClaim, chosen: list[str], expected: int) -> None:
+    assert score(claim, *chosen) == expected
+
+
+def test_scores_are_summed_over_claims() -> None:
+    claims = [a_claim(a_choice("r")), a_claim(a_choice("r"))]
+    results = [an_allocation("x", request="r/a0"), an_allocation("y", request="r/a2")]
+
+    assert preference_score(claims, results) == 14
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param([15, 14, 13], [100, 50, 0], id="three-nodes"),
+        pytest.param([8, 1], [100, 0], id="two-nodes"),
+        pytest.param([8, 5, 1], [100, 57, 0], id="rounded-down"),
+        pytest.param([7, 7], [100, 100], id="all-the-same"),
+        pytest.param([0, 0], [0, 0], id="nothing-to-prefer"),
+        pytest.param([], [], id="no-nodes"),
+    ],
+)
+def test_the_best_gets_100_and_the_worst_0(raw: list[int], expected: list[int]) -> None:
+    scores = list(raw)
+    normalize(scores)
+
+    assert scores == expected
+
+
+def test_only_claims_with_alternatives_are_worth_a_score() -> None:
+    assert has_alternatives([a_claim(), a_claim(a_choice("r"))])
+    assert not has_alternatives([a_claim()])
+    assert not has_alternatives([])

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.scheduler.state.pods import HostPort, VolumeClaimRef
+from tests.unit.scheduler.state.objects import REQUIRED, a_container, a_pod
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"name": "another"}, id="name"),
+        pytest.param({"namespace": "another"}, id="namespace"),
+        pytest.param({"labels": {"a": "b"}}, id="labels"),
+        pytest.param({"priority": 7}, id="priority"),
+        pytest.param({"resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}]}, id="claims"),
+    ],
+)
+def test_pods_that_differ_only_in_this_have_one_shape(changes: dict[str, Any]) -> None:
+    assert a_pod().shape is a_pod(**changes).shape
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"requests": {"cpu": "1"}}, id="requests"),
+        pytest.param({"node": "n"}, id="node-name"),
+        pytest.param({"tolerations": [{"operator": "Exists"}]}, id="tolerations"),
+        pytest.param({"nodeSelector": {"a": "b"}}, id="node-selector"),
+        pytest.param(
+            {"containers": [a_container(ports=[{"containerPort": 1, "hostPort": 1}])]}, id="ports"
+        ),
+        pytest.param(
+            {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}, id="affinity"
+        ),
+        pytest.param({"containers": [a_container(), a_container()]}, id="defaults-for-scoring"),
+    ],
+)
+def test_pods_that_differ_in_this_have_different_shapes(changes: dict[str, Any]) -> None:
+    assert a_pod().shape is not a_pod(**changes).shape
+
+
+def test_host_ports_of_containers_and_sidecars() -> None:
+    wanted = [{"containerPort": 1, "hostPort": 8080, "hostIP": "10.0.0.1"}, {"containerPort": 2}]
+    pod = a_pod(
+        containers=[a_container(ports=wanted)],
+        initContainers=[
+            a_container(restartPolicy="Always", ports=[{"hostPort": 53, "protocol": "UDP"}]),
+            a_container(ports=[{"hostPort": 99}]),
+        ],
+    )
+
+    assert pod.host_ports == (HostPort("", "UDP", 53), HostPort("10.0.0.1", "TCP", 8080))
+
+
+def test_images_get_their_default_tag() -> None:
+    images = ["app", "registry:5000/app", "app:v1", "app@sha256:00"]
+    pod = a_pod(containers=[a_container(image=image) for image in images])
+
+    assert pod.images == ("app:latest", "registry:5000/app:latest", "app:v1", "app@sha256:00")
+
+
+def test_volume_claims_are_named_or_made_for_the_pod() -> None:
+    pod = a_pod(
+        "web",
+        volumes=[
+            {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "b", "ephemeral": {}},
+            {"name": "c", "emptyDir": {}},
+        ],
+    )
+
+    assert pod.volume_claims == (VolumeClaimRef("data", False), VolumeClaimRef("web-b", True))
+
+
+def test_affinity_terms_mean_the_own_namespace_unless_they_say_otherwise() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
+    pod = a_pod(
+        namespace="here",
+        affinity={
+            "podAffinity": {REQUIRED: [term, term | {"namespaces": ["there"]}]},
+            "podAntiAffinity": {REQUIRED: [term | {"namespaceSelector": {}}]},
+        },
+    )
+
+    assert [one.namespaces for one in pod.affinity] == [{"here"}, {"there"}]
+    assert pod.anti_affinity[0].matches("anywhere", {"app": "db"}, {})
+    assert pod.depends_on_other_nodes
+
+
+def test_label_keys_narrow_the_selector_to_pods_like_this_one() -> None:
+    labels = {"app": "web", "pod-template-hash": "1"}
+    pod = a_pod(
+        labels=labels,
+        topologySpreadConstraints=[
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+                "matchLabelKeys": ["pod-template-hash", "absent"],
+            }
+        ],
+    )
+    selector = pod.spread_constraints[0].selector
+
+    assert selector is not None
+    assert selector.matches(labels)
+    assert not selector.matches(labels | {"pod-template-hash": "2"})
+
+
+def test_an_assigned_copy_leaves_the_pod_alone() -> None:
+    pod = a_pod()
+
+    assert pod.assigned_to("n").node_name == "n"
+    assert pod.node_name == ""

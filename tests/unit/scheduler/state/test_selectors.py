@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.scheduler.state.selectors import label_selector, node_selection
+from allot.scheduler.state.taints import Taint, Toleration
+
+
+def an_expression(key: str, operator: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+LABELS = {"tier": "web", "gen": "12", "odd": "x1"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "matches"),
+    [
+        pytest.param(an_expression("tier", "In", "web", "db"), True, id="in"),
+        pytest.param(an_expression("tier", "In", "db"), False, id="not-among"),
+        pytest.param(an_expression("none", "In", "db"), False, id="in-needs-the-label"),
+        pytest.param(an_expression("tier", "NotIn", "db"), True, id="not-in"),
+        pytest.param(an_expression("none", "NotIn", "db"), True, id="not-in-without-label"),
+        pytest.param(an_expression("tier", "NotIn", "web"), False, id="not-in-but-is"),
+        pytest.param(an_expression("tier", "Exists"), True, id="exists"),
+        pytest.param(an_expression("none", "Exists"), False, id="exists-not"),
+        pytest.param(an_expression("none", "DoesNotExist"), True, id="does-not-exist"),
+        pytest.param(an_expression("gen", "Gt", "9"), True, id="gt-is-numeric"),
+        pytest.param(an_expression("gen", "Gt", "12"), False, id="gt-is-strict"),
+        pytest.param(an_expression("gen", "Lt", "13"), True, id="lt"),
+        pytest.param(an_expression("odd", "Gt", "0"), False, id="gt-needs-a-number"),
+        pytest.param(an_expression("none", "Lt", "1"), False, id="lt-needs-the-label"),
+        pytest.param(an_expression("tier", "In"), False, id="in-without-values-selects-nothing"),
+        pytest.param(an_expression("tier", "Like", "w"), False, id="unknown-operator"),
+    ],
+)
+def test_node_expression(expression: dict[str, Any], matches: bool) -> None:
+    selection = node_selection({"nodeSelectorTerms": [{"matchExpressions": [expression]}]})
+
+    assert selection is not None
+    assert matches is selection.matches("node", LABELS)
+
+
+@pytest.mark.parametrize(
+    ("terms", "matches"),
+    [
+        pytest.param([], False, id="no-terms-select-nothing"),
+        pytest.param([{}], False, id="empty-term-selects-nothing"),
+        pytest.param(
+            [
+                {"matchExpressions": [an_expression("tier", "In", "db")]},
+                {"matchFields": [an_expression("metadata.name", "In", "node")]},
+            ],
+            True,
+            id="one-term-is-enough",
+        ),
+        pytest.param(
+            [
+                {
+                    "matchExpressions": [an_expression("tier", "In", "web")],
+                    "matchFields": [an_expression("metadata.name", "In", "other")],
+                }
+            ],
+            False,
+            id="all-of-a-term-must-hold",
+        ),
+        pytest.param(
+            [{"matchFields": [an_expression("spec.other", "In", "node")]}],
+            False,
+            id="unknown-field",
+        ),
+    ],
+)
+def test_node_terms(terms: list[Any], matches: bool) -> None:
+    selection = node_selection({"nodeSelectorTerms": terms})
+
+    assert selection is not None
+    assert matches is selection.matches("node", LABELS)
+
+
+@pytest.mark.parametrize(
+    ("raw", "matches"),
+    [
+        pytest.param(None, None, id="nothing"),
+        pytest.param({}, True, id="empty-selects-everything"),
+        pytest.param({"matchLabels": {"tier": "web"}}, True, id="labels"),
+        pytest.param({"matchLabels": {"tier": "web", "gen": "1"}}, False, id="all-labels"),
+        pytest.param(
+            {"matchExpressions": [an_expression("gen", "Gt", "1")]}, None, id="no-numbers-here"
+        ),
+    ],
+)
+def test_label_selector(raw: dict[str, Any] | None, matches: bool | None) -> None:
+    selector = label_selector(raw)
+
+    assert matches is (None if selector is None else selector.matches(LABELS))
+
+
+GPU_TAINT = Taint("gpu", "yes", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerates"),
+    [
+        pytest.param(Toleration("gpu", "Equal", "yes", "NoSchedule"), True, id="equal"),
+        pytest.param(Toleration("gpu", "", "yes", ""), True, id="equal-is-the-default"),
+        pytest.param(Toleration("gpu", "Equal", "no", ""), False, id="other-value"),
+        pytest.param(Toleration("gpu", "Exists", "", "NoSchedule"), True, id="exists"),
+        pytest.param(Toleration("", "Exists", "", ""), True, id="everything"),
+        pytest.param(Toleration("gpu", "Exists", "", "NoExecute"), False, id="other-effect"),
+        pytest.param(Toleration("tpu", "Exists", "", ""), False, id="other-key"),
+        pytest.param(Toleration("gpu", "Gt", "1", ""), False, id="no-number"),
+        pytest.param(Toleration("gpu", "Like", "yes", ""), False, id="unknown-operator"),
+    ],
+)
+def test_toleration(toleration: Toleration, tolerates: bool) -> None:
+    assert tolerates is toleration.tolerates(GPU_TAINT)
+
+
+@pytest.mark.parametrize(
+    ("operator", "tolerates"), [("Gt", True), ("Lt", False)], ids=["greater", "less"]
+)
+def test_numeric_toleration(operator: str, tolerates: bool) -> None:
+    taint = Taint("sla", "950", "NoSchedule")
+
+    assert tolerates is Toleration("sla", operator, "900", "").tolerates(taint)

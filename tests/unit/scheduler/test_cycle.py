@@ -1,0 +1,526 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import ClassVar
+
+import pytest
+
+from allot.scheduler.cycle import MAX_REMEMBERED_SHAPES, Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.plugins import (
+    FilterPlugin,
+    Plugin,
+    PreFilterAnswer,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from allot.scheduler.framework.scores import scale_to_max
+from allot.scheduler.framework.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Status,
+    failed,
+    unresolvable,
+    unschedulable,
+)
+from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from allot.scheduler.profiles import Profile
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from tests.unit.scheduler.dynamic_resources.bench import Bench
+from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+
+NOBODY: Mapping[str, Status] = {}
+
+
+class Refuses(FilterPlugin):
+    """Refuses some nodes, and remembers which it was asked about."""
+
+    name: ClassVar[str] = "Refuses"
+
+    def __init__(self, refused: Mapping[str, Status] = NOBODY) -> None:
+        self.refused = dict(refused)
+        self.asked: list[str] = []
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        self.asked.append(node.name)
+        return self.refused.get(node.name, SUCCESS)
+
+
+class Elsewhere(Refuses):
+    """The same, by looking at other things than the node."""
+
+    name: ClassVar[str] = "Elsewhere"
+    filters_locally: ClassVar[bool] = False
+
+    def __init__(
+        self, refused: Mapping[str, Status] = NOBODY, rests_on: Hashable | None = None
+    ) -> None:
+        super().__init__(refused)
+        self.rest = rests_on
+
+    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+        return self.rest
+
+
+class Before(PreFilterPlugin):
+    """Says the same of every pod."""
+
+    name: ClassVar[str] = "Before"
+
+    def __init__(self, status: Status = SUCCESS, nodes: Iterable[str] | None = None) -> None:
+        self.answer = PreFilterAnswer(status, None if nodes is None else frozenset(nodes))
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        return self.answer
+
+
+class AlsoBefore(Before):
+    name: ClassVar[str] = "AlsoBefore"
+
+
+class SkippingRefuses(Refuses, Before):
+    name: ClassVar[str] = "SkippingRefuses"
+
+    def __init__(self, refused: Mapping[str, Status]) -> None:
+        Refuses.__init__(self, refused)
+        self.answer = PreFilterAnswer(SKIP)
+
+
+class Likes(ScorePlugin):
+    """Has favourites; its scores stand as they are."""
+
+    name: ClassVar[str] = "Likes"
+
+    def __init__(self, scores: Mapping[str, int]) -> None:
+        self.scores = scores
+        self.asked = 0
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        self.asked += 1
+        return self.scores.get(node.name, 0)
+
+
+class LikesScaled(Likes):
+    name: ClassVar[str] = "LikesScaled"
+
+    def normalize(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> None:
+        scale_to_max(scores)
+
+
+class LikesElsewhere(LikesScaled):
+    name: ClassVar[str] = "LikesElsewhere"
+    scores_locally: ClassVar[bool] = False
+
+
+class _Indifferent(PreScorePlugin):
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
+    ) -> Status:
+        return SKIP
+
+
+class SkipsLikes(_Indifferent, Likes):
+    name: ClassVar[str] = "SkipsLikes"
+
+
+class SkipsLikesScaled(_Indifferent, LikesScaled):
+    name: ClassVar[str] = "SkipsLikesScaled"
+
+
+class SkipsLikesElsewhere(_Indifferent, LikesElsewhere):
+    name: ClassVar[str] = "SkipsLikesElsewhere"
+
+
+def nodes(count: int) -> ClusterState:
+    return a_cluster(a_node(f"n{number}") for number in range(count))
+
+
+def a_cycle(
+    cluster: ClusterState, *plugins: Plugin, percentage: int = 0, **weights: int
+) -> SchedulingCycle:
+    profile = Profile(
+        "default-scheduler", plugins, weights, percentage_of_nodes_to_score=percentage
+    )
+    return SchedulingCycle(profile, cluster)
+
+
+def chosen(cycle: SchedulingCycle, pod: PodInfo | None = None) -> str:
+    decision = cycle.decide(pod or a_pod())
+    assert isinstance(decision, Chosen), decision
+    return decision.node_name
+
+
+def refused(cycle: SchedulingCycle, pod: PodInfo | None = None) -> NoNode:
+    decision = cycle.decide(pod or a_pod())
+    assert isinstance(decision, NoNode), decision
+    return decision
+
+
+# --- how many nodes are tried ---
+
+
+@pytest.mark.parametrize(
+    ("total", "percentage", "enough"),
+    [
+        (1, 0, 1),
+        (99, 0, 99),
+        (99, 10, 99),
+        (100, 0, 100),
+        (200, 0, 100),
+        (500, 0, 230),
+        (1000, 0, 420),
+        (5000, 0, 500),
+        (6000, 0, 300),
+        (10_000, 0, 500),
+        (1000, 30, 300),
+        (1000, 1, 100),
+        (1000, 100, 1000),
+    ],
+)
+def test_how_many_nodes_that_fit_are_enough(total: int, percentage: int, enough: int) -> None:
+    """`max(5, 50 - n/125)` percent, never fewer than 100."""
+    cycle = a_cycle(a_cluster(), percentage=percentage)
+
+    assert cycle._nodes_to_find(total) == enough
+
+
+def test_the_search_stops_when_there_are_enough() -> None:
+    plugin = Refuses({"n0": unschedulable("no")})
+    cycle = a_cycle(nodes(150), plugin)
+
+    decision = cycle.decide(a_pod())
+
+    assert isinstance(decision, Chosen)
+    assert (decision.evaluated, decision.feasible) == (101, 100)
+    assert len(plugin.asked) == 101
+
+
+def test_the_next_search_begins_where_the_last_one_stopped() -> None:
+    plugin = Elsewhere()
+    cycle = a_cycle(nodes(150), plugin)
+    cycle.decide(a_pod())
+    plugin.asked.clear()
+
+    cycle.decide(a_pod())
+
+    assert plugin.asked[0] == "n100"
+    assert plugin.asked[50] == "n0"
+    assert len(set(plugin.asked)) == 100
+
+
+def test_in_small_clusters_every_search_begins_at_the_same_node() -> None:
+    plugin = Elsewhere()
+    cycle = a_cycle(nodes(3), plugin)
+    cycle.decide(a_pod())
+    cycle.decide(a_pod())
+
+    assert plugin.asked == ["n0", "n1", "n2"] * 2
+
+
+def test_rotation_survives_nodes_that_go() -> None:
+    cluster = nodes(150)
+    cycle = a_cycle(cluster, Refuses())
+    cycle.decide(a_pod())
+    for number in range(10, 150):
+        cluster.remove_node(f"n{number}")
+
+    assert isinstance(cycle.decide(a_pod()), Chosen)
+
+
+# --- pre_filter ---
+
+
+@pytest.mark.parametrize(
+    ("plugins", "message", "rejected_by"),
+    [
+        pytest.param([Before(unresolvable("no"))], "no", {"Before"}, id="refused"),
+        pytest.param(
+            [Before(nodes=["n1"]), AlsoBefore(nodes=["n2"])],
+            "node(s) didn't satisfy plugin(s) [AlsoBefore Before]",
+            {"Before", "AlsoBefore"},
+            id="nothing-in-common",
+        ),
+    ],
+)
+def test_pods_that_no_node_can_take(
+    plugins: list[Plugin], message: str, rejected_by: set[str]
+) -> None:
+    decision = refused(a_cycle(nodes(3), *plugins))
+
+    assert decision.pre_filter_message == message
+    assert decision.rejected_by == rejected_by
+    assert set(decision.statuses) == {"n0", "n1", "n2"}
+    assert {status.code for status in decision.statuses.values()} == {Code.UNRESOLVABLE}
+
+
+def test_an_error_before_ends_the_cycle() -> None:
+    decision = a_cycle(nodes(3), Before(failed(ValueError("oh")))).decide(a_pod())
+
+    assert isinstance(decision, CycleError)
+    assert decision.status.message == 'running PreFilter plugin "Before": oh'
+
+
+def test_a_plugin_that_skips_is_not_asked_about_nodes() -> None:
+    plugin = SkippingRefuses({"n0": unschedulable("no")})
+
+    assert chosen(a_cycle(nodes(1), plugin)) == "n0"
+    assert plugin.asked == []
+
+
+def test_only_nodes_that_were_named_are_tried() -> None:
+    plugin = Refuses()
+    assert chosen(a_cycle(nodes(3), Before(nodes=["n1"]), plugin)) == "n1"
+    assert plugin.asked == ["n1"]
+
+
+def test_nodes_that_were_not_named_say_so() -> None:
+    cycle = a_cycle(nodes(2), Before(nodes=["n1"]), Refuses({"n1": unschedulable("full")}))
+
+    decision = refused(cycle)
+
+    assert {name: status.message for name, status in decision.statuses.items()} == {
+        "n0": "node(s) didn't satisfy plugin(s) [Before]",
+        "n1": "full",
+    }
+    assert decision.rejected_by == {"Before", "Refuses"}
+
+
+# --- filter ---
+
+
+def test_every_plugin_that_refused_a_node_may_change_its_mind() -> None:
+    cycle = a_cycle(
+        nodes(2),
+        Refuses({"n0": unschedulable("a")}),
+        Elsewhere({"n0": unschedulable("b"), "n1": unresolvable("c")}),
+    )
+
+    decision = refused(cycle)
+
+    assert decision.rejected_by == {"Refuses", "Elsewhere"}
+    assert {name: (s.message, s.plugin) for name, s in decision.statuses.items()} == {
+        "n0": ("a", "Refuses"),
+        "n1": ("c", "Elsewhere"),
+    }
+
+
+def test_plugins_that_only_wait_are_told_apart() -> None:
+    cycle = a_cycle(nodes(1), Refuses({"n0": Status(Code.PENDING, ("soon",))}))
+
+    assert refused(cycle).pending_on == {"Refuses"}
+
+
+@pytest.mark.parametrize("plugin", [Refuses, Elsewhere])
+def test_an_error_about_one_node_ends_the_cycle(plugin: type[Refuses]) -> None:
+    cycle = a_cycle(nodes(3), plugin({"n1": failed(ValueError("oh"))}))
+
+    for _ in range(2):  # and it is not remembered
+        decision = cycle.decide(a_pod())
+        assert isinstance(decision, CycleError)
+        assert decision.status.message == f'running "{plugin.name}" filter plugin: oh'
+
+
+def test_without_nodes_there_is_nobody_to_blame() -> None:
+    decision = refused(a_cycle(a_cluster(), Refuses()))
+
+    assert decision.statuses == {}
+    assert decision.rejected_by == frozenset()
+
+
+# --- nominated nodes ---
+
+
+def test_a_nominated_node_is_tried_alone() -> None:
+    plugin = Refuses()
+    cycle = a_cycle(nodes(3), plugin, Likes({"n0": 100}), Likes=1)
+
+    assert chosen(cycle, a_pod(status={"nominatedNodeName": "n2"})) == "n2"
+    assert plugin.asked == ["n2"]
+
+
+@pytest.mark.parametrize("plugin", [Refuses, Elsewhere])
+def test_a_nominated_node_that_does_not_fit_is_one_of_many(plugin: type[Refuses]) -> None:
+    cycle = a_cycle(nodes(2), plugin({"n1": unschedulable("no")}))
+
+    assert chosen(cycle, a_pod(status={"nominatedNodeName": "n1"})) == "n0"
+
+
+def test_a_nominated_node_that_is_gone_is_forgotten() -> None:
+    assert chosen(a_cycle(nodes(1)), a_pod(status={"nominatedNodeName": "gone"})) == "n0"
+
+
+# --- score ---
+
+
+@pytest.mark.parametrize("plugin", [Likes, LikesScaled, LikesElsewhere])
+def test_the_node_with_the_highest_score_wins(plugin: type[Likes]) -> None:
+    assert chosen(a_cycle(nodes(3), plugin({"n0": 1, "n1": 3, "n2": 2}))) == "n1"
+
+
+def test_of_equals_the_first_wins_every_time() -> None:
+    cycle = a_cycle(nodes(3), Likes({"n0": 1, "n1": 5, "n2": 5}))
+
+    assert {chosen(cycle) for _ in range(10)} == {"n1"}
+
+
+def test_weights_count() -> None:
+    def cycle(**weights: int) -> SchedulingCycle:
+        return a_cycle(
+            nodes(2), Likes({"n0": 60, "n1": 40}), LikesScaled({"n0": 1, "n1": 2}), **weights
+        )
+
+    assert chosen(cycle(Likes=3, LikesScaled=1)) == "n0"
+    assert chosen(cycle(Likes=1, LikesScaled=3)) == "n1"
+
+
+@pytest.mark.parametrize("plugin", [SkipsLikes, SkipsLikesScaled, SkipsLikesElsewhere])
+def test_a_plugin_that_scores_all_alike_is_left_out(plugin: type[Likes]) -> None:
+    assert chosen(a_cycle(nodes(2), plugin({"n1": 100}))) == "n0"
+
+
+def test_a_single_node_needs_no_score() -> None:
+    plugin = Likes({})
+
+    assert chosen(a_cycle(nodes(1), plugin)) == "n0"
+    assert plugin.asked == 0
+
+
+# --- what is remembered ---
+
+
+def test_the_same_pod_again_costs_nothing() -> None:
+    plugin, scorer, scaled = Refuses(), Likes({}), LikesScaled({})
+    cycle = a_cycle(nodes(20), plugin, scorer, scaled)
+    for number in range(10):
+        chosen(cycle, a_pod(f"pod-{number}"))
+
+    assert cycle.evaluations == 20
+    assert (len(plugin.asked), scorer.asked, scaled.asked) == (20, 20, 20)
+
+
+def test_a_node_that_changed_is_looked_at_again() -> None:
+    cluster = nodes(20)
+    cycle = a_cycle(cluster, Refuses())
+    chosen(cycle)
+
+    cluster.set_pod(a_pod("new", {"cpu": "1"}, node="n3"))
+    chosen(cycle)
+
+    assert cycle.evaluations == 21
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda c: c.set_node(a_node("n0", labels={"a": "b"})), id="labels"),
+        pytest.param(lambda c: c.touch("n0"), id="something-kept-elsewhere"),
+        pytest.param(lambda c: c.assume_pod(a_pod("x", {"cpu": "1"}), "n0"), id="a-pod-assumed"),
+    ],
+)
+def test_what_counts_as_a_change(change: Callable[[ClusterState], object]) -> None:
+    cluster = nodes(2)
+    cycle = a_cycle(cluster, Refuses())
+    chosen(cycle)
+
+    change(cluster)
+    chosen(cycle)
+
+    assert cycle.evaluations == 3
+
+
+def test_pods_of_another_shape_are_looked_at_anew() -> None:
+    cycle = a_cycle(nodes(2), NodeResourcesFit())
+    chosen(cycle, a_pod("a", {"cpu": "1"}))
+    chosen(cycle, a_pod("b", {"cpu": "2"}))
+
+    assert cycle.evaluations == 4
+
+
+def test_plugins_that_look_elsewhere_are_always_asked() -> None:
+    plugin = Elsewhere()
+    cycle = a_cycle(nodes(2), plugin)
+    chosen(cycle)
+    plugin.refused = {"n0": unschedulable("now")}
+
+    assert chosen(cycle) == "n1"
+    assert plugin.asked == ["n0", "n1"] * 2
+
+
+def test_unless_they_say_what_their_answer_rests_on() -> None:
+    plugin = Elsewhere(rests_on="this")
+    cycle = a_cycle(nodes(2), plugin)
+    chosen(cycle)
+    chosen(cycle)
+    assert plugin.asked == ["n0", "n1"]
+
+    plugin.rest = "that"
+    chosen(cycle)
+
+    assert plugin.asked == ["n0", "n1"] * 2
+
+
+def test_only_so_much_is_remembered() -> None:
+    cycle = a_cycle(nodes(1), NodeResourcesFit())
+    for number in range(2 * MAX_REMEMBERED_SHAPES):
+        cycle.decide(a_pod("pod", {"cpu": f"{number}m"}))
+
+    assert len(cycle._verdicts) == MAX_REMEMBERED_SHAPES
+
+
+def test_what_is_used_is_remembered_longest() -> None:
+    cycle = a_cycle(nodes(1), NodeResourcesFit())
+    favourite = a_pod("pod", {"cpu": "1"})
+    for number in range(2 * MAX_REMEMBERED_SHAPES):
+        cycle.decide(favourite)
+        cycle.decide(a_pod("pod", {"memory": f"{number + 1}Ki"}))
+
+    assert cycle.evaluations == 1 + 2 * MAX_REMEMBERED_SHAPES
+
+
+def test_nodes_that_are_gone_are_forgotten() -> None:
+    cluster = nodes(1)
+    cycle = a_cycle(cluster, Refuses())
+    for number in range(1, 400):
+        cluster.set_node(a_node(f"n{number}"))
+        cluster.remove_node(f"n{number - 1}")
+        chosen(cycle)
+
+    (verdicts,) = cycle._verdicts.values()
+    assert len(verdicts) <= 103
+
+
+# --- with devices ---
+
+
+def test_claims_that_ask_for_the_same_are_searched_once_per_node() -> None:
+    facts = [a_node(f"node-{number}") for number in range(1, 21)]
+    bench = Bench(*(a_stored_claim(f"c{number}") for number in range(10)), nodes=facts)
+    cycle = a_cycle(bench.cluster, NodeResourcesFit(), bench.plugin)
+    for number in range(10):
+        chosen(cycle, a_pod_with_claims(f"c{number}", pod=f"pod-{number}"))
+
+    assert cycle.evaluations == 20
+    assert bench.plugin.allocations == 20
+
+
+def test_a_decision_costs_one_node() -> None:
+    """Every pod that gets a device changes one node; only that one is searched again."""
+    facts = [a_node(f"node-{number}") for number in range(1, 21)]
+    bench = Bench(*(a_stored_claim(f"c{number}") for number in range(10)), nodes=facts)
+    cycle = a_cycle(bench.cluster, NodeResourcesFit(), bench.plugin)
+    for number in range(10):
+        pod = a_pod_with_claims(f"c{number}", pod=f"pod-{number}")
+        decision = cycle.decide(pod)
+        assert isinstance(decision, Chosen)
+        bench.cluster.assume_pod(pod, decision.node_name)
+        assert bench.plugin.reserve(decision.state, pod, decision.node_name).is_success
+
+    assert cycle.evaluations <= 20 + 9
+    assert bench.plugin.allocations <= 20 + 9 + 10

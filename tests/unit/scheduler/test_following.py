@@ -1,0 +1,393 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.api.base import replace
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.core import Namespace, Node, Pod
+from allot.api.meta import ObjectMeta
+from allot.client.client import Client
+from allot.features import DEFAULTS
+from allot.scheduler.following import ClusterFollower
+from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
+from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
+from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
+from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from allot.scheduler.plugins.priority_sort import PrioritySort
+from allot.scheduler.plugins.scheduling_gates import SchedulingGates
+from allot.scheduler.queue import Place, QueuedPod, SchedulingQueue
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.volumes import VolumeState
+from allot.scheduler.state.workloads import WorkloadSelectors
+from allot.testing.builders import a_slice
+from tests.unit.client.fakes import START, ScriptedTransport
+from tests.unit.scheduler.dynamic_resources.claims import (
+    a_pod_with_claims,
+    a_stored_claim,
+    an_allocation,
+)
+from tests.unit.scheduler.state.objects import a_node, a_pod
+
+UID = "uid-default-pod"
+GPU_0 = an_allocation("gpu-0")
+
+
+class Followed:
+    """All state of a scheduler that follows what a test says, with the plugins that wake pods."""
+
+    def __init__(self) -> None:
+        self.cluster = ClusterState()
+        self.claims = ClaimTracker(DEFAULTS)
+        self.devices = DeviceState(DEFAULTS, self.cluster.touch)
+        self.wakes = 0
+        self.now = 0.0
+        plugin = DynamicResources(
+            self.claims,
+            self.devices,
+            ClaimWriter(Client(ScriptedTransport())),
+            self.cluster.node,
+            lambda work: work.close(),
+            lambda: START,
+        )
+        plugins = (SchedulingGates(), NodeResourcesFit(), plugin)
+        self.queue = SchedulingQueue(
+            PrioritySort(),
+            {"default-scheduler": [SchedulingGates(), plugin]},
+            {one.name: one.events_to_register() for one in plugins},
+        )
+        self.follower = ClusterFollower(
+            self.queue,
+            self.cluster,
+            self.claims,
+            self.devices,
+            VolumeState(),
+            WorkloadSelectors(),
+            lambda name: name == "default-scheduler",
+            self._woken,
+            lambda: self.now,
+        )
+
+    def _woken(self) -> None:
+        self.wakes += 1
+
+    def pod(self, *args: Any, **fields: Any) -> None:
+        self.follower.pod_changed(a_pod(*args, **fields).pod)
+
+    def waiting(self, *rejected_by: str, **fields: Any) -> QueuedPod:
+        """A pod that these plugins rejected long ago."""
+        self.pod(**fields)
+        queued = self.queue.pop(0.0)
+        assert queued is not None
+        self.queue.put_back(queued, 0.0, rejected_by=rejected_by)
+        self.now = 100.0
+        return queued
+
+    def place(self) -> Place | None:
+        found = [queued.place for queued in self.queue.pods() if queued.pod.uid == UID]
+        return found[0] if found else None
+
+
+def node(name: str = "n", **fields: Any) -> Node:
+    return a_node(name, **fields).node
+
+
+# --- pods ---
+
+
+def test_a_pod_without_a_node_is_queued() -> None:
+    followed = Followed()
+    followed.pod()
+
+    assert followed.place() is Place.ACTIVE
+    assert followed.wakes == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"schedulerName": "other"}, id="of-another-scheduler"),
+        pytest.param({"node": "n"}, id="with-a-node"),
+        pytest.param({"status": {"phase": "Failed"}}, id="that-has-failed"),
+    ],
+)
+def test_other_pods_are_not(fields: dict[str, Any]) -> None:
+    followed = Followed()
+    followed.pod(**fields)
+
+    assert followed.place() is None
+
+
+def test_a_pod_with_a_node_takes_its_place() -> None:
+    followed = Followed()
+    followed.pod(node="n")
+
+    assert set(followed.cluster.pods) == {UID}
+
+
+def test_an_assumed_pod_is_confirmed() -> None:
+    followed = Followed()
+    followed.pod()
+    followed.cluster.assume_pod(a_pod(), "n")
+
+    followed.pod(node="n")
+
+    assert not followed.cluster.is_assumed(UID)
+    assert set(followed.cluster.pods) == {UID}
+    assert followed.place() is None
+
+
+def test_a_pod_bound_elsewhere_than_assumed_is_where_it_is() -> None:
+    followed = Followed()
+    followed.cluster.assume_pod(a_pod(), "n")
+
+    followed.pod(node="m")
+
+    found = followed.cluster.pod(UID)
+    assert found is not None
+    assert found.node_name == "m"
+
+
+def test_a_pod_that_another_scheduler_bound_leaves_the_queue() -> None:
+    followed = Followed()
+    followed.pod()
+    followed.pod(node="n")
+
+    assert followed.place() is None
+    assert followed.queue.pop(0.0) is None
+
+
+@pytest.mark.parametrize("ending", ["deleted", "finished"])
+@pytest.mark.parametrize("assumed", [True, False])
+def test_a_pod_that_ended_is_nowhere(ending: str, assumed: bool) -> None:
+    followed = Followed()
+    followed.pod()
+    if assumed:
+        followed.cluster.assume_pod(a_pod(), "n")
+    else:
+        followed.pod(node="n")
+
+    if ending == "deleted":
+        followed.follower.pod_gone(a_pod().pod)
+    else:
+        followed.pod(node="n", status={"phase": "Succeeded"})
+
+    assert followed.place() is None
+    assert followed.cluster.pods == {}
+
+
+def test_a_pod_that_changes_while_it_is_bound_is_not_forgotten() -> None:
+    """Should the binding fail, the next attempt is for the pod as it is then."""
+    followed = Followed()
+    followed.pod()
+    queued = followed.queue.pop(0.0)
+    assert queued is not None
+    followed.queue.decided(queued)
+    followed.cluster.assume_pod(queued.pod, "n")
+
+    followed.pod(labels={"v": "2"}, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert followed.place() is Place.IN_FLIGHT
+    followed.cluster.forget_pod(UID)
+    followed.queue.put_back(queued, 0.0)
+
+    assert queued.pod.labels == {"v": "2"}
+    assert queued.pod.is_terminating
+
+
+def test_a_pod_that_is_bound_but_not_seen_so_is_not_queued_again() -> None:
+    followed = Followed()
+    followed.pod()
+    queued = followed.queue.pop(0.0)
+    assert queued is not None
+    followed.cluster.assume_pod(queued.pod, "n")
+    followed.queue.done(queued)
+
+    followed.pod(labels={"v": "2"})
+
+    assert followed.place() is None
+
+
+def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
+    followed = Followed()
+    followed.pod(schedulingGates=[{"name": "a"}])
+    assert followed.place() is Place.GATED
+
+    followed.pod()
+
+    assert followed.place() is Place.ACTIVE
+
+
+# --- what wakes pods ---
+
+
+def fits_less(followed: Followed) -> None:
+    followed.follower.pod_gone(a_pod("big", {"cpu": "2"}, node="n").pod)
+
+
+@pytest.mark.parametrize(
+    ("rejected_by", "event", "wakes"),
+    [
+        ("NodeResourcesFit", lambda f: f.follower.node_changed(node("new")), True),
+        ("DynamicResources", lambda f: f.follower.node_changed(node("new")), True),
+        (
+            "DynamicResources",
+            lambda f: f.follower.node_changed(node("n", labels={"a": "b"})),
+            True,
+        ),
+        (
+            "DynamicResources",
+            lambda f: f.follower.node_changed(node("n", taints=["a=b:NoSchedule"])),
+            False,
+        ),
+        ("DynamicResources", lambda f: f.follower.node_changed(node("n")), False),
+        ("DynamicResources", lambda f: f.follower.node_gone(node("n")), False),
+        ("NodeResourcesFit", fits_less, True),
+        ("DynamicResources", fits_less, False),
+        (
+            "DynamicResources",
+            lambda f: f.follower.class_changed(None, DeviceClass(ObjectMeta(name="c"))),
+            True,
+        ),
+        (
+            "DynamicResources",
+            lambda f: f.follower.class_gone(DeviceClass(ObjectMeta(name="c"))),
+            False,
+        ),
+        ("DynamicResources", lambda f: f.follower.slice_changed(None, a_slice()), True),
+        ("DynamicResources", lambda f: f.follower.slice_changed(a_slice(), a_slice()), True),
+        ("DynamicResources", lambda f: f.follower.slice_gone(a_slice()), False),
+        (
+            "DynamicResources",
+            lambda f: f.follower.rule_changed(DeviceTaintRule(ObjectMeta(name="r"))),
+            True,
+        ),
+        (
+            "DynamicResources",
+            lambda f: f.follower.rule_gone(DeviceTaintRule(ObjectMeta(name="r"))),
+            True,
+        ),
+        ("NodeResourcesFit", lambda f: f.follower.slice_changed(None, a_slice()), False),
+        ("DynamicResources", lambda f: f.claims.put(a_stored_claim("other", version=9)), True),
+        ("DynamicResources", lambda f: f.claims.remove(a_stored_claim("other")), True),
+        (
+            "DynamicResources",
+            lambda f: f.claims.put(a_stored_claim("other", version=9, allocation=GPU_0)),
+            False,
+        ),
+        (
+            "DynamicResources",
+            lambda f: f.follower.pod_changed(
+                a_pod_with_claims("claim", status={"resourceClaimStatuses": [{"name": "x"}]}).pod
+            ),
+            True,
+        ),
+        (
+            "DynamicResources",
+            lambda f: f.follower.namespace_changed(Namespace({"metadata": {"name": "x"}})),
+            False,
+        ),
+    ],
+    ids=[
+        "a-new-node-for-fit", "a-new-node-for-devices", "labels", "taints", "a-heartbeat",
+        "a-node-goes", "a-pod-goes-for-fit", "a-pod-goes-for-devices", "a-class", "a-class-goes",
+        "a-slice", "a-slice-changes", "a-slice-goes", "a-taint-rule", "a-taint-rule-goes",
+        "a-slice-for-fit", "a-claim-is-deallocated", "an-allocated-claim-goes",
+        "a-claim-changes-hands", "the-pod's-claim-statuses", "a-namespace",
+    ],
+)  # fmt: skip
+def test_which_changes_wake_a_pod(rejected_by: str, event: Any, wakes: bool) -> None:
+    followed = Followed()
+    followed.follower.node_changed(node("n"))
+    followed.pod("big", {"cpu": "2"}, node="n")
+    followed.claims.put(a_stored_claim("claim"))
+    followed.claims.put(a_stored_claim("other", allocation=GPU_0))
+    followed.waiting(
+        rejected_by,
+        requests={"cpu": "1"},
+        resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}],
+    )
+
+    event(followed)
+
+    assert followed.place() is (Place.ACTIVE if wakes else Place.UNSCHEDULABLE)
+
+
+def test_devices_that_were_only_decided_on_wake_pods_when_they_are_given_up() -> None:
+    followed = Followed()
+    followed.claims.put(a_stored_claim("claim"))
+    other = a_stored_claim("other")
+    followed.claims.put(other)
+    flying = replace(other, status=replace(other.status, allocation=GPU_0))
+    followed.claims.take_off(flying)
+    followed.waiting(
+        "DynamicResources", resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}]
+    )
+    followed.claims.remove(other)
+    assert followed.place() is Place.UNSCHEDULABLE, "it had no allocation anybody saw"
+
+    followed.claims.land(flying)
+
+    assert followed.place() is Place.ACTIVE
+
+
+def test_a_claim_that_appears_opens_the_gate() -> None:
+    followed = Followed()
+    followed.pod(resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}])
+    assert followed.place() is Place.GATED
+
+    followed.claims.put(a_stored_claim("claim"))
+
+    assert followed.place() is Place.ACTIVE
+
+
+def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() -> None:
+    entry = {"name": "gpu", "resourceClaimTemplateName": "t"}
+    told = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "made"}]}
+    made = a_stored_claim("made", owner=a_pod())
+    for pod_first in (True, False):
+        followed = Followed()
+        followed.pod(resourceClaims=[entry])
+        if pod_first:
+            followed.pod(resourceClaims=[entry], status=told)
+            followed.claims.put(made)
+        else:
+            followed.claims.put(made)
+            assert followed.place() is Place.GATED
+            followed.pod(resourceClaims=[entry], status=told)
+
+        assert followed.place() is Place.ACTIVE
+
+
+# --- nodes ---
+
+
+def test_nodes_come_change_and_go() -> None:
+    followed = Followed()
+    followed.follower.node_changed(node("n"))
+    assert followed.cluster.node("n") is not None
+
+    followed.follower.node_gone(node("n"))
+
+    assert followed.cluster.node("n") is None
+
+
+def test_devices_that_are_taken_touch_their_node_alone() -> None:
+    followed = Followed()
+    for name in ("n", "m"):
+        followed.follower.node_changed(node(name))
+        followed.follower.slice_changed(None, a_slice(name=name, node=name))
+    before = {one.name: one.generation for one in followed.cluster.nodes}
+
+    followed.claims.put(a_stored_claim("claim", allocation=an_allocation("gpu-0", pool="n")))
+
+    after = {one.name: one.generation for one in followed.cluster.nodes}
+    assert {name for name in after if after[name] != before[name]} == {"n"}
+
+
+def test_a_pod_nobody_knew_can_go() -> None:
+    followed = Followed()
+    followed.follower.pod_gone(Pod({"metadata": {"name": "x", "uid": "unknown"}}))
+
+    assert followed.cluster.pods == {}

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from allot.client.errors import TransportError
+from allot.client.events import EventRecorder, ObjectReference
+from allot.scheduler.framework.fit_errors import no_node_fits
+from allot.scheduler.framework.status import unresolvable
+from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes, status_change
+from allot.scheduler.state.pods import PodInfo
+from tests.unit.client.fakes import START, answer, scripted
+from tests.unit.scheduler.state.objects import a_pod
+
+NOW = "2026-01-01T00:00:00Z"
+BEFORE = "2025-12-31T00:00:00Z"
+
+
+def a_condition(reason: str = UNSCHEDULABLE, message: str = "why", **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": None,
+        "lastTransitionTime": NOW,
+    } | fields
+
+
+def with_status(*conditions: Mapping[str, Any], **status: Any) -> PodInfo:
+    return a_pod(status={"conditions": list(conditions), **status})
+
+
+@pytest.mark.parametrize(
+    ("pod", "nominated", "change"),
+    [
+        pytest.param(a_pod(), None, {"conditions": [a_condition()]}, id="the-first-time"),
+        pytest.param(with_status(a_condition()), None, None, id="nothing-new"),
+        pytest.param(
+            with_status(a_condition(lastTransitionTime=BEFORE, message="other")),
+            None,
+            {"conditions": [a_condition(lastTransitionTime=BEFORE)]},
+            id="another-message-is-no-transition",
+        ),
+        pytest.param(
+            with_status(a_condition(reason=SCHEDULER_ERROR, lastTransitionTime=BEFORE)),
+            None,
+            {"conditions": [a_condition(lastTransitionTime=BEFORE)]},
+            id="another-reason-is-no-transition",
+        ),
+        pytest.param(
+            with_status(a_condition(status="True", lastTransitionTime=BEFORE)),
+            None,
+            {"conditions": [a_condition()]},
+            id="another-status-is-one",
+        ),
+        pytest.param(
+            with_status({"type": "Ready", "status": "False"}),
+            None,
+            {"conditions": [a_condition()]},
+            id="other-conditions-are-not-ours",
+        ),
+        pytest.param(
+            a_pod(metadata={"generation": 3}),
+            None,
+            {"conditions": [a_condition(observedGeneration=3)]},
+            id="of-a-generation",
+        ),
+        pytest.param(
+            with_status(a_condition()), "n1", {"nominatedNodeName": "n1"}, id="a-nomination"
+        ),
+        pytest.param(
+            with_status(a_condition(), nominatedNodeName="n1"), "n1", None, id="the-same-nomination"
+        ),
+        pytest.param(
+            with_status(a_condition(), nominatedNodeName="n1"),
+            "",
+            {"nominatedNodeName": None},
+            id="a-nomination-is-taken-back",
+        ),
+        pytest.param(
+            with_status(a_condition(), nominatedNodeName="n1"),
+            None,
+            None,
+            id="a-nomination-is-left-alone",
+        ),
+        pytest.param(with_status(a_condition()), "", None, id="there-was-none-to-take-back"),
+    ],
+)
+def test_what_changes_in_the_status(
+    pod: PodInfo, nominated: str | None, change: dict[str, Any] | None
+) -> None:
+    assert status_change(pod, UNSCHEDULABLE, "why", nominated, START) == change
+
+
+class Heard(EventRecorder):
+    """Remembers events instead of writing them."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, str, str, str]] = []
+
+    def event(
+        self,
+        regarding: ObjectReference,
+        type_: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: ObjectReference | None = None,
+    ) -> None:
+        self.events.append((regarding.name, type_, reason, action, note))
+
+
+def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
+    client, transport, clock = scripted(answer(200, {"metadata": {}}))
+    heard = Heard()
+    outcomes = Outcomes(client, heard, clock.today)
+
+    asyncio.run(outcomes.failed(a_pod(), UNSCHEDULABLE, "why"))
+
+    (request,) = transport.requests
+    assert (request.method, request.path) == (
+        "PATCH",
+        "/api/v1/namespaces/default/pods/pod/status",
+    )
+    assert request.content_type == "application/strategic-merge-patch+json"
+    assert request.body == {
+        "metadata": {"uid": "uid-default-pod"},
+        "status": {"conditions": [a_condition()]},
+    }
+    assert heard.events == [("pod", "Warning", "FailedScheduling", "Scheduling", "why")]
+
+
+def test_nothing_is_written_if_nothing_changed() -> None:
+    client, transport, clock = scripted()
+    heard = Heard()
+
+    asyncio.run(
+        Outcomes(client, heard, clock.today).failed(
+            with_status(a_condition()), UNSCHEDULABLE, "why"
+        )
+    )
+
+    assert transport.requests == []
+    assert len(heard.events) == 1
+
+
+@pytest.mark.parametrize("trouble", [answer(404), answer(409), TransportError("", was_sent=True)])
+def test_a_condition_that_cannot_be_written_is_only_logged(
+    trouble: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, _, clock = scripted(*[trouble] * 20)
+
+    asyncio.run(Outcomes(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why"))
+
+    assert "its condition could not be written" in caplog.text
+
+
+def test_other_events() -> None:
+    client, transport, clock = scripted()
+    heard = Heard()
+    outcomes = Outcomes(client, heard, clock.today)
+
+    outcomes.scheduled(a_pod(), "n1")
+    outcomes.skipped(a_pod())
+
+    assert heard.events == [
+        ("pod", "Normal", "Scheduled", "Binding", "Successfully assigned default/pod to n1"),
+        (
+            "pod",
+            "Warning",
+            "FailedScheduling",
+            "Scheduling",
+            "skip schedule deleting pod: default/pod",
+        ),
+    ]
+    assert transport.requests == []
+
+
+def test_the_message_as_kubernetes_words_it() -> None:
+    statuses = [
+        *[unresolvable("cannot allocate all claims")] * 7,
+        unresolvable("invalid resource pools were encountered"),
+    ]
+
+    message = no_node_fits(
+        8,
+        statuses,
+        post_filter_message=(
+            "preemption: 0/8 nodes are available: 8 Preemption is not helpful for scheduling."
+        ),
+    )
+
+    assert message == (
+        "0/8 nodes are available: 1 invalid resource pools were encountered, "
+        "7 cannot allocate all claims. preemption: 0/8 nodes are available: "
+        "8 Preemption is not helpful for scheduling."
+    )

@@ -1,0 +1,666 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from allot.scheduler.framework.events import (
+    NODE,
+    RESOURCE_CLAIM,
+    WAITING_POD,
+    Action,
+    ClusterEvent,
+    EventRegistration,
+    Hint,
+)
+from allot.scheduler.framework.plugins import PreEnqueuePlugin
+from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
+from allot.scheduler.plugins.priority_sort import PrioritySort
+from allot.scheduler.plugins.scheduling_gates import SchedulingGates
+from allot.scheduler.queue import LEFTOVER_SECONDS, Backoff, Place, QueuedPod, SchedulingQueue
+from allot.scheduler.state.pods import PodInfo
+from tests.unit.scheduler.state.objects import a_pod
+
+NODE_ADDED = ClusterEvent(NODE, Action.ADD)
+NODE_RELABELLED = ClusterEvent(NODE, Action.UPDATE_NODE_LABEL)
+CLAIM_ADDED = ClusterEvent(RESOURCE_CLAIM, Action.ADD)
+POD_RELABELLED = ClusterEvent(WAITING_POD, Action.UPDATE_POD_LABEL)
+
+
+class Door(PreEnqueuePlugin):
+    """Closed for pods until somebody opens it for them."""
+
+    name = "Door"
+
+    def __init__(self) -> None:
+        self.closed: set[str] = set()
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        return unresolvable("closed") if pod.name in self.closed else SUCCESS
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        return (EventRegistration(CLAIM_ADDED),)
+
+
+def only_if_it_says_so(pod: PodInfo, old: Any, new: Any) -> Hint:
+    return Hint.QUEUE if new == "yes" else Hint.SKIP
+
+
+class Desk:
+    """A queue and what came to its places."""
+
+    def __init__(self, backoff: Backoff = Backoff()) -> None:  # noqa: B008 - immutable
+        self.door = Door()
+        self.seen: list[tuple[str, str]] = []
+        self.queue = SchedulingQueue(
+            PrioritySort(),
+            {"default-scheduler": [SchedulingGates(), self.door]},
+            {
+                "SchedulingGates": SchedulingGates().events_to_register(),
+                "Door": self.door.events_to_register(),
+                "Always": [EventRegistration(NODE_ADDED)],
+                "Picky": [
+                    EventRegistration(NODE_ADDED, only_if_it_says_so),
+                    EventRegistration(POD_RELABELLED, only_if_relabelled_wide),
+                ],
+                "Deaf": [],
+            },
+            backoff,
+            lambda place, event: self.seen.append((place.value, event)),
+        )
+
+    def add(self, *names: str, now: float = 0.0, **fields: Any) -> None:
+        for name in names:
+            self.queue.add(a_pod(name, **fields), now)
+
+    def popped(self, now: float = 0.0) -> list[str]:
+        """All that can be popped, in order. They are in flight afterwards."""
+        return [queued.pod.name for queued in self.all_popped(now)]
+
+    def all_popped(self, now: float = 0.0) -> list[QueuedPod]:
+        found = []
+        while (queued := self.queue.pop(now)) is not None:
+            found.append(queued)
+        return found
+
+    def pop(self, now: float = 0.0) -> QueuedPod:
+        queued = self.queue.pop(now)
+        assert queued is not None
+        return queued
+
+    def rejected(self, by: Sequence[str] = ("Always",), now: float = 0.0) -> QueuedPod:
+        """A pod that was tried once and rejected."""
+        self.add("pod", now=now)
+        queued = self.pop(now)
+        self.queue.put_back(queued, now, rejected_by=by)
+        return queued
+
+    def where(self, name: str = "pod") -> Place | None:
+        found = [queued.place for queued in self.queue.pods() if queued.pod.name == name]
+        return found[0] if found else None
+
+
+def only_if_relabelled_wide(pod: PodInfo, old: Any, new: Any) -> Hint:
+    return Hint.QUEUE if new.labels.get("size") == "wide" else Hint.SKIP
+
+
+# --- order ---
+
+
+def test_important_pods_come_first_then_those_that_wait_longest() -> None:
+    desk = Desk()
+    desk.add("second", now=1.0)
+    desk.add("third", now=2.0)
+    desk.add("first", now=3.0, priority=10)
+
+    assert desk.popped(4.0) == ["first", "second", "third"]
+
+
+def test_pods_that_came_at_once_keep_their_order() -> None:
+    desk = Desk()
+    desk.add("a", "b", "c")
+
+    assert desk.popped() == ["a", "b", "c"]
+
+
+def test_a_pod_that_comes_back_stands_behind_those_that_waited() -> None:
+    desk = Desk(Backoff(max_seconds=0))
+    desk.add("a", "b", now=0.0)
+    again = desk.pop(1.0)
+    desk.queue.put_back(again, 1.0)
+
+    assert desk.popped(1.0) == ["b", "a"]
+
+
+def test_an_update_can_change_the_order() -> None:
+    desk = Desk()
+    desk.add("a", "b")
+    desk.queue.update(a_pod("b", priority=5), 1.0)
+
+    assert desk.popped() == ["b", "a"]
+
+
+def test_adding_twice_is_an_update() -> None:
+    desk = Desk()
+    desk.add("a")
+    desk.queue.add(a_pod("a", labels={"v": "2"}), 1.0)
+
+    (queued,) = desk.all_popped()
+
+    assert queued.pod.labels == {"v": "2"}
+
+
+# --- gates ---
+
+
+def test_gated_pods_wait_in_silence() -> None:
+    desk = Desk()
+    desk.add("pod", schedulingGates=[{"name": "a"}, {"name": "b"}])
+
+    assert desk.popped() == []
+    assert desk.where() is Place.GATED
+    (queued,) = desk.queue.pods()
+    assert queued.gate.message == "waiting for scheduling gates: [a b]"
+    assert queued.gate.plugin == "SchedulingGates"
+
+
+def test_a_gate_that_is_gone_lets_the_pod_in() -> None:
+    desk = Desk()
+    desk.add("pod", schedulingGates=[{"name": "a"}, {"name": "b"}])
+
+    desk.queue.update(a_pod("pod", schedulingGates=[{"name": "b"}]), 1.0)
+    assert desk.where() is Place.GATED
+    desk.queue.update(a_pod("pod"), 2.0)
+
+    assert desk.popped() == ["pod"]
+    assert desk.seen == [("gated", "PodAdd"), ("active", "PodUpdate")]
+
+
+@pytest.mark.parametrize(
+    ("event", "opened", "place"),
+    [
+        pytest.param(CLAIM_ADDED, True, Place.ACTIVE, id="its-event-and-open"),
+        pytest.param(CLAIM_ADDED, False, Place.GATED, id="its-event-but-closed"),
+        pytest.param(NODE_ADDED, True, Place.GATED, id="an-event-of-others"),
+    ],
+)
+def test_only_events_of_the_gate_open_it(event: ClusterEvent, opened: bool, place: Place) -> None:
+    desk = Desk()
+    desk.door.closed = {"pod"}
+    desk.add("pod")
+    if opened:
+        desk.door.closed = set()
+
+    desk.queue.happened(event, None, "object", 1.0)
+
+    assert desk.where() is place
+
+
+def test_a_gate_that_closes_later_keeps_a_woken_pod_out() -> None:
+    desk = Desk()
+    desk.rejected()
+    desk.door.closed = {"pod"}
+
+    desk.queue.happened(NODE_ADDED, None, None, 20.0)
+
+    assert desk.where() is Place.GATED
+
+
+def test_a_gate_that_closes_during_backoff_does_not_hide_the_pods_behind() -> None:
+    desk = Desk()
+    desk.add("a", "b")
+    for queued in desk.all_popped():
+        desk.queue.put_back(queued, 0.0, rejected_by=["Always"])
+    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+    desk.door.closed = {"a"}
+
+    assert desk.popped(0.2) == ["b"]
+    assert desk.where("a") is Place.GATED
+
+
+# --- backoff ---
+
+
+def test_backoff_doubles_up_to_its_limit() -> None:
+    assert [Backoff().after(n) for n in range(7)] == [0, 1, 2, 4, 8, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("backoff", "failures", "seconds"),
+    [
+        (Backoff(2, 3), 1, 2),
+        (Backoff(2, 3), 2, 3),
+        (Backoff(5, 3), 1, 3),
+        (Backoff(1, 0), 5, 0),
+        (Backoff(1, 10), 10_000, 10),
+    ],
+)
+def test_backoff_as_configured(backoff: Backoff, failures: int, seconds: float) -> None:
+    assert backoff.after(failures) == seconds
+
+
+def test_errors_wait_1_2_4_8_10_seconds() -> None:
+    desk = Desk()
+    desk.add("pod")
+    now, waits = 0.0, []
+    for _ in range(6):
+        desk.queue.put_back(desk.pop(now), now)
+        assert desk.where() is Place.BACKOFF
+        due = desk.queue.next_due()
+        assert due is not None
+        desk.queue.flush(due - 0.001)
+        assert desk.queue.pop(due) is None, "errors are not popped early"
+        desk.queue.flush(due)
+        waits.append(due - now)
+        now = due
+
+    assert waits == [1, 2, 4, 8, 10, 10]
+
+
+def test_without_a_limit_there_is_no_backoff() -> None:
+    desk = Desk(Backoff(1, 0))
+    desk.add("pod")
+    desk.queue.put_back(desk.pop(), 0.0)
+
+    assert desk.popped() == ["pod"]
+
+
+def test_errors_are_counted_since_the_last_attempt_without_one() -> None:
+    desk = Desk()
+    desk.add("pod")
+    for _ in range(3):
+        desk.queue.put_back(desk.pop(), 0.0)
+        desk.queue.flush(100.0)
+    desk.queue.put_back(desk.pop(), 100.0, rejected_by=["Always"])
+    desk.queue.happened(NODE_ADDED, None, None, 200.0)
+
+    desk.queue.put_back(desk.pop(200.0), 200.0)
+
+    assert desk.queue.next_due() == 201.0
+
+
+def test_rejections_count_for_their_own_backoff() -> None:
+    desk = Desk()
+    queued = desk.rejected()
+    desk.queue.happened(NODE_ADDED, None, None, 100.0)
+    desk.queue.put_back(desk.pop(100.0), 100.0, rejected_by=["Always"])
+    desk.add("busy", priority=1, now=100.0)
+    desk.queue.happened(NODE_ADDED, None, None, 100.5)
+
+    desk.queue.flush(101.9)
+    assert desk.where() is Place.BACKOFF
+    desk.queue.flush(102.0)
+
+    assert desk.where() is Place.ACTIVE
+    assert queued.rejections == 2
+
+
+def test_with_nothing_else_to_do_backoff_is_cut_short() -> None:
+    desk = Desk()
+    desk.rejected()
+    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+    assert desk.where() is Place.BACKOFF
+
+    assert desk.queue.next_due() == 0.0
+    assert desk.popped(0.2) == ["pod"]
+
+
+def test_with_something_to_do_it_is_not() -> None:
+    desk = Desk()
+    desk.rejected()
+    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+    desk.add("other")
+
+    assert desk.pop(0.2).pod.name == "other"
+
+
+def test_backoff_that_passed_while_unschedulable_is_not_served_again() -> None:
+    desk = Desk()
+    desk.rejected()
+
+    desk.queue.happened(NODE_ADDED, None, None, 1.0)
+
+    assert desk.where() is Place.ACTIVE
+
+
+def test_nothing_is_due_where_only_events_help() -> None:
+    desk = Desk()
+    assert desk.queue.next_due() is None
+    desk.rejected()
+    assert desk.queue.next_due() is None
+    assert desk.queue.pop(1000.0) is None
+
+
+# --- hints ---
+
+
+@pytest.mark.parametrize(
+    ("rejected_by", "event", "new", "wakes"),
+    [
+        pytest.param(["Always"], NODE_ADDED, "no", True, id="no-hint-means-always"),
+        pytest.param(["Always"], NODE_RELABELLED, "no", False, id="another-action"),
+        pytest.param(["Always"], CLAIM_ADDED, "no", False, id="another-object"),
+        pytest.param(["Picky"], NODE_ADDED, "yes", True, id="hint-says-queue"),
+        pytest.param(["Picky"], NODE_ADDED, "no", False, id="hint-says-skip"),
+        pytest.param(["Picky", "Always"], NODE_ADDED, "no", True, id="one-of-several"),
+        pytest.param(["Deaf"], NODE_ADDED, "yes", False, id="nothing-registered"),
+        pytest.param(["Door"], NODE_ADDED, "yes", False, id="rejected-by-others-only"),
+        pytest.param(["Nobody"], NODE_ADDED, "yes", False, id="unknown-plugin"),
+    ],
+)
+def test_hints(rejected_by: list[str], event: ClusterEvent, new: str, wakes: bool) -> None:
+    desk = Desk()
+    desk.rejected(rejected_by)
+
+    desk.queue.happened(event, None, new, 50.0)
+
+    assert desk.where() is (Place.ACTIVE if wakes else Place.UNSCHEDULABLE)
+
+
+def test_a_plugin_that_only_waits_lets_its_event_skip_the_backoff() -> None:
+    desk = Desk()
+    desk.add("pod")
+    desk.queue.put_back(desk.pop(), 0.0, pending_on=["Always"])
+
+    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+
+    assert desk.where() is Place.ACTIVE
+
+
+# --- events during an attempt ---
+
+
+def test_events_during_an_attempt_are_not_lost() -> None:
+    desk = Desk()
+    desk.add("pod")
+    queued = desk.pop()
+    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+
+    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+
+    assert desk.where() is Place.BACKOFF
+
+
+def test_hints_are_asked_about_events_during_an_attempt() -> None:
+    desk = Desk()
+    desk.add("pod")
+    queued = desk.pop()
+    desk.queue.happened(NODE_ADDED, None, "no", 0.0)
+    desk.queue.happened(CLAIM_ADDED, None, "yes", 0.0)
+
+    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+
+    assert desk.where() is Place.UNSCHEDULABLE
+
+
+def test_events_before_an_attempt_do_not_count() -> None:
+    desk = Desk()
+    desk.add("pod")
+    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+
+    desk.queue.put_back(desk.pop(), 0.0, rejected_by=["Picky"])
+
+    assert desk.where() is Place.UNSCHEDULABLE
+
+
+def test_events_are_replayed_once() -> None:
+    desk = Desk()
+    desk.add("pod")
+    queued = desk.pop()
+    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+    again = desk.pop(0.1)
+
+    desk.queue.put_back(again, 0.1, rejected_by=["Picky"])
+
+    assert desk.where() is Place.UNSCHEDULABLE
+
+
+def test_an_update_during_an_attempt_is_an_event_like_others() -> None:
+    desk = Desk()
+    desk.add("pod")
+    queued = desk.pop()
+    desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
+
+    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+
+    assert desk.where() is Place.BACKOFF
+    assert queued.pod.labels == {"size": "wide"}
+
+
+# --- the end of an attempt ---
+
+
+def test_a_pod_that_was_bound_is_gone() -> None:
+    desk = Desk()
+    desk.add("pod")
+    queued = desk.pop()
+    desk.queue.decided(queued)
+    assert desk.where() is Place.IN_FLIGHT
+
+    desk.queue.done(queued)
+
+    assert queued.pod.uid not in desk.queue
+    assert desk.queue.pop(1000.0) is None
+
+
+def test_a_binding_that_fails_brings_the_pod_back() -> None:
+    desk = Desk()
+    desk.add("pod")
+    queued = desk.pop()
+    desk.queue.decided(queued)
+
+    desk.queue.put_back(queued, 5.0)
+
+    assert desk.where() is Place.BACKOFF
+    assert desk.queue.next_due() == 6.0
+
+
+def test_attempts_are_counted() -> None:
+    desk = Desk(Backoff(1, 0))
+    desk.add("pod")
+    for _ in range(3):
+        desk.queue.put_back(desk.pop(), 0.0)
+
+    assert desk.pop().attempts == 4
+
+
+# --- updates and deletes, wherever the pod is ---
+
+
+def in_active(desk: Desk) -> None:
+    desk.add("pod")
+
+
+def in_gated(desk: Desk) -> None:
+    desk.door.closed = {"pod"}
+    desk.add("pod")
+
+
+def in_flight(desk: Desk) -> None:
+    desk.add("pod")
+    desk.pop()
+
+
+def in_binding(desk: Desk) -> None:
+    desk.add("pod")
+    desk.queue.decided(desk.pop())
+
+
+def in_unschedulable(desk: Desk) -> None:
+    desk.rejected(["Picky"])
+
+
+def in_backoff(desk: Desk) -> None:
+    desk.rejected()
+    desk.queue.happened(NODE_ADDED, None, None, 0.0)
+
+
+def in_error_backoff(desk: Desk) -> None:
+    desk.add("pod")
+    desk.queue.put_back(desk.pop(), 0.0)
+
+
+PLACES = [
+    in_active, in_gated, in_flight, in_binding, in_unschedulable, in_backoff, in_error_backoff,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bring", PLACES)
+def test_a_deleted_pod_is_nowhere(bring: Callable[[Desk], None]) -> None:
+    desk = Desk()
+    bring(desk)
+
+    desk.queue.delete(a_pod("pod").uid)
+
+    assert sum(desk.queue.lengths().values()) == 0
+    desk.door.closed = set()
+    desk.queue.happened(NODE_ADDED, None, "yes", 1000.0)
+    desk.queue.flush(1000.0)
+    desk.queue.flush_leftovers(1000.0)
+    assert desk.queue.pop(1000.0) is None
+    assert desk.queue.next_due() is None
+
+
+@pytest.mark.parametrize("bring", [in_flight, in_binding])
+@pytest.mark.parametrize("rejected_by", [[], ["Always"]])
+def test_a_pod_deleted_during_an_attempt_does_not_come_back(
+    bring: Callable[[Desk], None], rejected_by: list[str]
+) -> None:
+    desk = Desk()
+    bring(desk)
+    (queued,) = desk.queue.pods()
+    desk.queue.delete(queued.pod.uid)
+
+    desk.queue.put_back(queued, 1.0, rejected_by=rejected_by)
+
+    assert desk.queue.pop(1000.0) is None
+    assert sum(desk.queue.lengths().values()) == 0
+
+
+@pytest.mark.parametrize("bring", PLACES)
+def test_the_newest_version_of_a_pod_is_tried(bring: Callable[[Desk], None]) -> None:
+    desk = Desk()
+    bring(desk)
+    desk.queue.update(a_pod("pod", labels={"v": "2"}), 0.0, POD_RELABELLED)
+    for queued in tuple(desk.queue.pods()):
+        if queued.place is Place.IN_FLIGHT:
+            desk.queue.put_back(queued, 0.0)
+    desk.door.closed = set()
+    desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
+    desk.queue.flush(100.0)
+
+    (again,) = desk.all_popped(100.0)
+
+    assert again.pod.labels == {"size": "wide"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "event", "place"),
+    [
+        pytest.param({"size": "wide"}, POD_RELABELLED, Place.ACTIVE, id="helps"),
+        pytest.param({"size": "tall"}, POD_RELABELLED, Place.UNSCHEDULABLE, id="does-not-help"),
+        pytest.param({"size": "wide"}, None, Place.UNSCHEDULABLE, id="nothing-that-matters"),
+    ],
+)
+def test_an_update_wakes_a_pod_if_a_hint_says_so(
+    labels: dict[str, str], event: ClusterEvent | None, place: Place
+) -> None:
+    desk = Desk()
+    in_unschedulable(desk)
+
+    desk.queue.update(a_pod("pod", labels=labels), 50.0, event)
+
+    assert desk.where() is place
+
+
+def test_an_update_does_not_shorten_backoff() -> None:
+    desk = Desk()
+    in_error_backoff(desk)
+
+    desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.5, POD_RELABELLED)
+
+    assert desk.where() is Place.BACKOFF
+    assert desk.queue.next_due() == 1.0
+
+
+def test_an_update_of_a_pod_nobody_knows_adds_it() -> None:
+    desk = Desk()
+    desk.queue.update(a_pod("pod"), 0.0, POD_RELABELLED)
+
+    assert desk.popped() == ["pod"]
+
+
+# --- activate and leftovers ---
+
+
+@pytest.mark.parametrize(
+    ("bring", "place"),
+    [
+        (in_unschedulable, Place.ACTIVE),
+        (in_backoff, Place.ACTIVE),
+        (in_error_backoff, Place.ACTIVE),
+        (in_gated, Place.GATED),
+        (in_flight, Place.IN_FLIGHT),
+        (in_active, Place.ACTIVE),
+    ],
+)
+def test_activate(bring: Callable[[Desk], None], place: Place) -> None:
+    desk = Desk()
+    bring(desk)
+
+    desk.queue.activate([a_pod("pod").uid, "unknown"], 0.0)
+
+    assert desk.where() is place
+    assert len(desk.all_popped(0.0)) == (1 if place is Place.ACTIVE else 0)
+
+
+def test_pods_nothing_woke_for_long_are_tried_again() -> None:
+    desk = Desk()
+    queued = desk.rejected(["Deaf"])
+
+    desk.queue.flush_leftovers(LEFTOVER_SECONDS)
+    assert desk.where() is Place.UNSCHEDULABLE
+    desk.queue.flush_leftovers(LEFTOVER_SECONDS + 1)
+
+    assert desk.popped() == ["pod"]
+    assert queued.was_flushed
+    assert ("active", "UnschedulableTimeout") in desk.seen
+
+
+def test_gated_pods_are_not_leftovers() -> None:
+    desk = Desk()
+    in_gated(desk)
+
+    desk.queue.flush_leftovers(10_000.0)
+
+    assert desk.where() is Place.GATED
+
+
+# --- what metrics see ---
+
+
+def test_lengths_by_place() -> None:
+    desk = Desk()
+    desk.door.closed = {"gated"}
+    desk.add("gated", "failed", "rejected", "trying", "waiting")
+    desk.queue.put_back(desk.pop(), 0.0)
+    desk.queue.put_back(desk.pop(), 0.0, rejected_by=["Always"])
+    desk.pop()
+
+    assert dict(desk.queue.lengths()) == dict.fromkeys(Place, 1)
+
+
+def test_every_arrival_is_observed_with_its_cause() -> None:
+    desk = Desk()
+    desk.rejected()
+    desk.queue.happened(NODE_ADDED, None, None, 0.5)
+    desk.queue.flush(1.0)
+
+    assert desk.seen == [
+        ("active", "PodAdd"),
+        ("unschedulable", "ScheduleAttemptFailure"),
+        ("backoff", "Node"),
+        ("active", "BackoffComplete"),
+    ]

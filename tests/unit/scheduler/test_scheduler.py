@@ -1,0 +1,526 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import pytest
+
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
+from allot.scheduler.framework.plugins import (
+    BindPlugin,
+    FilterPlugin,
+    Plugin,
+    PostFilterAnswer,
+    PostFilterPlugin,
+    PreBindPlugin,
+    ReservePlugin,
+)
+from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
+from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.outcomes import Outcomes
+from allot.scheduler.plugins.default_binder import BoundElsewhereError, DefaultBinder
+from allot.scheduler.plugins.priority_sort import PrioritySort
+from allot.scheduler.profiles import Profile
+from allot.scheduler.queue import Place, SchedulingQueue
+from allot.scheduler.scheduler import Scheduler
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from tests.unit.client.fakes import ScriptedTransport, answer, scripted, settle, status
+from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+from tests.unit.scheduler.test_outcomes import Heard
+
+NODE_ADDED = ClusterEvent(NODE, Action.ADD)
+
+
+class Everything(FilterPlugin, PostFilterPlugin, ReservePlugin, PreBindPlugin, BindPlugin):
+    """One plugin for all points; what it answers can be changed, and what it is asked is noted."""
+
+    name: ClassVar[str] = "Everything"
+    filters_locally: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.answers: dict[str, Status | Exception] = {}
+        self.meanwhile: dict[str, Callable[[], object]] = {}
+        self.nominated: str | None = None
+        self.open = asyncio.Event()
+        self.open.set()
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        return (EventRegistration(NODE_ADDED),)
+
+    def _answer(self, point: str) -> Status:
+        self.said.append(point)
+        if point in self.meanwhile:
+            self.meanwhile[point]()
+        found = self.answers.get(point, SUCCESS)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return self._answer("filter")
+
+    async def post_filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cluster: ClusterState,
+        statuses: Mapping[str, Status],
+    ) -> PostFilterAnswer:
+        await self.open.wait()
+        status = self._answer("post_filter")
+        return PostFilterAnswer(status, self.nominated)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return self._answer("reserve")
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self.said.append("unreserve")
+
+    def needs_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
+        return True
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        await self.open.wait()
+        return self._answer("pre_bind")
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        await self.open.wait()
+        return self._answer("bind")
+
+
+class Stage:
+    """A scheduler with one node, no API server, and a clock that is told the time."""
+
+    def __init__(self, nodes: int = 1, *more: Plugin) -> None:
+        self.plugin = Everything()
+        self.now = 0.0
+        self.cluster = a_cluster(a_node(f"n{number}") for number in range(nodes))
+        self.queue = SchedulingQueue(
+            PrioritySort(), {}, {"Everything": self.plugin.events_to_register()}
+        )
+        self.heard = Heard()
+        self.transport = ScriptedTransport(*[answer(200, {"metadata": {}})] * 50)
+        self.metrics = SchedulerMetrics()
+        plugins = (*more, self.plugin)
+        self.scheduler = Scheduler(
+            {"default-scheduler": Profile("default-scheduler", plugins)},
+            self.queue,
+            self.cluster,
+            Outcomes(Client(self.transport), self.heard, lambda: datetime(2026, 1, 1, tzinfo=UTC)),
+            self.metrics,
+            lambda: self.now,
+        )
+
+    async def attempt(self, pod: PodInfo | None = None) -> None:
+        """Add a pod, and let the scheduler try it once, with all that follows."""
+        if pod is not None:
+            self.queue.add(pod, self.now)
+        queued = self.queue.pop(self.now)
+        assert queued is not None
+        await self.scheduler.schedule(queued)
+        await settle()
+
+    def place(self, name: str = "pod") -> Place | None:
+        found = [queued.place for queued in self.queue.pods() if queued.pod.name == name]
+        return found[0] if found else None
+
+    def events(self) -> list[tuple[str, str]]:
+        return [(reason, note) for _, _, reason, _, note in self.heard.events]
+
+    def conditions(self) -> list[tuple[str, str]]:
+        """Reason and message of every condition that was written."""
+        return [
+            (condition["reason"], condition["message"])
+            for request in self.transport.requests
+            for condition in request.body["status"].get("conditions", ())
+        ]
+
+    def attempts(self, result: str) -> float:
+        value = self.metrics.registry.get_sample_value(
+            "scheduler_schedule_attempts_total",
+            {"result": result, "profile": "default-scheduler"},
+        )
+        return value or 0.0
+
+
+def played(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(story())
+
+
+def test_a_pod_that_fits_is_bound() -> None:
+    async def story() -> None:
+        stage = Stage()
+        await stage.attempt(a_pod())
+
+        assert stage.plugin.said == ["filter", "reserve", "pre_bind", "bind"]
+        assert stage.place() is None
+        assert stage.cluster.is_assumed("uid-default-pod")
+        assert stage.events() == [("Scheduled", "Successfully assigned default/pod to n0")]
+        assert stage.attempts("scheduled") == 1
+
+    played(story)
+
+
+def test_bindings_run_beside_the_next_decision() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.open.clear()
+        await stage.attempt(a_pod("a"))
+        await stage.attempt(a_pod("b"))
+        assert stage.place("a") is stage.place("b") is Place.IN_FLIGHT
+        assert stage.plugin.said == ["filter", "reserve"] * 2
+
+        stage.plugin.open.set()
+        await settle()
+
+        assert stage.plugin.said.count("bind") == 2
+        assert stage.cluster.assumed_count == 2
+
+    played(story)
+
+
+# --- no node ---
+
+
+def test_a_pod_that_fits_nowhere_waits_for_an_event() -> None:
+    async def story() -> None:
+        stage = Stage(2)
+        stage.plugin.answers = {
+            "filter": unschedulable("too small"),
+            "post_filter": unschedulable("nothing to evict"),
+        }
+        await stage.attempt(a_pod())
+
+        message = "0/2 nodes are available: 2 too small. nothing to evict"
+        assert stage.events() == [("FailedScheduling", message)]
+        assert stage.conditions() == [("Unschedulable", message)]
+        assert stage.place() is Place.UNSCHEDULABLE
+        assert stage.attempts("unschedulable") == 1
+
+    played(story)
+
+
+def test_a_nomination_is_written() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": unschedulable("full")}
+        stage.plugin.nominated = "n0"
+        await stage.attempt(a_pod())
+
+        assert stage.transport.requests[-1].body["status"]["nominatedNodeName"] == "n0"
+        assert stage.place() is Place.UNSCHEDULABLE
+
+    played(story)
+
+
+def test_without_nodes_every_new_node_helps() -> None:
+    async def story() -> None:
+        stage = Stage(nodes=0)
+        await stage.attempt(a_pod())
+
+        assert stage.conditions() == [("Unschedulable", "no nodes available to schedule pods")]
+        assert "post_filter" not in stage.plugin.said
+        assert stage.place() is Place.UNSCHEDULABLE
+        stage.queue.happened(NODE_ADDED, None, None, 50.0)
+        assert stage.place() is Place.ACTIVE
+
+    played(story)
+
+
+def test_events_while_room_is_made_are_not_lost() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {
+            "filter": unschedulable("full"),
+            "post_filter": unschedulable(),
+        }
+        stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.happened(
+            NODE_ADDED, None, None, 0.0
+        )
+        await stage.attempt(a_pod())
+
+        assert stage.place() is Place.BACKOFF
+
+    played(story)
+
+
+def test_a_pod_deleted_while_room_is_made_does_not_come_back() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
+        stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.delete("uid-default-pod")
+        await stage.attempt(a_pod())
+
+        assert stage.place() is None
+        assert stage.queue.pop(1000.0) is None
+
+    played(story)
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ("filter", 'running "Everything" filter plugin: oh'),
+        ("reserve", "oh"),
+        ("pre_bind", 'running PreBind plugin "Everything": oh'),
+        ("bind", "oh"),
+    ],
+)
+def test_an_error_is_shown_and_tried_again_after_a_while(point: str, message: str) -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {point: failed(ValueError("oh"))}
+        await stage.attempt(a_pod())
+
+        assert stage.events() == [("FailedScheduling", message)]
+        assert stage.conditions() == [("SchedulerError", message)]
+        assert stage.place() is Place.BACKOFF
+        assert stage.queue.next_due() == 1.0
+        assert stage.cluster.pods == {}
+        assert ("unreserve" in stage.plugin.said) is (point != "filter")
+
+        stage.plugin.answers = {}
+        stage.now = 1.0
+        stage.queue.flush(stage.now)
+        await stage.attempt()
+        assert stage.place() is None
+
+    played(story)
+
+
+@pytest.mark.parametrize("point", ["pre_bind", "bind"])
+def test_a_plugin_that_raises_while_binding_does_not_lose_the_pod(
+    point: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {point: RuntimeError("our mistake")}
+        await stage.attempt(a_pod())
+
+        assert stage.place() is Place.BACKOFF
+        assert stage.cluster.pods == {}
+        assert stage.plugin.said[-1] == "unreserve"
+
+    played(story)
+    assert "our mistake" in caplog.text
+
+
+@pytest.mark.parametrize("point", ["filter", "reserve", "post_filter"])
+def test_a_plugin_that_raises_while_deciding_does_not_lose_the_pod(
+    point: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {point: RuntimeError("our mistake")}
+        if point == "post_filter":
+            stage.plugin.answers["filter"] = unschedulable("full")
+        stage.queue.add(a_pod(), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle()
+
+        assert stage.place() is Place.BACKOFF
+        assert stage.cluster.pods == {}
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+    assert "our mistake" in caplog.text
+
+
+def test_an_error_takes_a_nomination_back() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"bind": failed(ValueError("oh"))}
+        await stage.attempt(a_pod(status={"nominatedNodeName": "n0"}))
+
+        assert stage.transport.requests[-1].body["status"]["nominatedNodeName"] is None
+
+    played(story)
+
+
+# --- pods that need no attempt ---
+
+
+def test_a_pod_that_goes_away_is_left_alone() -> None:
+    async def story() -> None:
+        stage = Stage()
+        await stage.attempt(a_pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+
+        assert stage.events() == [("FailedScheduling", "skip schedule deleting pod: default/pod")]
+        assert stage.conditions() == []
+        assert stage.plugin.said == []
+        assert stage.place() is None
+
+    played(story)
+
+
+def test_a_pod_that_has_a_place_is_left_alone() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.cluster.set_pod(a_pod(node="n0"))
+        await stage.attempt(a_pod())
+
+        assert stage.plugin.said == []
+        assert stage.place() is None
+
+    played(story)
+
+
+# --- pods that change while they are bound ---
+
+
+def test_a_pod_deleted_while_it_is_bound_does_not_come_back() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.open.clear()
+        stage.plugin.answers = {"bind": failed(ValueError("gone"))}
+        await stage.attempt(a_pod())
+        stage.queue.delete("uid-default-pod")
+        stage.cluster.remove_pod("uid-default-pod")
+
+        stage.plugin.open.set()
+        await settle()
+
+        assert stage.place() is None
+        assert stage.plugin.said[-1] == "unreserve"
+        assert stage.cluster.pods == {}
+
+    played(story)
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["seen", "not-seen-yet"])
+def test_a_pod_that_another_scheduler_bound_is_theirs(is_seen: bool) -> None:
+    async def story() -> None:
+        stage = Stage(2)
+        stage.plugin.open.clear()
+        error = ValueError("conflict") if is_seen else BoundElsewhereError("n1")
+        stage.plugin.answers = {"bind": failed(error)}
+        await stage.attempt(a_pod())
+        if is_seen:
+            stage.cluster.set_pod(a_pod(node="n1"))
+
+        stage.plugin.open.set()
+        await settle()
+
+        assert stage.conditions() == [], "the pod is scheduled, whatever we think"
+        assert stage.events() == []
+        assert stage.place() is None
+        assert stage.plugin.said[-1] == "unreserve"
+
+    played(story)
+
+
+# --- the loop ---
+
+
+def test_the_loop_sleeps_until_somebody_comes() -> None:
+    async def story() -> None:
+        stage = Stage()
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle()
+        stage.queue.add(a_pod(), 0.0)
+        stage.scheduler.wake()
+        await settle()
+
+        assert stage.place() is None
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
+def test_the_loop_ends_bindings_without_undoing_them() -> None:
+    """What was written stays: whoever schedules next goes on from there."""
+
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.open.clear()
+        stage.queue.add(a_pod(), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle()
+
+        running.cancel()
+        await asyncio.wait((running,))
+
+        assert stage.plugin.said == ["filter", "reserve"]
+        assert len(asyncio.all_tasks()) == 1
+
+    played(story)
+
+
+def test_pods_that_nothing_woke_are_tried_again_by_the_loop() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
+        stage.queue.add(a_pod(), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle()
+        assert stage.place() is Place.UNSCHEDULABLE
+
+        stage.plugin.answers = {}
+        stage.now = 331.0
+        stage.scheduler.wake()
+        await settle()
+
+        assert stage.place() is None
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
+# --- DefaultBinder ---
+
+BOUND = {"metadata": {"name": "pod", "uid": "uid-default-pod"}, "spec": {"nodeName": "n0"}}
+CONFLICT = answer(409, status(409, "Conflict"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        pytest.param([answer(201)], None, id="bound"),
+        pytest.param([CONFLICT, answer(200, BOUND)], None, id="an-answer-got-lost"),
+        pytest.param(
+            [answer(500)] * 10 + [answer(200, BOUND)], None, id="the-server-failed-but-did-it"
+        ),
+        pytest.param(
+            [CONFLICT, answer(200, BOUND | {"spec": {"nodeName": "n1"}})],
+            BoundElsewhereError,
+            id="another-scheduler-was-quicker",
+        ),
+        pytest.param(
+            [CONFLICT, answer(200, BOUND | {"spec": {}})], ApiStatusError, id="another-conflict"
+        ),
+        pytest.param(
+            [CONFLICT, answer(200, BOUND | {"metadata": {"uid": "another"}})],
+            ApiStatusError,
+            id="another-pod-of-this-name",
+        ),
+        pytest.param([CONFLICT, answer(404)], ApiStatusError, id="the-pod-is-gone"),
+        pytest.param([answer(404)], ApiStatusError, id="it-was-gone-before"),
+    ],
+)
+def test_default_binder(answers: list[Any], expected: type[Exception] | None) -> None:
+    client, transport, _ = scripted(*answers)
+
+    found = asyncio.run(DefaultBinder(client).bind(CycleState(), a_pod(), "n0"))
+
+    assert transport.answers == []
+    if expected is None:
+        assert found.is_success
+    else:
+        assert isinstance(found.error, expected)
+    assert transport.requests[0].path == "/api/v1/namespaces/default/pods/pod/binding"
+    assert transport.requests[0].body["metadata"]["uid"] == "uid-default-pod"
+    assert transport.requests[0].body["target"]["name"] == "n0"

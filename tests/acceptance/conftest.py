@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.runner.acceptance import AcceptanceRunner, open_runner
-from tests.acceptance.server_process import running_api_server
+from tests.acceptance.server_process import running_api_server, running_scheduler
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +35,19 @@ def sqlite_runner(
 ) -> Iterator[AcceptanceRunner]:
     with (
         running_api_server(tmp_path_factory.mktemp("sqlite"), "sqlite") as kubeconfig,
+        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True) as runner,
+    ):
+        yield runner
+
+
+@pytest.fixture(scope="session")
+def scheduled_runner(
+    tmp_path_factory: pytest.TempPathFactory, kubectl: Path | None
+) -> Iterator[AcceptanceRunner]:
+    directory = tmp_path_factory.mktemp("scheduled")
+    with (
+        running_api_server(directory, "memory") as kubeconfig,
+        running_scheduler(directory, kubeconfig),
         open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True) as runner,
     ):
         yield runner

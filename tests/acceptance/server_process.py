@@ -1,4 +1,4 @@
-"""`allot apiserver` as a process of its own, on a free port of this machine."""
+"""`allot apiserver` and `allot scheduler` as processes of their own."""
 
 from __future__ import annotations
 
@@ -33,6 +33,45 @@ def running_api_server(directory: Path, storage: str) -> Iterator[Path]:
                 code = server.wait(STOP_SECONDS)
             finally:
                 server.kill()
+    said = log.read_text()
+    assert code == 0, said
+    assert "Traceback" not in said, said
+
+
+SCHEDULER_CONFIGURATION = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+podMaxBackoffSeconds: 2
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: short-binding-timeout
+  pluginConfig:
+  - name: DynamicResources
+    args: {bindingTimeout: 4s}
+"""
+
+
+@contextmanager
+def running_scheduler(directory: Path, kubeconfig: Path) -> Iterator[None]:
+    """A scheduler beside the server; it must stop cleanly too."""
+    log, configuration = directory / "scheduler.log", directory / "scheduler.yaml"
+    configuration.write_text(SCHEDULER_CONFIGURATION)
+    arguments = ["scheduler", "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [*PROGRAM, *arguments, "--port", "0"], stdout=output, stderr=output
+        ) as scheduler,
+    ):
+        try:
+            yield
+        finally:
+            scheduler.terminate()
+            try:
+                code = scheduler.wait(STOP_SECONDS)
+            finally:
+                scheduler.kill()
     said = log.read_text()
     assert code == 0, said
     assert "Traceback" not in said, said

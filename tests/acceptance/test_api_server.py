@@ -9,7 +9,13 @@ from itertools import chain
 
 import pytest
 
-from tests.acceptance.api_server_scenarios import ON_SQLITE, RUNNING, WAITING, WITH_STAND_IN
+from tests.acceptance.api_server_scenarios import (
+    ON_SQLITE,
+    RUNNING,
+    WAITING,
+    WITH_SCHEDULER,
+    WITH_STAND_IN,
+)
 from tests.acceptance.runner.acceptance import AcceptanceRunner
 from tests.acceptance.runner.scenarios import Scenario, load_scenarios
 from tests.acceptance.stand_in import stand_in_scheduler
@@ -42,10 +48,16 @@ def test_scenario_on_sqlite(scenario: Scenario, sqlite_runner: AcceptanceRunner)
     run(sqlite_runner, scenario)
 
 
+@named(WITH_SCHEDULER)
+def test_scenario_with_scheduler(scenario: Scenario, scheduled_runner: AcceptanceRunner) -> None:
+    run(scheduled_runner, scenario)
+
+
 def test_every_scenario_runs_or_waits() -> None:
     names = Counter(each.name for file in SCENARIOS.values() for each in file)
 
-    assert names == Counter([*RUNNING, *chain.from_iterable(WAITING.values())])
+    waiting = chain.from_iterable(WAITING.values())
+    assert names == Counter([*RUNNING, *WITH_SCHEDULER, *waiting])
 
 
 def test_no_file_is_missing() -> None:

@@ -27,6 +27,7 @@ class DeviceState:
         self.extended = ResourceClasses()
         self._rules: dict[str, DeviceTaintRule] = {}
         self._targets: dict[str, tuple[object, TargetNode]] = {}
+        self._node_by_slice: dict[str, str] = {}
         self._node_by_pool: dict[PoolId, str] = {}
         """The only node that can use a pool's devices; empty where several can."""
         self._touch = touch
@@ -39,12 +40,17 @@ class DeviceState:
         known = self._node_by_pool.setdefault(pool, node)
         if known != node:
             self._node_by_pool[pool] = ""
+        before = self._node_by_slice.get(slice_.metadata.name, node)
+        self._node_by_slice[slice_.metadata.name] = node
+        if before != node:
+            self._concerns(before)
         self.inventory.put(slice_)
         self._concerns(self._node_by_pool[pool] and node)
 
     def remove_slice(self, slice_: ResourceSlice) -> None:
         pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
         self.inventory.remove(slice_.metadata.name)
+        self._node_by_slice.pop(slice_.metadata.name, None)
         self._concerns(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
 
     def put_class(self, class_: DeviceClass) -> None:

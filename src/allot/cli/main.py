@@ -28,6 +28,7 @@ class _Commands(click.Group):
     _MODULES: ClassVar = (
         "allocate",
         "apiserver",
+        "binding-controller",
         "cel",
         "lint",
         "scheduler",

@@ -1,0 +1,223 @@
+"""`allot binding-controller`: makes devices ready for claims, or plays at it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import yaml
+
+from allot.cli.apiserver import loop_factory, set_up_logging
+from allot.cli.errors import EXIT_OK, CommandError
+
+if TYPE_CHECKING:
+    from allot.controllers.binding import Attacher
+
+
+class Options(NamedTuple):
+    """What was asked for."""
+
+    kubeconfig: Path | None
+    context: str | None
+    driver: str
+    attempt_seconds: float
+    max_attempts: int | None
+    taint: bool
+    taint_seconds: float
+    leader_elect: bool
+    lease: str
+
+
+@click.command("binding-controller")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How to reach the API server. Default: as kubectl, or the pod's service account.",
+)
+@click.option("--context", help="The context in the kubeconfig.")
+@click.option("--driver", required=True, help="The driver whose devices are made ready.")
+@click.option(
+    "--script",
+    default="",
+    metavar="TEXT",
+    help="What simulated devices do, such as 'gpu-0: hang; gpu-1: fail LinkDown after 2s; ready after 3s'.",
+)
+@click.option(
+    "--script-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The same as YAML, with more choice.",
+)
+@click.option(
+    "--attacher",
+    metavar="FILE.py:NAME",
+    help="Your own instead of a simulated one: a class in a file, or in a module (MODULE:NAME).",
+)
+@click.option(
+    "--attempt-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="How long one attempt to attach may take.",
+)
+@click.option(
+    "--max-attempts",
+    type=click.IntRange(min=1),
+    help="Report failure after so many. Default: try until the scheduler gives up.",
+)
+@click.option(
+    "--taint/--no-taint", default=True, help="Taint devices that failed, so that none gets them."
+)
+@click.option(
+    "--taint-seconds",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="How long they stay tainted; 0: until somebody deletes the DeviceTaintRule.",
+)
+@click.option("--leader-elect", is_flag=True, help="Of several replicas, let one work.")
+@click.option(
+    "--lease",
+    metavar="NAMESPACE/NAME",
+    default="",
+    help="The Lease to agree on. Default: kube-system/DRIVER-binding.",
+)
+@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+def binding_controller(
+    kubeconfig: Path | None,
+    context: str | None,
+    driver: str,
+    script: str,
+    script_file: Path | None,
+    attacher: str | None,
+    attempt_seconds: float,
+    max_attempts: int | None,
+    taint: bool,
+    taint_seconds: float,
+    leader_elect: bool,
+    lease: str,
+    verbose: int,
+) -> int:
+    """Make devices ready that claims wait for (binding conditions).
+
+    Without --attacher nothing is attached: conditions are set as the script says, at once if it does not
+    say. Ctrl-C stops it; what was begun is taken up again by whoever comes next.
+    """
+    set_up_logging(verbose)
+    options = Options(
+        kubeconfig,
+        context,
+        driver,
+        attempt_seconds,
+        max_attempts,
+        taint,
+        taint_seconds,
+        leader_elect,
+        lease or f"kube-system/{driver.lower()}-binding",
+    )
+    if "/" not in options.lease:
+        raise CommandError(f"--lease {lease}: write NAMESPACE/NAME")
+    works = _own(attacher) if attacher else _simulated(script, script_file)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_run(options, works))
+    return EXIT_OK
+
+
+def _simulated(script: str, script_file: Path | None) -> Attacher:
+    from allot.controllers.binding.simulation import (
+        ScriptError,
+        SimulatedAttacher,
+        parse_script,
+        read_script,
+    )
+
+    try:
+        behaviours = parse_script(script)
+    except ScriptError as error:
+        raise CommandError(f"--script: {error}") from None
+    if script_file is not None:
+        try:
+            behaviours += read_script(yaml.safe_load(script_file.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, ScriptError) as error:
+            raise CommandError(f"{script_file}: {error}") from None
+    return SimulatedAttacher(behaviours, tell=click.echo)
+
+
+def _own(source: str) -> Attacher:
+    """An attacher of the user's, made without arguments."""
+    from allot.controllers.binding import Attacher
+
+    place, _, name = source.rpartition(":")
+    try:
+        if place.endswith(".py"):
+            module_name = Path(place).stem
+            spec = importlib.util.spec_from_file_location(module_name, place)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[module_name] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+        made = getattr(module, name)()
+    except Exception as error:
+        raise CommandError(f"--attacher {source}: {type(error).__name__}: {error}") from error
+    if not isinstance(made, Attacher):
+        raise CommandError(f"--attacher {source}: not a subclass of Attacher")
+    return made
+
+
+async def _run(options: Options, attacher: Attacher) -> None:
+    from allot.api.identities import ObjectKey
+    from allot.client.connecting import connect
+    from allot.client.errors import ClientError
+    from allot.client.leader_election import LeaderElector
+    from allot.controllers.binding import (
+        AttemptLimits,
+        BindingController,
+        Quarantine,
+        Settings,
+        TaintRules,
+    )
+
+    try:
+        client = connect(options.kubeconfig, options.context, user_agent="allot-binding-controller")
+    except ClientError as error:
+        raise CommandError(str(error)) from error
+    limits = AttemptLimits(
+        attach_seconds=options.attempt_seconds, max_attempts=options.max_attempts
+    )
+    quarantine = Quarantine()
+    if options.taint:
+        seconds = options.taint_seconds or None
+        quarantine = TaintRules(client, options.driver, seconds=seconds)
+    controller = BindingController(
+        client, options.driver, attacher, Settings(limits), quarantine=quarantine
+    )
+    work: asyncio.Future[None]
+    if options.leader_elect:
+        identity = f"{socket.gethostname()}_{os.getpid()}"
+        namespace, _, name = options.lease.partition("/")
+        elector = LeaderElector(client, ObjectKey(namespace, name), identity)
+        work = asyncio.ensure_future(elector.run(controller.run))
+    else:
+        work = asyncio.ensure_future(controller.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, work.cancel)
+    click.echo(f"allot binding-controller: {options.driver}")
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+    except ClientError as error:
+        raise CommandError(str(error)) from error
+    finally:
+        await client.close()

@@ -1,0 +1,1 @@
+"""Loops that bring the cluster to where its objects say it should be, one package or module per loop."""

@@ -1,0 +1,35 @@
+"""External controllers that make devices ready while a pod waits for them (KEP-5007).
+
+You say how one device is attached and let go (`Attacher`); this does the rest:
+
+    attachments   what an allocation asks for, as values
+    attacher      the class to write, and the error to raise
+    decisions     what to do about a claim, as a function
+    conditions    how reports get into a claim's status
+    controller    the loop around it: `BindingController`
+    attempts      timeouts and retries; `memory` what is under way
+    quarantine    what becomes of broken devices
+    simulation    an attacher for demonstrations, that waits, fails and hangs as told
+"""
+
+from allot.controllers.binding.attacher import Attacher, AttachFailedError
+from allot.controllers.binding.attachments import Attachment, AttachRequest
+from allot.controllers.binding.attempts import AttemptLimits
+from allot.controllers.binding.controller import BindingController, Settings
+from allot.controllers.binding.observer import Observer, Outcome
+from allot.controllers.binding.quarantine import Quarantine, Removal, TaintRules
+
+__all__ = [
+    "AttachFailedError",
+    "AttachRequest",
+    "Attacher",
+    "Attachment",
+    "AttemptLimits",
+    "BindingController",
+    "Observer",
+    "Outcome",
+    "Quarantine",
+    "Removal",
+    "Settings",
+    "TaintRules",
+]

@@ -1,0 +1,112 @@
+"""Calls of an attacher, repeated with waits in between until they are decided one way or the other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from allot.client.clock import Clock
+from allot.client.retrying import Backoff
+from allot.controllers.binding.attacher import Attacher, AttachFailedError
+from allot.controllers.binding.attachments import Attachment, AttachRequest
+from allot.controllers.binding.observer import Observer
+
+log = logging.getLogger(__name__)
+
+
+class AttemptLimits(NamedTuple):
+    """How long one call may take, how long to wait after a failure, when to give up."""
+
+    attach_seconds: float | None = 300.0
+    detach_seconds: float | None = 300.0
+    max_attempts: int | None = None
+    """After so many failed attempts an attach has failed for good. None: when the scheduler gives up."""
+    backoff: Backoff = Backoff(first_seconds=1.0, most_seconds=60.0, jitter=0.2)
+    chance: Callable[[], float] = random.random
+
+    def wait_seconds(self, failures: int) -> float:
+        return self.backoff.seconds(failures, self.chance())
+
+
+class Conduct(NamedTuple):
+    """How calls are made, by which clock, and who is told."""
+
+    limits: AttemptLimits
+    clock: Clock
+    seen: Observer
+
+
+async def attach_until_decided(
+    attacher: Attacher, request: AttachRequest, conduct: Conduct, lane: asyncio.Lock
+) -> AttachFailedError | None:
+    """None when the device is ready; otherwise why it never will be.
+
+    Calls for one device share a `lane`, in which there is one at a time.
+    """
+    limits, clock, seen = conduct
+    failures = 0
+    while True:
+        async with lane:
+            error = await _attach_once(attacher, request, limits.attach_seconds)
+        if error is None:
+            return None
+        failures += 1
+        if error.permanent or failures == limits.max_attempts:
+            return error
+        wait = limits.wait_seconds(failures)
+        log.info("%s: attempt %d: %s; again in %.1f s", request, failures, error, wait)
+        seen.attach_retried(request, error, wait)
+        request.report(error.reason, f"attempt {failures} failed: {error.message}")
+        await clock.sleep(wait)
+
+
+async def _attach_once(
+    attacher: Attacher, request: AttachRequest, seconds: float | None
+) -> AttachFailedError | None:
+    try:
+        async with asyncio.timeout(seconds):
+            await attacher.attach(request)
+    except AttachFailedError as error:
+        return error
+    except TimeoutError as error:
+        return AttachFailedError("AttachTimedOut", str(error) or f"not ready after {seconds:g} s")
+    except asyncio.CancelledError:
+        if _are_cancelled():
+            raise
+        return AttachFailedError("AttachError", "something that attach waited for was cancelled")
+    except Exception as error:
+        log.exception("%s: attach raised what it should not", request)
+        return AttachFailedError("AttachError", f"{type(error).__name__}: {error}")
+    return None
+
+
+async def detach_until_done(
+    attacher: Attacher, attachment: Attachment, conduct: Conduct, lane: asyncio.Lock
+) -> None:
+    """There is no giving up: until it is let go, nobody else can have the device."""
+    limits, clock, seen = conduct
+    failures = 0
+    while True:
+        try:
+            async with lane, asyncio.timeout(limits.detach_seconds):
+                await attacher.detach(attachment)
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _are_cancelled():
+                raise
+            problem = str(error) or type(error).__name__
+            log.warning("%s: detach: %s", attachment, problem, exc_info=not failures)
+        else:
+            return
+        failures += 1
+        wait = limits.wait_seconds(failures)
+        seen.detach_retried(attachment, problem, wait)
+        await clock.sleep(wait)
+
+
+def _are_cancelled() -> bool:
+    """Whether it is us who shall stop, not just something that was waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

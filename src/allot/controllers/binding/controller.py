@@ -1,0 +1,371 @@
+"""The loop: follows claims, lets an attacher work, and writes what came of it into the claims.
+
+    claim changes ──► queue (by claim) ──► decide ──► attach, detach: a task per device
+         ▲                                   │            │ done, failed, progress
+         └────── conditions are written ◄────┴────────────┘ queue the claim again
+
+Nothing is kept but what the claims and the devices themselves say: a controller that is started again,
+or takes over from another, goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Coroutine
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from allot.api.claims import ResourceClaim
+from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.informer import Informer
+from allot.client.options import EVERYTHING, Scope
+from allot.client.resources import RESOURCE_CLAIMS
+from allot.client.retrying import Backoff
+from allot.client.work_queue import WorkQueue, work_off
+from allot.controllers.binding.attacher import Attacher, AttachFailedError
+from allot.controllers.binding.attachments import Attachment, AttachRequest, attach_requests
+from allot.controllers.binding.attempts import (
+    AttemptLimits,
+    Conduct,
+    attach_until_decided,
+    detach_until_done,
+)
+from allot.controllers.binding.conditions import Report, failure_condition, with_reports
+from allot.controllers.binding.decisions import (
+    Adopt,
+    Attach,
+    Detach,
+    Known,
+    Phase,
+    Say,
+    decide,
+    orphans,
+)
+from allot.controllers.binding.memory import Memory
+from allot.controllers.binding.observer import Observer, Outcome
+from allot.controllers.binding.quarantine import Quarantine
+
+log = logging.getLogger(__name__)
+
+WRITE_BACKOFF: Final = Backoff(first_seconds=0.05, most_seconds=60.0, jitter=0.0)
+CONFLICT_SECONDS: Final = 0.1
+"""After a conflict the newer version of the claim should be here by then; if not, we ask again."""
+QUARANTINE_ATTEMPTS: Final = 3
+NO_CLAIM: Final = ObjectKey("", "")
+"""Under this key is remembered what is attached although no claim has it."""
+_BY_DEVICE: Final = "device"
+
+
+class Settings(NamedTuple):
+    """What may differ from driver to driver."""
+
+    limits: AttemptLimits = AttemptLimits()
+    progress_seconds: float = 1.0
+    """A claim is not told of progress more often; what is ready sooner is not announced before."""
+    failure_condition: str = ""
+    """Set for permanent failures that do not name one; by default the first that the device names."""
+    conditions: frozenset[str] | None = None
+    """The binding conditions that are this controller's to set; None: all."""
+    workers: int = 4
+    """How many claims are written at once. Devices are attached all at once."""
+
+
+class BindingController:
+    """Makes the devices of one driver ready as claims get them. Run one at a time for a driver."""
+
+    def __init__(
+        self,
+        client: Client,
+        driver: str,
+        attacher: Attacher,
+        settings: Settings = Settings(),  # noqa: B008 - a value
+        *,
+        quarantine: Quarantine | None = None,
+        observer: Observer | None = None,
+        scope: Scope = EVERYTHING,
+    ) -> None:
+        self.driver = driver
+        self._client = client
+        self._clock = client.clock
+        self._attacher = attacher
+        self._settings = settings
+        self._quarantine = quarantine or Quarantine()
+        self._seen = observer or Observer()
+        self._scope = scope
+        self._conduct = Conduct(settings.limits, client.clock, self._seen)
+        self._lanes: WeakValueDictionary[SharedDeviceId, asyncio.Lock] = WeakValueDictionary()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.known = Memory()
+        self._tasks: dict[tuple[ObjectKey, Attachment], asyncio.Task[None]] = {}
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(clock=self._clock, backoff=WRITE_BACKOFF)
+        self._claims = Informer(
+            self._client, RESOURCE_CLAIMS, self._scope, indexes={_BY_DEVICE: self._devices}
+        )
+        self._claims.add_handlers(
+            on_add=self._follow,
+            on_update=lambda _, claim: self._follow(claim),
+            on_delete=lambda claim: self._end(_key(claim), None),
+        )
+
+    async def run(self) -> None:
+        """Work until cancelled. Then attaches are cancelled, and nothing is detached.
+
+        It can be run again, such as by `LeaderElector.run` after another has led.
+        """
+        self._begin_anew()
+        self._claims.start()
+        try:
+            await self._claims.wait_synced()
+            await self._take_stock()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._tend_quarantine())
+                await work_off(self._queue, self._reconcile, self._settings.workers)
+        finally:
+            self._queue.shut_down()
+            tasks = tuple(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._claims.stop()
+
+    async def recovered(self, device: DeviceId) -> None:
+        """A device that had failed may be picked again."""
+        await self._quarantine.release(device)
+
+    # --- what claims say ---
+
+    def _wanted(self, claim: ResourceClaim | None) -> dict[Attachment, AttachRequest]:
+        return attach_requests(claim, self.driver, self._settings.conditions)
+
+    def _devices(self, claim: ResourceClaim) -> list[str]:
+        return [_text(attachment.device) for attachment in self._wanted(claim)]
+
+    def _follow(self, claim: ResourceClaim) -> None:
+        key = _key(claim)
+        self._end(key, claim)
+        if self._wanted(claim):
+            self._queue.add(key)
+
+    def _end(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
+        """Note at once what went away: the queue shows only how things are when their turn comes."""
+        known = self.known.of(key)
+        if not known:
+            return
+        wanted = self._wanted(claim)
+        for attachment, (phase, _) in tuple(known.items()):
+            if attachment not in wanted and phase is not Phase.DETACHING:
+                self.known.put(key, attachment, Known(Phase.ENDED))
+        self._queue.add(key)
+
+    async def _take_stock(self) -> None:
+        """Find what was freed while no controller ran. Nothing is attached before that is known."""
+        failures = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.limits.detach_seconds):
+                    found = tuple(await self._attacher.attached())
+                break
+            except Exception:
+                failures += 1
+                wait = self._settings.limits.wait_seconds(failures)
+                log.exception("asking what is attached failed; again in %.1f s", wait)
+                await self._clock.sleep(wait)
+        held = []
+        for claim in self._claims.list():
+            for attachment in self._wanted(claim):
+                held.append(attachment)
+                self.known.put(_key(claim), attachment, Known(Phase.FOUND))
+        for attachment in orphans(found, held):
+            log.info("%s: attached, but no claim has it", attachment)
+            self.known.put(NO_CLAIM, attachment, Known(Phase.ENDED))
+            self._queue.add(NO_CLAIM)
+
+    # --- what is done about it ---
+
+    async def _reconcile(self, key: ObjectKey) -> None:
+        claim = self._claims.get(key)
+        actions = decide(
+            claim,
+            self.driver,
+            self.known.of(key),
+            leaving=self._leaving(key, claim),
+            owned=self._settings.conditions,
+        )
+        reports: dict[Attachment, Report] = {}
+        for action in actions:
+            match action:
+                case Attach(request):
+                    self._begin_attach(key, request)
+                case Adopt(request, phase):
+                    self.known.put(key, request.attachment, Known(phase))
+                case Detach(attachment):
+                    self._begin_detach(key, attachment)
+                case Say(attachment, report):
+                    reports[attachment] = report
+        if reports and claim is not None:
+            await self._write(key, claim, reports)
+
+    def _leaving(self, key: ObjectKey, claim: ResourceClaim | None) -> set[SharedDeviceId]:
+        """Devices of the claim that others have to let go of first."""
+        leaving = set()
+        for attachment in self._wanted(claim):
+            for other_key, other in self.known.of_device(attachment.device):
+                phase = self.known.phase(other_key, other)
+                is_over = phase in (Phase.ENDED, Phase.DETACHING)
+                # What is over is queued already; queueing it here could go back and forth forever.
+                if other_key != key and (
+                    is_over or other not in self._wanted(self._claims.get(other_key))
+                ):
+                    leaving.add(attachment.device)
+        return leaving
+
+    async def _write(
+        self, key: ObjectKey, claim: ResourceClaim, reports: dict[Attachment, Report]
+    ) -> None:
+        """Write into the very version that was decided on.
+
+        The next one may be of another allocation that looks the same. It is on its way to us, and
+        what went away in between will be known before it is decided on.
+        """
+        today = self._clock.today()
+        wanted = with_reports(claim, self.driver, reports, today, self._settings.conditions)
+        try:
+            await self._client.update_status(RESOURCE_CLAIMS, wanted)
+        except ApiStatusError as error:
+            if error.is_conflict:
+                self._queue.add_after(key, CONFLICT_SECONDS)
+            elif not error.is_not_found:
+                raise
+        else:
+            self._seen.claim_written(key, len(reports))
+
+    # --- attaching ---
+
+    def _begin_attach(self, key: ObjectKey, request: AttachRequest) -> None:
+        attachment = request.attachment
+        self.known.put(key, attachment, Known(Phase.ATTACHING))
+
+        def report(reason: str, message: str) -> None:
+            if self.known.phase(key, attachment) is Phase.ATTACHING:
+                said = Report(False, reason, message)
+                self.known.put(key, attachment, Known(Phase.ATTACHING, said))
+                self._queue.add_after(key, self._settings.progress_seconds)
+
+        report("Attaching", _place("being made ready", attachment))
+        request = dataclasses.replace(request, report=report)
+        self._start(key, attachment, self._attach(key, request))
+
+    async def _attach(self, key: ObjectKey, request: AttachRequest) -> None:
+        started = self._clock.now()
+        outcome = Outcome.CANCELLED
+        self._seen.attach_started(request)
+        try:
+            failure = await attach_until_decided(
+                self._attacher, request, self._conduct, self._lane(request.attachment)
+            )
+            if failure is None:
+                outcome = Outcome.READY
+                known = Known(
+                    Phase.ATTACHED, Report(True, "Attached", _place("ready", request.attachment))
+                )
+            else:
+                await self._isolate(request, failure)
+                outcome = Outcome.FAILED
+                known = Known(Phase.FAILED, self._failed(request, failure))
+            if self.known.phase(key, request.attachment) is Phase.ATTACHING:
+                self.known.put(key, request.attachment, known)
+                self._queue.add(key)
+            else:
+                outcome = Outcome.CANCELLED
+        finally:
+            self._seen.attach_ended(request, outcome, self._clock.now() - started)
+
+    def _failed(self, request: AttachRequest, failure: AttachFailedError) -> Report:
+        condition = failure_condition(request, failure.condition, self._settings.failure_condition)
+        return Report(False, failure.reason, failure.message, condition)
+
+    async def _isolate(self, request: AttachRequest, failure: AttachFailedError) -> None:
+        """The failure is reported even if this does not work: the claim must not wait for it."""
+        device = request.attachment.whole_device
+        log.warning("%s: %s", request, failure)
+        for attempt in range(1, QUARANTINE_ATTEMPTS + 1):
+            try:
+                await self._quarantine.isolate(device, str(failure))
+            except Exception as error:
+                log.exception("%s: not taken out of use", device)
+                if attempt == QUARANTINE_ATTEMPTS:
+                    self._seen.quarantined(device, str(error) or type(error).__name__)
+                    return
+                await self._clock.sleep(WRITE_BACKOFF.seconds(attempt, 0.0))
+            else:
+                self._seen.quarantined(device, "")
+                return
+
+    # --- detaching ---
+
+    def _begin_detach(self, key: ObjectKey, attachment: Attachment) -> None:
+        attaching = self._tasks.pop((key, attachment), None)
+        self.known.put(key, attachment, Known(Phase.DETACHING))
+        self._start(key, attachment, self._detach(key, attachment, attaching))
+
+    async def _detach(
+        self, key: ObjectKey, attachment: Attachment, attaching: asyncio.Task[None] | None
+    ) -> None:
+        if attaching is not None:
+            attaching.cancel()
+            await asyncio.wait((attaching,))
+        started = self._clock.now()
+        await detach_until_done(self._attacher, attachment, self._conduct, self._lane(attachment))
+        self.known.drop(key, attachment)
+        self._seen.detach_ended(attachment, self._clock.now() - started)
+        self._queue.add(key)
+        for waiting in self._claims.by_index(_BY_DEVICE, _text(attachment.device)):
+            self._queue.add(_key(waiting))
+
+    # --- tasks ---
+
+    def _lane(self, attachment: Attachment) -> asyncio.Lock:
+        return self._lanes.setdefault(attachment.device, asyncio.Lock())
+
+    def _start(
+        self, key: ObjectKey, attachment: Attachment, work: Coroutine[None, None, None]
+    ) -> None:
+        task = asyncio.create_task(work, name=f"{attachment} of {key}")
+        self._tasks[key, attachment] = task
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._tasks.get((key, attachment)) is task:
+                del self._tasks[key, attachment]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.error("%s of %s: our own mistake", attachment, key, exc_info=error)
+
+        task.add_done_callback(ended)
+
+    async def _tend_quarantine(self) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._quarantine.run()
+                return
+            except Exception:
+                failures += 1
+                log.exception("quarantine; it is tried again")
+                await self._clock.sleep(WRITE_BACKOFF.seconds(failures, 0.0))
+
+
+def _key(claim: ResourceClaim) -> ObjectKey:
+    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
+
+
+def _text(device: SharedDeviceId) -> str:
+    return "|".join(device)
+
+
+def _place(what: str, attachment: Attachment) -> str:
+    return f"{what} on {attachment.node}" if attachment.node else what

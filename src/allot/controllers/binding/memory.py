@@ -1,0 +1,57 @@
+"""What a controller has begun and not yet undone, by claim and by device. Gone with the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from allot.api.identities import ObjectKey, SharedDeviceId
+from allot.controllers.binding.attachments import Attachment
+from allot.controllers.binding.decisions import Known, Phase
+
+K = TypeVar("K")
+I = TypeVar("I")  # noqa: E741 - an item
+V = TypeVar("V")
+
+_NOTHING: Mapping[Attachment, Known] = {}
+
+
+class Memory:
+    """Knows of every attachment how far it is."""
+
+    def __init__(self) -> None:
+        self._by_claim: dict[ObjectKey, dict[Attachment, Known]] = {}
+        self._by_device: dict[SharedDeviceId, dict[tuple[ObjectKey, Attachment], None]] = {}
+
+    def of(self, claim: ObjectKey) -> Mapping[Attachment, Known]:
+        return self._by_claim.get(claim, _NOTHING)
+
+    def phase(self, claim: ObjectKey, attachment: Attachment) -> Phase | None:
+        known = self.of(claim).get(attachment)
+        return known.phase if known is not None else None
+
+    def of_device(self, device: SharedDeviceId) -> Iterator[tuple[ObjectKey, Attachment]]:
+        """Who has to do with a device."""
+        return iter(tuple(self._by_device.get(device, ())))
+
+    def put(self, claim: ObjectKey, attachment: Attachment, known: Known) -> None:
+        self._by_claim.setdefault(claim, {})[attachment] = known
+        self._by_device.setdefault(attachment.device, {})[claim, attachment] = None
+
+    def drop(self, claim: ObjectKey, attachment: Attachment) -> None:
+        _drop(self._by_claim, claim, attachment)
+        _drop(self._by_device, attachment.device, (claim, attachment))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_claim.values()))
+
+    def __iter__(self) -> Iterator[tuple[ObjectKey, Attachment, Known]]:
+        for claim, known_by_attachment in self._by_claim.items():
+            for attachment, known in known_by_attachment.items():
+                yield claim, attachment, known
+
+
+def _drop(index: dict[K, dict[I, V]], key: K, item: I) -> None:
+    index[key].pop(item, None)
+    if not index[key]:
+        del index[key]

@@ -1,0 +1,207 @@
+"""Devices that do as they are told: ready after a while, failing, hanging. For demonstrations and tests.
+
+Told in a line, where the first rule that matches a device counts:
+
+    ready after 3s
+    gpu-0: hang; rack-2/gpu-*: fail LinkDown after 2s; *: busy 2 times after 1s
+
+or in YAML:
+
+    behaviours:
+    - match: {pool: rack-2, device: gpu-*}
+      after: 2s
+      fail: {reason: LinkDown, message: no light on the port}
+    - match: {device: gpu-0}
+      hang: true
+    - after: 3s
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.identities import SharedDeviceId
+from allot.cel.library.times import NANOSECONDS, parse_duration
+from allot.client.clock import Clock, LoopClock
+from allot.controllers.binding.attacher import Attacher, AttachFailedError
+from allot.controllers.binding.attachments import Attachment, AttachRequest
+
+
+class ScriptError(ValueError):
+    """The script cannot be read. The message says which part, and what could stand there."""
+
+
+class Failure(NamedTuple):
+    """How attaching fails. With `times`, only the first so many attempts do."""
+
+    reason: str
+    message: str = "as the script says"
+    permanent: bool = True
+    times: int = 0
+
+
+class Behaviour(NamedTuple):
+    """What attaching a device is like. Patterns are those of a shell."""
+
+    pool: str = "*"
+    device: str = "*"
+    after_seconds: float = 0.0
+    fail: Failure | None = None
+    hang: bool = False
+    detach_seconds: float = 0.0
+
+    def matches(self, device: SharedDeviceId) -> bool:
+        return fnmatchcase(device.pool, self.pool) and fnmatchcase(device.device, self.device)
+
+    def __str__(self) -> str:
+        after = f" after {self.after_seconds:g}s" if self.after_seconds else ""
+        if self.hang:
+            return "hang"
+        if self.fail is None:
+            return f"ready{after}"
+        if self.fail.times:
+            return f"{self.fail.reason} {self.fail.times} times{after}, then ready{after}"
+        return f"fail {self.fail.reason}{after}"
+
+
+READY_AT_ONCE: Final = Behaviour()
+
+
+class SimulatedAttacher(Attacher):
+    """Attaches nothing, at the pace of a script. `tell` hears of everything."""
+
+    def __init__(
+        self,
+        script: Iterable[Behaviour] = (),
+        *,
+        clock: Clock | None = None,
+        tell: Callable[[str], None] | None = None,
+        attached: Iterable[Attachment] = (),
+    ) -> None:
+        self._script = tuple(script)
+        self._clock: Clock = clock or LoopClock()
+        self._tell = tell or (lambda _: None)
+        self._attempts: dict[Attachment, int] = {}
+        self.devices = dict.fromkeys(attached)
+        """What is attached, and what was begun."""
+
+    def behaviour(self, device: SharedDeviceId) -> Behaviour:
+        return next((rule for rule in self._script if rule.matches(device)), READY_AT_ONCE)
+
+    async def attach(self, device: AttachRequest) -> None:
+        attachment = device.attachment
+        behaviour = self.behaviour(attachment.device)
+        attempt = self._attempts[attachment] = self._attempts.get(attachment, 0) + 1
+        self.devices[attachment] = None
+        self._tell(f"{device}: attempt {attempt}: {behaviour}")
+        device.report("Simulated", f"attempt {attempt}: {behaviour}")
+        if behaviour.hang:
+            await asyncio.Event().wait()
+        await self._clock.sleep(behaviour.after_seconds)
+        fail = behaviour.fail
+        if fail is not None and (not fail.times or attempt <= fail.times):
+            raise AttachFailedError(fail.reason, fail.message, permanent=fail.permanent)
+        self._tell(f"{device}: ready")
+
+    async def detach(self, device: Attachment) -> None:
+        if device in self.devices:
+            await self._clock.sleep(self.behaviour(device.device).detach_seconds)
+            del self.devices[device]
+            self._tell(f"{device}: detached")
+        self._attempts.pop(device, None)
+
+    async def attached(self) -> Iterable[Attachment]:
+        return tuple(self.devices)
+
+
+# --- a script in a line ---
+
+_RULE: Final = re.compile(r"(?:(?P<where>[^\s:]+)\s*:)?\s*(?P<what>.+)", re.ASCII).fullmatch
+_WHAT: Final = re.compile(
+    r"(?:(?P<ready>ready)"
+    r"|(?P<hang>hang)"
+    r"|fail(?:\s+(?P<reason>\w+))?"
+    r"|busy\s+(?P<times>\d+)\s+times?)"
+    r"(?:\s+after\s+(?P<after>\S+))?"
+    r"(?:\s+detach\s+after\s+(?P<detach>\S+))?"
+).fullmatch
+WHAT: Final = "ready, hang, fail REASON or busy N times; then perhaps: after 3s"
+
+
+def parse_script(text: str) -> tuple[Behaviour, ...]:
+    """The behaviours in a line such as `gpu-0: hang; ready after 3s`."""
+    return tuple(_rule(part.strip()) for part in text.split(";") if part.strip())
+
+
+def _rule(text: str) -> Behaviour:
+    rule = _RULE(text)
+    what = _WHAT(rule["what"].strip()) if rule is not None else None
+    if rule is None or what is None:
+        raise ScriptError(f"{text!r}: expected {WHAT}")
+    pool, _, device = (rule["where"] or "*").rpartition("/")
+    fail = None
+    if what["times"]:
+        fail = Failure("Busy", permanent=False, times=int(what["times"]))
+    elif not what["ready"] and not what["hang"]:
+        fail = Failure(what["reason"] or "Broken")
+    after, detach = _seconds(what["after"] or "0s"), _seconds(what["detach"] or "0s")
+    return Behaviour(pool or "*", device, after, fail, bool(what["hang"]), detach)
+
+
+def _seconds(text: str) -> float:
+    duration = parse_duration(text)
+    if duration is None or duration.nanoseconds < 0:
+        raise ScriptError(f"{text!r} is not a length of time such as 3s, 500ms or 1m30s")
+    return duration.nanoseconds / NANOSECONDS
+
+
+# --- a script in YAML ---
+
+
+class _Match(msgspec.Struct, forbid_unknown_fields=True):
+    pool: str = "*"
+    device: str = "*"
+
+
+class _Fail(msgspec.Struct, forbid_unknown_fields=True):
+    reason: str
+    message: str = Failure("").message
+    permanent: bool = True
+    times: int = 0
+
+
+class _Behaviour(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    match: _Match = msgspec.field(default_factory=_Match)
+    after: str = "0s"
+    fail: _Fail | None = None
+    hang: bool = False
+    detach_after: str = "0s"
+
+
+class _Script(msgspec.Struct, forbid_unknown_fields=True):
+    behaviours: list[_Behaviour]
+
+
+def read_script(document: Any) -> tuple[Behaviour, ...]:
+    """The behaviours in a YAML document, already parsed."""
+    try:
+        script = msgspec.convert(document, _Script)
+    except msgspec.ValidationError as error:
+        raise ScriptError(str(error)) from None
+    return tuple(
+        Behaviour(
+            rule.match.pool,
+            rule.match.device,
+            _seconds(rule.after),
+            Failure(*msgspec.structs.astuple(rule.fail)) if rule.fail is not None else None,
+            rule.hang,
+            _seconds(rule.detach_after),
+        )
+        for rule in script.behaviours
+    )

@@ -8,11 +8,22 @@ way Kubernetes does. Unknown and duplicate fields are never an error here; `stri
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Raw, Struct
@@ -24,6 +35,37 @@ T = TypeVar("T", bound=Struct)
 
 MAX_DEPTH = 200
 """Deeper nesting is refused; no API type needs a tenth of it, and Go stops at 10,000."""
+
+
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_texts_and_brackets: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def is_too_deep(body: bytes) -> bool:
+    """Whether JSON is nested deeper than anybody needs, whatever else is wrong with it.
+
+    Innermost pairs of brackets are taken away until none is left: a few quick passes for a usual document.
+    """
+    brackets = body.translate(None, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not inner:
+            return False
+        if len(inner) == len(brackets):
+            return _depth(body) > MAX_DEPTH  # there are brackets in texts, or some are missing
+        brackets = inner
+    return _depth(body) > MAX_DEPTH
+
+
+def _depth(body: bytes) -> int:
+    depth = deepest = 0
+    for token in _texts_and_brackets.findall(body):
+        if token in (b"[", b"{"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token in (b"]", b"}"):
+            depth -= 1
+    return deepest
 
 
 class DecodeError(ValueError):

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.base import replace
-from allot.api.decoding import DecodeError
+from allot.api.decoding import DecodeError, is_too_deep
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.apiserver import api_errors
@@ -229,6 +229,8 @@ _type_decoder: Final = msgspec.json.Decoder(TypeMeta)
 
 def check_type(body: bytes, expected: GroupVersionKind) -> None:
     """400 if the body says it is of another kind or version. It need not say anything."""
+    if is_too_deep(body):
+        raise bad_request("json: document is nested too deeply")
     try:
         found = _type_decoder.decode(body)
     except msgspec.ValidationError as error:

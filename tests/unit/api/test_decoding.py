@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import DecodeError, Shape, decode, fields_of, go_time_problem
+from allot.api.decoding import DecodeError, Shape, decode, fields_of, go_time_problem, is_too_deep
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
 from allot.api.resource import GROUP
@@ -287,3 +287,21 @@ def test_wrong_types_at_every_field(gvk: GroupVersionKind) -> None:
             refusal = refused(body(wrap(value)), gvk)
             assert refusal != "", f"{path} refused {value!r} without a word"
             assert refusal or fits(kind, value), f"{path} took {value!r}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(b"{}", False, id="flat"),
+        pytest.param(b"[" * 200 + b"]" * 200, False, id="as-deep-as-allowed"),
+        pytest.param(b"[" * 201 + b"]" * 201, True, id="one-deeper"),
+        pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, True, id="objects"),
+        pytest.param(b'{"a":"' + b"[" * 5000 + b'"}', False, id="brackets-in-a-text"),
+        pytest.param(b'{"a":"\\"' + b"{" * 5000 + b'"}', False, id="behind-an-escaped-quote"),
+        pytest.param(b'{"a":"]","b":' + b"[" * 300 + b"]" * 300 + b"}", True, id="both"),
+        pytest.param(b"[" * 100_000, True, id="never-closed"),
+        pytest.param(b"[" + b"[],[[]]," * 5000 + b"1]", False, id="wide"),
+    ],
+)
+def test_nesting_is_bounded(body: bytes, expected: bool) -> None:
+    assert is_too_deep(body) is expected

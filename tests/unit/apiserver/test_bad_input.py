@@ -121,7 +121,9 @@ def nested(opening: bytes, closing: bytes, levels: int) -> bytes:
         pytest.param(b'{"metadata":{"name":"\xff"}}', 400, "utf-8", id="not-utf-8"),
         pytest.param(b'{"metadata":{"name":"x"},"zz":"\\ud800"}', 400, "truncated", id="surrogate"),
         pytest.param(nested(b"[", b"]", 2000), 400, "nested too deeply", id="nested-lists"),
-        pytest.param(nested(b'{"a":', b"}", 100_000), 400, "nested too deeply", id="nested-objects"),
+        pytest.param(
+            nested(b'{"a":', b"}", 100_000), 400, "nested too deeply", id="nested-objects"
+        ),
         pytest.param(b'{"kind":"Pod","metadata":{"name":"x"}}', 400, "Pod", id="wrong-kind"),
         pytest.param(b'{"apiVersion":"v2","metadata":{"name":"x"}}', 400, "v2", id="wrong-version"),
         pytest.param(

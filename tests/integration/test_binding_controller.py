@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import random
+import re
+import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +22,7 @@ from allot.api.claims import AllocationResult, ResourceClaim, ResourceClaimStatu
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId, ObjectKey
 from allot.client.client import Client
+from allot.client.connecting import connect
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import ElectionTimes, LeaderElector
 from allot.client.resources import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
@@ -36,8 +42,11 @@ from allot.controllers.binding import (
     Settings,
     TaintRules,
 )
+from allot.testing.processes import PROGRAM, ApiServerProcess
 from allot.testing.servers import TOKEN, LocalServer
+from tests.unit.client.fakes import FakeClock
 
+ROOT = Path(__file__).parents[2]
 DRIVER = "fabric.example.com"
 OTHER = "other.example.com"
 LIMITS = AttemptLimits(backoff=Backoff(0.01, 0.02))
@@ -50,6 +59,8 @@ class Refusing(InProcessTransport):
 
     conflicts = 0
     refuses_rules = False
+    before_write: Callable[[], Awaitable[None]] | None = None
+    """Done once, while the first write is on its way."""
 
     async def request(
         self,
@@ -62,6 +73,9 @@ class Refusing(InProcessTransport):
     ) -> Response:
         if method == "POST" and "devicetaintrules" in path and self.refuses_rules:
             return Response(403, (), b'{"kind":"Status","code":403,"reason":"Forbidden"}')
+        if method == "PUT" and self.before_write is not None:
+            first, self.before_write = self.before_write, None
+            await first()
         if method == "PUT" and path.endswith("/status") and self.conflicts:
             self.conflicts -= 1
             return Response(409, (), b'{"kind":"Status","code":409,"reason":"Conflict"}')
@@ -71,10 +85,14 @@ class Refusing(InProcessTransport):
 class Cluster:
     """An API server, and what a scheduler would do there."""
 
-    def __init__(self, server: LocalServer) -> None:
-        self.server = server
-        self.transport = Refusing(server.server.app, TOKEN)
-        self.client = Client(InProcessTransport(server.server.app, TOKEN))
+    def __init__(self, client: Client, transport: Refusing | None = None) -> None:
+        self.client = client
+        self._transport = transport
+
+    @property
+    def transport(self) -> Refusing:
+        assert self._transport is not None
+        return self._transport
 
     @contextlib.asynccontextmanager
     async def running(
@@ -90,18 +108,13 @@ class Cluster:
             await asyncio.wait((task,))
 
     async def create(self, name: str = "c") -> None:
+        requests = [{"name": "r", "exactly": {"deviceClassName": "x"}}]
         body = {
             "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "devices": {
-                    "requests": [
-                        {"name": "r", "exactly": {"deviceClassName": "x"}},
-                        {"name": "s", "exactly": {"deviceClassName": "x"}},
-                    ]
-                }
-            },
+            "spec": {"devices": {"requests": requests}},
         }
-        await self.server.post("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", body)
+        claim = RESOURCE_CLAIMS.codec.decode(msgspec.json.encode(body))
+        await self.client.create(RESOURCE_CLAIMS, claim)
 
     async def claim(self, name: str = "c") -> ResourceClaim:
         return await self.client.get(RESOURCE_CLAIMS, ObjectKey("default", name))
@@ -194,7 +207,9 @@ async def until(
 def play(scenario: Scenario) -> None:
     async def main() -> None:
         async with asyncio.timeout(30), LocalServer() as server:
-            await scenario(Cluster(server))
+            app = server.server.app
+            client = Client(InProcessTransport(app, TOKEN))
+            await scenario(Cluster(client, Refusing(app, TOKEN)))
 
     asyncio.run(main())
 
@@ -342,15 +357,18 @@ def test_a_permanent_failure_taints_the_device_first_and_then_says_so() -> None:
 
 def test_taints_go_in_time_also_those_of_an_earlier_life() -> None:
     async def scenario(cluster: Cluster) -> None:
+        clock = FakeClock()
+        client = Client(cluster.transport, clock=clock)
         device = DeviceId(DRIVER, "rack", "gpu-0")
-        await TaintRules(cluster.client, OTHER, seconds=None).isolate(device, "not ours")
-        before = TaintRules(cluster.client, DRIVER, seconds=0.05)
+        await TaintRules(client, OTHER, seconds=1).isolate(device, "not ours")
+        before = TaintRules(client, DRIVER, seconds=50)
         await before.isolate(device._replace(device="gpu-1"), "an earlier life")
-        rules = TaintRules(cluster.client, DRIVER, seconds=0.3)
+        await TaintRules(client, DRIVER, seconds=None).isolate(
+            device._replace(device="gpu-2"), "until it is released"
+        )
+        rules = TaintRules(client, DRIVER, seconds=300)
         task = asyncio.create_task(rules.run())
-        await rules.isolate(device._replace(device="gpu-2"), "first")
-        await asyncio.sleep(0.1)
-        await rules.isolate(device._replace(device="gpu-2"), "again: that counts from now")
+        await rules.isolate(device._replace(device="gpu-3"), "first")
 
         async def names() -> list[str]:
             return sorted(
@@ -365,12 +383,19 @@ def test_taints_go_in_time_also_those_of_an_earlier_life() -> None:
 
             await until(is_so, names)
 
+        await asyncio.sleep(0.05)
+        assert await names() == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
+        await clock.advance(100)
+        await only("gpu-0", "gpu-2", "gpu-3")
+        await rules.isolate(device._replace(device="gpu-3"), "again: now that counts")
+        await clock.advance(250)
+        await asyncio.sleep(0.05)
+        assert await names() == ["gpu-0", "gpu-2", "gpu-3"]
+        await clock.advance(60)
         await only("gpu-0", "gpu-2")
-        await only("gpu-0")
         task.cancel()
         await asyncio.wait((task,))
 
-    # Of one name there is one rule: gpu-0 of another driver is another device.
     play(scenario)
 
 
@@ -526,6 +551,29 @@ def test_freed_and_given_back_within_a_second_is_another_allocation() -> None:
     play(scenario)
 
 
+def test_a_report_does_not_reach_the_next_allocation() -> None:
+    """Even if that looks the same, and comes while the report is on its way."""
+
+    async def scenario(cluster: Cluster) -> None:
+        hardware = Hardware()
+        now = datetime.now(UTC)
+
+        async def again() -> None:
+            await cluster.free()
+            await cluster.allocate("gpu-0", at=now)
+            await asyncio.sleep(0.05)  # the controller hears of both, but is at work on the claim
+
+        cluster.transport.before_write = again
+        await cluster.create()
+        await cluster.allocate("gpu-0", at=now)
+        async with cluster.running(hardware):
+            await until(lambda: len(hardware.calls) == 3)
+            await cluster.expect({"gpu-0": READY})
+        assert hardware.calls == ["attach gpu-0 n0", "detach gpu-0 n0", "attach gpu-0 n0"]
+
+    play(scenario)
+
+
 def test_a_restart_goes_on_from_what_claims_and_devices_say() -> None:
     async def scenario(cluster: Cluster) -> None:
         hardware = Hardware()
@@ -568,6 +616,36 @@ def test_a_restart_after_the_device_was_given_to_another_node() -> None:
             await cluster.expect({"gpu-0": READY})
         assert hardware.calls == ["attach gpu-0 n0", "detach gpu-0 n0", "attach gpu-0 n1"]
         assert hardware.broken_promises == []
+
+    play(scenario)
+
+
+def test_what_an_earlier_life_attached_and_the_claim_gave_up_before_it_was_looked_at() -> None:
+    class Late(BindingController):
+        """Has so much to do that claims wait."""
+
+        go = asyncio.Event()
+
+        async def _reconcile(self, key: ObjectKey) -> None:
+            await self.go.wait()
+            await super()._reconcile(key)
+
+    async def scenario(cluster: Cluster) -> None:
+        hardware = Hardware()
+        await cluster.create()
+        await cluster.allocate("gpu-0")
+        async with cluster.running(hardware):
+            await cluster.expect({"gpu-0": READY})
+        late = Late(cluster.client, DRIVER, hardware, SETTINGS)
+        task = asyncio.create_task(late.run())
+        await until(lambda: len(late.known) == 1)
+        await cluster.free()
+        await cluster.allocate("gpu-0", node="n1")
+        late.go.set()
+        await cluster.expect({"gpu-0": READY})
+        task.cancel()
+        await asyncio.wait((task,))
+        assert hardware.calls == ["attach gpu-0 n0", "detach gpu-0 n0", "attach gpu-0 n1"]
 
     play(scenario)
 
@@ -703,6 +781,171 @@ def test_a_quarantine_that_fails_does_not_end_the_controller(
             await cluster.expect({"gpu-0": READY})
 
     play(scenario)
+
+
+def test_two_claims_swap_their_devices() -> None:
+    """Each waits for the other to let go, and neither keeps the loop busy meanwhile."""
+
+    async def scenario(cluster: Cluster) -> None:
+        hardware = Hardware()
+        gates = [hardware.block("detach gpu-0"), hardware.block("detach gpu-1")]
+        for name, device in (("a", "gpu-0"), ("b", "gpu-1")):
+            await cluster.create(name)
+            await cluster.allocate(device, name=name)
+        async with cluster.running(hardware):
+            for name, device in (("a", "gpu-0"), ("b", "gpu-1")):
+                await cluster.expect({device: READY}, name)
+            await cluster.free("a")
+            await cluster.free("b")
+            await cluster.allocate("gpu-1", name="a", node="n1")
+            await cluster.allocate("gpu-0", name="b", node="n1")
+            await asyncio.sleep(0.05)
+            for gate in gates:
+                gate.set()
+            await cluster.expect({"gpu-1": READY}, "a")
+            await cluster.expect({"gpu-0": READY}, "b")
+        assert hardware.broken_promises == []
+
+    play(scenario)
+
+
+# --- what the documentation shows ---
+
+
+def test_the_controller_in_the_documentation() -> None:
+    text = (ROOT / "docs" / "binding-conditions.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"__name__": "cables"}
+    exec(compile(code, "docs/binding-conditions.md", "exec"), names)  # noqa: S102 - our own
+
+    async def scenario(cluster: Cluster) -> None:
+        cables = names["Cables"]()
+        task = asyncio.create_task(names["control"](cluster.client, cables))
+        await cluster.create()
+        await cluster.allocate("cables.example.com/long", "cables.example.com/frayed", node="n3")
+        await cluster.expect(
+            {"long": READY, "frayed": {"Ready": "False Frayed", "Failed": "True Frayed"}}
+        )
+        assert list(cables.plugged.values()) == ["n3"]
+        assert len(await cluster.rules()) == 1
+        await cluster.free()
+        await until(lambda: not cables.plugged)
+        task.cancel()
+        await asyncio.wait((task,))
+
+    play(scenario)
+
+
+def example(name: str) -> Any:
+    """A module of the examples."""
+    path = ROOT / "examples" / "binding-conditions" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"example_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # data classes look there
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_story_1_an_fpga_is_programmed() -> None:
+    fpga = example("fpga")
+
+    async def scenario(cluster: Cluster) -> None:
+        attacher = fpga.FpgaAttacher(seconds_per_block=0.005)
+        settings = SETTINGS._replace(failure_condition="ProgrammingFailed")
+        await cluster.create()
+        await cluster.allocate("fpga-0", parameters={"bitstream": "av1-encoder"})
+        async with cluster.running(attacher, settings):
+            await cluster.expect({"fpga-0": {"Ready": "False Programming"}})
+            claim = await cluster.claim()
+            assert claim.status.devices[0].conditions[0].message.endswith(" %")
+            await cluster.expect({"fpga-0": READY})
+        attacher.seconds_per_block = 1000.0
+        async with cluster.running(attacher, settings):  # after a restart nothing is programmed
+            await cluster.free()
+            await until(lambda: not attacher.boards)
+            await cluster.allocate("fpga-0", parameters={"bitstream": "nonsense"})
+            reason = "NoSuchBitstream"
+            await cluster.expect(
+                {"fpga-0": {"Ready": f"False {reason}", "Failed": f"True {reason}"}}
+            )
+
+    play(scenario)
+
+
+def test_story_2_gpus_of_a_shared_pool() -> None:
+    fabric = example("fabric")
+
+    async def scenario(cluster: Cluster) -> None:
+        switch = fabric.Switch(delay_seconds=0.02)
+        switch.busy["n0"] = 2
+        switch.dark.add("gpu-1")
+        switch.hanging.add("gpu-2")
+        attacher = fabric.FabricAttacher(switch)
+        settings = SETTINGS._replace(limits=LIMITS._replace(attach_seconds=0.2))
+        await cluster.create("a")
+        await cluster.create("b")
+        async with cluster.running(attacher, settings):
+            await cluster.allocate("gpu-0", name="a")
+            await cluster.expect({"gpu-0": READY}, "a")
+            await cluster.allocate("gpu-1", "gpu-2", name="b", node="n1")
+            failed = {"Ready": "False LinkDown", "Failed": "True LinkDown"}
+            hung = {"Ready": "False AttachTimedOut"}
+            await cluster.expect({"gpu-1": failed, "gpu-2": hung}, "b")
+            await cluster.free("b")
+            await cluster.free("a")
+            await cluster.allocate("gpu-0", name="b", node="n1")
+            await cluster.expect({"gpu-0": READY}, "b")
+            assert list(switch.connected.values()) == ["n1"]
+        await cluster.free("b")
+        async with cluster.running(attacher, settings):  # freed while nobody looked
+            await until(lambda: not switch.connected)
+
+    play(scenario)
+
+
+def test_the_command_plays_a_script(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "binding-conditions" / "fabric.script"
+    quick = tmp_path / "quick"
+    quick.write_text(script.read_text().replace("2s", "20ms").replace("3s", "30ms"))
+    with ApiServerProcess(tmp_path / "server", "--storage", "memory") as server:
+
+        async def main() -> None:
+            process = await asyncio.create_subprocess_exec(
+                PROGRAM,
+                "binding-controller",
+                f"--kubeconfig={server.kubeconfig}",
+                f"--driver={DRIVER}",
+                f"--script-file={quick}",
+                "--script=rack/gpu-3: ready after 10ms",
+                stdout=asyncio.subprocess.PIPE,
+            )
+            assert process.stdout is not None
+            cluster = Cluster(connect(server.kubeconfig))
+            try:
+                assert (
+                    await process.stdout.readline()
+                    == f"allot binding-controller: {DRIVER}\n".encode()
+                )
+                await cluster.create()
+                await cluster.allocate("gpu-1", "gpu-3", "gpu-9")
+                hung = {"Ready": "False Simulated"}
+                await cluster.expect({"gpu-1": READY, "gpu-3": READY, "gpu-9": hung})
+                process.send_signal(signal.SIGTERM)
+                assert await process.wait() == 0
+                output = (await process.stdout.read()).decode()
+                assert "rack/gpu-9 on n0 for default/c: attempt 1: hang" in output
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+                await cluster.client.close()
+
+        asyncio.run(main())
+
+
+# --- laws ---
 
 
 @pytest.mark.parametrize("seed", range(12))

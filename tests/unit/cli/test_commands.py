@@ -50,7 +50,15 @@ def test_help_and_version() -> None:
 
 def test_every_command_is_listed_but_loaded_only_when_called() -> None:
     listing = run("--help")[1]
-    for command in ("allocate", "cel", "completion", "lint", "validate", "version"):
+    for command in (
+        "allocate",
+        "apiserver",
+        "binding-controller",
+        "cel",
+        "lint",
+        "scheduler",
+        "version",
+    ):
         assert f"\n  {command} " in listing
 
     loaded = (

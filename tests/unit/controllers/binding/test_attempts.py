@@ -146,3 +146,29 @@ def test_a_cancelled_task_does_not_go_on() -> None:
             assert task.cancelled()
 
     asyncio.run(main())
+
+
+def test_calls_in_one_lane_come_one_after_another() -> None:
+    class Counting(Attacher):
+        now = most = 0
+
+        async def attach(self, device: AttachRequest) -> None:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0)
+            self.now -= 1
+
+        async def detach(self, device: Attachment) -> None:
+            await self.attach(REQUEST)
+
+    async def most(lanes: tuple[asyncio.Lock, ...]) -> int:
+        attacher = Counting()
+        await asyncio.gather(
+            *(attach_until_decided(attacher, REQUEST, conduct(), lane) for lane in lanes),
+            *(detach_until_done(attacher, attachment(), conduct(), lane) for lane in lanes),
+        )
+        return attacher.most
+
+    lane = asyncio.Lock()
+    assert asyncio.run(most((lane, lane))) == 1
+    assert asyncio.run(most((asyncio.Lock(), asyncio.Lock()))) == 2

@@ -83,9 +83,7 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
         number = max(1, version - data.draw(small))
         allocation = data.draw(allocations)
         claim = a_stored_claim(name, version=number, uid=uid, allocation=allocation)
-        match data.draw(
-            st.sampled_from(["put", "remove", "assume", "take_off", "land", "restore"])
-        ):
+        match data.draw(st.sampled_from(["put", "remove", "assume", "take_off", "land"])):
             case "put":
                 known = tracker.get(ObjectKey("default", name))
                 if known is None or known.metadata.resource_version != str(number):
@@ -100,8 +98,6 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
             case "land":
                 tracker.land(claim)
                 expected_flights.pop(uid, None)
-            case "restore":
-                tracker.restore(ObjectKey("default", name))
         expected = Ledger(DEFAULTS)
         known_by_name = {key.name: found for key, found in heard.items()}
         holdings = {found.metadata.uid: found for found in known_by_name.values()}
@@ -329,7 +325,7 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
         name = f"p{data.draw(small)}"
         uid = f"uid-default-{name}"
         match data.draw(
-            st.sampled_from(["add", "update", "delete", "pop", "end", "event", "flush", "activate"])
+            st.sampled_from(["add", "update", "delete", "pop", "end", "event", "flush"])
         ):
             case "add" if name not in alive:
                 queue.add(a_pod(name, priority=data.draw(small)), now)
@@ -361,8 +357,6 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
                 queue.happened(NODE_ADDED, None, None, now)
             case "flush":
                 queue.flush(now)
-            case "activate":
-                queue.activate([uid], now)
         assert {queued.pod.name for queued in queue.pods()} == alive
     for queued in trying.values():
         queue.put_back(queued, now, rejected_by=["Fit"])

@@ -9,9 +9,7 @@ from allot.apiserver.selectors import (
     SelectorError,
     parse_field_selector,
     parse_label_selector,
-    parse_object_selector,
 )
-from tests.property.strategies import json_values
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 keys = st.sampled_from(["a", "b", "in", "notin", "example.com/x", "X_y.z"])
@@ -118,17 +116,3 @@ def test_any_text_is_a_field_selector_or_refused(text: str) -> None:
     except SelectorError:
         return
     assert parse_field_selector(str(selector)) == selector
-
-
-@unhurried
-@given(
-    st.none() | st.dictionaries(st.sampled_from(["matchLabels", "matchExpressions"]), json_values)
-)
-def test_any_object_is_a_selector_or_refused(selector: dict[str, object] | None) -> None:
-    try:
-        parsed = parse_object_selector(selector)
-    except SelectorError:
-        return
-    assert parsed.is_nothing == (selector is None)
-    if selector is not None:
-        assert parse_label_selector(str(parsed)) == parsed

@@ -225,13 +225,6 @@ class SchedulingQueue:
             elif concerned & (queued.rejected_by | queued.pending_on):
                 self._consider(queued, happening, now)
 
-    def activate(self, uids: Iterable[str], now: float) -> None:
-        """Try these pods now, whatever they wait for."""
-        for uid in uids:
-            queued = self._pods.get(uid)
-            if queued is not None and queued.place in (Place.BACKOFF, Place.UNSCHEDULABLE):
-                self._enqueue(queued, now, "ForceActivate")
-
     def flush(self, now: float) -> None:
         """Move pods whose backoff is over."""
         for heap in (self._rejected_backoff, self._error_backoff):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from allot.apiserver.selectors import (
     EVERYTHING,
-    NOTHING,
     SelectorError,
     parse_label_selector,
-    parse_object_selector,
 )
 
 OBJECTS = {
@@ -50,8 +46,6 @@ def test_everything_and_nothing() -> None:
     assert parse_label_selector("") == EVERYTHING
     assert parse_label_selector("").is_everything
     assert not parse_label_selector("a").is_everything
-    assert not NOTHING.is_everything
-    assert not NOTHING.matches({})
 
 
 @pytest.mark.parametrize(
@@ -128,50 +122,3 @@ def test_keys_and_values_are_checked(text: str, start: str) -> None:
 def test_selectors_have_a_limit() -> None:
     with pytest.raises(SelectorError, match="at most"):
         parse_label_selector("a," * 200_000)
-
-
-@pytest.mark.parametrize(
-    ("selector", "same"),
-    [
-        ({}, ""),
-        ({"matchLabels": None, "matchExpressions": None}, ""),
-        ({"matchLabels": {"b": "1", "a": ""}}, "a=,b=1"),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["y", "x"]}]}, "a in (x,y)"),
-        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}]}, "a notin (x)"),
-        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": []}]}, "a"),
-        ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, "!a"),
-        (
-            {"matchLabels": {"z": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]},
-            "a,z=1",
-        ),
-    ],
-)  # fmt: skip
-def test_selectors_as_objects(selector: dict[str, Any], same: str) -> None:
-    assert parse_object_selector(selector) == parse_label_selector(same)
-
-
-def test_a_missing_selector_object_matches_nothing() -> None:
-    assert parse_object_selector(None) == NOTHING
-
-
-@pytest.mark.parametrize(
-    ("selector", "why"),
-    [
-        ({"matchLabels": []}, "matchLabels must be an object"),
-        ({"matchLabels": {"a": 1}}, r"matchLabels\[a\] must be a text"),
-        ({"matchLabels": {"a b": "1"}}, 'key: Invalid value: "a b"'),
-        ({"matchLabels": {"a": "b c"}}, r'values\[0\]\[a\]: Invalid value: "b c"'),
-        ({"matchExpressions": {}}, "matchExpressions must be a list"),
-        ({"matchExpressions": [1]}, "must be an object"),
-        ({"matchExpressions": [{}]}, '"" is not a valid label selector operator'),
-        ({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, '"Gt" is not a valid label selector operator'),
-        ({"matchExpressions": [{"key": 1, "operator": "Exists"}]}, "key must be a text"),
-        ({"matchExpressions": [{"key": "a", "operator": "In"}]}, "values set can't be empty"),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]}, "values must be a list"),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]}, "must be a text"),
-        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}, "values set must be empty"),
-    ],
-)  # fmt: skip
-def test_objects_that_are_no_selector(selector: dict[str, Any], why: str) -> None:
-    with pytest.raises(SelectorError, match=why):
-        parse_object_selector(selector)

@@ -595,27 +595,6 @@ def test_an_update_of_a_pod_nobody_knows_adds_it() -> None:
 # --- activate and leftovers ---
 
 
-@pytest.mark.parametrize(
-    ("bring", "place"),
-    [
-        (in_unschedulable, Place.ACTIVE),
-        (in_backoff, Place.ACTIVE),
-        (in_error_backoff, Place.ACTIVE),
-        (in_gated, Place.GATED),
-        (in_flight, Place.IN_FLIGHT),
-        (in_active, Place.ACTIVE),
-    ],
-)
-def test_activate(bring: Callable[[Desk], None], place: Place) -> None:
-    desk = Desk()
-    bring(desk)
-
-    desk.queue.activate([a_pod("pod").uid, "unknown"], 0.0)
-
-    assert desk.where() is place
-    assert len(desk.all_popped(0.0)) == (1 if place is Place.ACTIVE else 0)
-
-
 def test_pods_nothing_woke_for_long_are_tried_again() -> None:
     desk = Desk()
     queued = desk.rejected(["Deaf"])

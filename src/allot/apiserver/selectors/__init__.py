@@ -10,16 +10,13 @@ from allot.apiserver.selectors.fields import (
 from allot.apiserver.selectors.label_parser import parse_label_selector
 from allot.apiserver.selectors.labels import (
     EVERYTHING,
-    NOTHING,
     LabelSelector,
     Operator,
     Requirement,
 )
-from allot.apiserver.selectors.objects import parse_object_selector
 
 __all__ = [
     "EVERYTHING",
-    "NOTHING",
     "FieldRequirement",
     "FieldSelector",
     "LabelSelector",
@@ -28,6 +25,5 @@ __all__ = [
     "SelectorError",
     "parse_field_selector",
     "parse_label_selector",
-    "parse_object_selector",
     "require_supported",
 ]

@@ -61,24 +61,19 @@ class LabelSelector(NamedTuple):
     """Requirements in the order of their keys. Prints as a selector that reads as the same one."""
 
     requirements: tuple[Requirement, ...] = ()
-    is_nothing: bool = False
-    """Matches no labels at all: what a selector that was not given means in some fields."""
 
     @property
     def is_everything(self) -> bool:
-        return not self.requirements and not self.is_nothing
+        return not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return not self.is_nothing and all(
-            requirement.matches(labels) for requirement in self.requirements
-        )
+        return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 
 
 EVERYTHING: Final = LabelSelector()
-NOTHING: Final = LabelSelector(is_nothing=True)
 
 
 def whole_number(text: str | None) -> int | None:

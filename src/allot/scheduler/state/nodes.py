@@ -193,9 +193,6 @@ class NodeInfo:
                 return True
         return False
 
-    def allocatable_of(self, name: str) -> int:
-        return self.facts.allocatable.amount(name) if self.facts else 0
-
     def __repr__(self) -> str:
         return f"NodeInfo({self.name}, {len(self.pods)} pods, generation {self.generation})"
 

@@ -57,10 +57,6 @@ class LabelSelector(NamedTuple):
                 return False
         return True
 
-    def and_labels(self, labels: Mapping[str, str]) -> LabelSelector:
-        """This, and each of these labels with its value."""
-        return LabelSelector(self.requirements + _equalities(labels)) if labels else self
-
     def and_requirements(self, more: Iterable[Requirement]) -> LabelSelector:
         return LabelSelector((*self.requirements, *more))
 

@@ -158,27 +158,6 @@ def test_a_predecessor_that_goes_late_leaves_its_successor_alone() -> None:
     assert tracked.taken() == ["gpu-1"]
 
 
-def test_restore_goes_back_to_what_the_informer_said() -> None:
-    tracked = Tracked(a_stored_claim(version=1))
-    tracked.tracker.assume(a_stored_claim(version=5, allocation=GPU_0))
-    tracked.tracker.put(a_stored_claim(version=3))
-
-    tracked.tracker.restore(KEY)
-
-    assert tracked.version() == 3
-    assert tracked.taken() == []
-    assert tracked.changes == [(1, 5), (5, 3)]
-
-
-def test_restore_changes_nothing_where_nothing_is_assumed() -> None:
-    tracked = Tracked(a_stored_claim(version=1))
-
-    tracked.tracker.restore(KEY)
-    tracked.tracker.restore(ObjectKey("default", "unknown"))
-
-    assert tracked.changes == []
-
-
 def test_all_listeners_hear_everything_once_and_in_order() -> None:
     tracked = Tracked()
     heard: list[tuple[str, int | None]] = []

@@ -8,7 +8,6 @@ The ledger of what is taken follows all three, change by change.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from allot.allocation import Ledger
 from allot.api.claims import AllocationResult, ResourceClaim
@@ -18,19 +17,13 @@ from allot.features import FeatureGates
 Listener = Callable[[ResourceClaim | None, ResourceClaim | None], None]
 
 
-class _Known(NamedTuple):
-    claim: ResourceClaim
-    """The newest version we know of."""
-    informed: ResourceClaim | None
-    """What the informer said last; None if it has not seen the claim yet."""
-
-
 class ClaimTracker:
     """All claims of the cluster. For use in one event loop."""
 
     def __init__(self, gates: FeatureGates) -> None:
         self.ledger = Ledger(gates)
-        self._known: dict[ObjectKey, _Known] = {}
+        self._known: dict[ObjectKey, ResourceClaim] = {}
+        """The newest version of each that we know of."""
         self._in_flight: dict[str, ResourceClaim] = {}
         self._entered: dict[str, tuple[str, AllocationResult]] = {}
         """By uid: under which name the ledger has it, and what."""
@@ -51,49 +44,40 @@ class ClaimTracker:
         self._release_listeners.append(listener)
 
     def get(self, key: ObjectKey) -> ResourceClaim | None:
-        known = self._known.get(key)
-        return known.claim if known is not None else None
+        return self._known.get(key)
 
     # --- what the informer says ---
 
     def put(self, claim: ResourceClaim) -> None:
-        """A claim was added or updated."""
+        """A claim was added or updated. What is older than what we know already is no news."""
         key = _key(claim)
         known = self._known.get(key)
+        if known is not None and known.metadata.uid != claim.metadata.uid:
+            self.remove(known)
+            known = None
         if known is None:
-            self._change(key, None, _Known(claim, claim))
-        elif known.claim.metadata.uid != claim.metadata.uid:
-            self.remove(known.claim)
-            self._change(key, None, _Known(claim, claim))
-        elif is_same_version(claim, known.claim):
-            self._known[key] = _Known(claim, claim)  # our own write has come back
-        elif version_of(claim) >= version_of(known.claim):
-            self._change(key, known, _Known(claim, claim))
-        else:
-            self._known[key] = known._replace(informed=claim)
+            self._change(key, None, claim)
+        elif is_same_version(claim, known):
+            self._known[key] = claim  # our own write has come back
+        elif version_of(claim) >= version_of(known):
+            self._change(key, known, claim)
 
     def remove(self, claim: ResourceClaim) -> None:
         key = _key(claim)
         known = self._known.get(key)
-        if known is not None and known.claim.metadata.uid == claim.metadata.uid:
+        if known is not None and known.metadata.uid == claim.metadata.uid:
             self._change(key, known, None)
 
     # --- what we wrote ourselves ---
 
     def assume(self, claim: ResourceClaim) -> None:
-        """The answer to a write of ours, until the informer shows it or something newer."""
+        """The answer to a write of ours, until the informer shows something newer."""
         key = _key(claim)
         known = self._known.get(key)
-        if known is None or known.claim.metadata.uid != claim.metadata.uid:
+        if known is None or known.metadata.uid != claim.metadata.uid:
             return  # it is gone already
-        if version_of(claim) >= version_of(known.claim):
-            self._change(key, known, _Known(claim, known.informed))
-
-    def restore(self, key: ObjectKey) -> None:
-        """Forget what was assumed: the informer knows better."""
-        known = self._known.get(key)
-        if known is not None and known.informed is not None and known.informed is not known.claim:
-            self._change(key, known, _Known(known.informed, known.informed))
+        if version_of(claim) >= version_of(known):
+            self._change(key, known, claim)
 
     # --- what is decided but not written ---
 
@@ -112,7 +96,7 @@ class ClaimTracker:
         if flown is None:
             return
         known = self._known.get(_key(claim))
-        current = known.claim if known is not None and known.claim.metadata.uid == uid else None
+        current = known if known is not None and known.metadata.uid == uid else None
         entered = self._entered.get(uid)
         self._settle(uid, current)
         if self._entered.get(uid) is not entered:
@@ -121,13 +105,13 @@ class ClaimTracker:
 
     # --- inside ---
 
-    def _change(self, key: ObjectKey, old: _Known | None, new: _Known | None) -> None:
-        before = old.claim if old is not None else None
-        after = new.claim if new is not None else None
-        if new is None:
+    def _change(
+        self, key: ObjectKey, before: ResourceClaim | None, after: ResourceClaim | None
+    ) -> None:
+        if after is None:
             self._known.pop(key, None)
         else:
-            self._known[key] = new
+            self._known[key] = after
         if before is after:
             return
         changed = after or before

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from kubernetes.dynamic.exceptions import (
 
 from tests.clients.api_server import RunningServer
 from tests.clients.test_python_client import CLAIM_SPEC
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
 def run_with(server: RunningServer, use: Callable[[Any], Awaitable[None]]) -> None:
@@ -109,9 +111,9 @@ def test_async_watch_resumes(server: RunningServer, namespace: str) -> None:
 
 
 @pytest.fixture
-def found(server: RunningServer, tmp_path: Path) -> Any:
-    api = config.new_client_from_config(str(server.kubeconfig))
-    return dynamic.DynamicClient(api, cache_file=str(tmp_path / "discovery.json"))
+def found(server: RunningServer, tmp_path: Path) -> Iterator[Any]:
+    with config.new_client_from_config(str(server.kubeconfig)) as api:
+        yield dynamic.DynamicClient(api, cache_file=str(tmp_path / "discovery.json"))
 
 
 def test_dynamic_client_discovers_every_group(found: Any) -> None:

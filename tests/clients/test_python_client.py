@@ -16,6 +16,8 @@ from kubernetes.informer import SharedInformer
 
 from tests.clients.api_server import RunningServer
 
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
 POD = {
     "metadata": {"name": "p", "labels": {"app": "x"}},
     "spec": {"containers": [{"name": "c", "image": "i"}]},

@@ -13,6 +13,7 @@ from typing import TypeVar
 from allot.storage.interface import Store
 from allot.storage.memory import MemoryStore
 from allot.storage.sqlite import SqliteStore
+from tests.contract.one_loop import run
 
 Result = TypeVar("Result")
 
@@ -45,7 +46,7 @@ class Home(ABC):
             async with asyncio.timeout(60), self.open(window_revisions) as store:
                 return await scenario(store)
 
-        return asyncio.run(play())
+        return run(play())
 
 
 class MemoryHome(Home):

@@ -20,6 +20,7 @@ from allot.storage.interface import Change, Store
 from allot.storage.sqlite import SqliteStore
 from tests.contract.conftest import NO_ETCD
 from tests.contract.etcd_server import EtcdServer, find_etcd, make_cluster
+from tests.contract.one_loop import run
 
 WRITERS = 16
 ROOT = Path(__file__).parents[2]
@@ -152,7 +153,7 @@ def crash_sqlite(path: Path, rounds: int, seed: int) -> int:
     for _ in range(rounds):
         with writing(f"sqlite:{path}") as writer:
             time.sleep(chance.uniform(0, 0.25))
-        last = asyncio.run(check(writer))
+        last = run(check(writer))
         answered += len(writer.answers)
     return answered
 
@@ -195,7 +196,7 @@ def crash_etcd(servers: Sequence[EtcdServer], rounds: int, seed: int) -> int:
                 writer.wait_for_answers(before + 20)
         if len(killed) == 1:
             start(killed)
-        last = asyncio.run(check(writer))
+        last = run(check(writer))
         answered += len(writer.answers)
     return answered
 

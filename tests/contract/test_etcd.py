@@ -25,6 +25,7 @@ from allot.storage.interface import (
 )
 from tests.contract.conftest import NO_ETCD
 from tests.contract.etcd_server import EtcdServer, find_etcd
+from tests.contract.one_loop import run
 
 _prefixes = (f"/etcd-{number}/" for number in itertools.count())
 
@@ -81,7 +82,7 @@ def test_processes_see_each_others_writes_in_one_order(etcd: EtcdServer) -> None
         for store in stores:
             await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_stores_with_different_prefixes_do_not_meet(etcd: EtcdServer) -> None:
@@ -99,7 +100,7 @@ def test_stores_with_different_prefixes_do_not_meet(etcd: EtcdServer) -> None:
         await one.close()
         await two.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_a_watch_outlives_the_server(own_etcd: EtcdServer) -> None:
@@ -122,7 +123,7 @@ def test_a_watch_outlives_the_server(own_etcd: EtcdServer) -> None:
         await store.close()
         await other.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_without_a_server_everything_says_so(own_etcd: EtcdServer) -> None:
@@ -147,7 +148,7 @@ def test_without_a_server_everything_says_so(own_etcd: EtcdServer) -> None:
         await store.close()
         assert await asyncio.wait_for(waiting, 5) is None
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_another_endpoint_takes_over(own_etcd: EtcdServer, tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_another_endpoint_takes_over(own_etcd: EtcdServer, tmp_path: Path) -> No
         assert await store.revision() == revision
         await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_what_was_compacted_during_an_interruption_is_told(own_etcd: EtcdServer) -> None:
@@ -192,7 +193,7 @@ def test_what_was_compacted_during_an_interruption_is_told(own_etcd: EtcdServer)
         await store.close()
         await other.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_compaction_by_others_beyond_the_last_write_does_no_harm(own_etcd: EtcdServer) -> None:
@@ -222,7 +223,7 @@ def test_compaction_by_others_beyond_the_last_write_does_no_harm(own_etcd: EtcdS
         await late.close()
         await foreign.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_a_lost_answer_is_not_repeated(
@@ -256,7 +257,7 @@ def test_a_lost_answer_is_not_repeated(
         assert watch.pending() == []
         await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_limits_of_etcd_are_explained(etcd: EtcdServer) -> None:
@@ -276,7 +277,7 @@ def test_limits_of_etcd_are_explained(etcd: EtcdServer) -> None:
         assert (await store.list("")).entries == []
         await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_deletes_race_without_empty_revisions(etcd: EtcdServer) -> None:
@@ -297,7 +298,7 @@ def test_deletes_race_without_empty_revisions(etcd: EtcdServer) -> None:
         for store in stores:
             await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_processes_agree_on_compaction(own_etcd: EtcdServer) -> None:
@@ -323,7 +324,7 @@ def test_processes_agree_on_compaction(own_etcd: EtcdServer) -> None:
         await one.close()
         await two.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_before_the_first_write_there_was_nothing(own_etcd: EtcdServer) -> None:
@@ -337,7 +338,7 @@ def test_before_the_first_write_there_was_nothing(own_etcd: EtcdServer) -> None:
         assert [change.key for change in await follow(watch, 1)] == ["a"]
         await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_tls_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from allot.storage.interface import (
 )
 from tests.contract.etcd_server import EtcdServer
 from tests.contract.homes import SMALL_WINDOW, EtcdHome, Home, MemoryHome, SqliteHome
+from tests.contract.one_loop import run
 
 KEYS = ["a", "a/", "a/1", "a/2", "b", "ä"]
 PREFIXES = ["", "a", "a/", "b", "c"]
@@ -241,7 +242,7 @@ scripts = st.lists(steps, min_size=1, max_size=40)
 
 
 def check(make_home: Callable[[], Home], script: list[Step]) -> None:
-    asyncio.run(play(make_home(), script))
+    run(play(make_home(), script))
 
 
 @settings(max_examples=150, deadline=None)

@@ -21,6 +21,7 @@ from allot.storage.interface import (
 from tests.contract.etcd_server import EtcdServer
 from tests.contract.homes import Home
 from tests.contract.linearizability import Event, Outcome, Read, Swap, is_linearizable
+from tests.contract.one_loop import run
 
 REFUSED, UNKNOWN = Outcome.REFUSED, Outcome.UNKNOWN
 
@@ -159,7 +160,7 @@ def test_registers_of_several_processes(etcd: EtcdServer) -> None:
         for store in stores:
             await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_a_store_with_stale_reads_is_found_out(home: Home) -> None:

@@ -19,6 +19,7 @@ from allot.storage.interface import (
     StoreUnavailableError,
 )
 from tests.contract.homes import Home
+from tests.contract.one_loop import run
 
 ODD_KEYS = [
     " ",
@@ -347,7 +348,7 @@ def test_writes_under_way_are_finished_before_closing(home: Home) -> None:
             await store.write(Put("late", b""))
         await store.close()
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_everything_is_there_after_opening_again(lasting_home: Home) -> None:

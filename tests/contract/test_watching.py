@@ -19,6 +19,7 @@ from allot.storage.interface import (
     Watch,
 )
 from tests.contract.homes import SMALL_WINDOW, Home
+from tests.contract.one_loop import run
 
 
 async def take(watch: Watch, count: int) -> list[Sequence[Change]]:
@@ -272,7 +273,7 @@ def test_closing_the_store_ends_all_watches(home: Home) -> None:
             await anext(watches[0])
         assert [changes async for changes in store.watch("a/", start)] == []
 
-    asyncio.run(scenario())
+    run(scenario())
 
 
 def test_a_watcher_that_is_too_slow_is_cut_off(home: Home) -> None:

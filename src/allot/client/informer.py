@@ -4,6 +4,8 @@
      ▲         │
      └── 410: that version is no longer kept ◄──┘
 
+A resource that the server does not know counts as empty, and is asked for again now and then.
+
 The list is a stream where the server can do that (`sendInitialEvents`), pages where not. A list that
 follows an earlier one is compared with what is known, so that handlers hear of everything that was
 missed, once: first of what is gone, then of what is new or different.
@@ -16,7 +18,7 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
@@ -118,6 +120,10 @@ class Informer(Generic[T]):
     def remove_handlers(self, handlers: Handlers[T]) -> None:
         self._handlers = tuple(known for known in self._handlers if known is not handlers)
 
+    def add_index(self, name: str, function: IndexFunction[T]) -> None:
+        """Keep objects findable by `by_index`. Of several who ask for the same, the first is enough."""
+        self.store.add_index(name, function)
+
     def get(self, key: ObjectKey) -> T | None:
         return self.store.get(key)
 
@@ -180,6 +186,9 @@ class Informer(Generic[T]):
             log.info("%s: no streaming lists here (%s); listing pages", self.resource, error)
             self._streaming = False
         else:
+            if error.is_not_found and not self.has_synced:
+                log.warning("%s: not served here; taken as empty until it is", self.resource)
+                self._synced.set()
             await self._wait_after(error)
 
     async def _wait_after(self, error: Exception) -> None:
@@ -187,7 +196,8 @@ class Informer(Generic[T]):
         wait = self._backoff.seconds(self._failures, self._chance())
         if isinstance(error, ApiStatusError) and error.retry_after_seconds is not None:
             wait = max(wait, error.retry_after_seconds)
-        level = logging.WARNING if self._failures > 3 else logging.INFO
+        is_unserved = isinstance(error, ApiStatusError) and error.is_not_found
+        level = logging.WARNING if self._failures > 3 and not is_unserved else logging.INFO
         log.log(level, "%s: %s; trying again in %.1f s", self.resource, error, wait)
         await self._clock.sleep(wait)
 
@@ -292,6 +302,17 @@ class Informer(Generic[T]):
 list_ = list
 
 
+class Companion(Protocol):
+    """Something that runs beside informers, and that several want to share."""
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+C = TypeVar("C", bound=Companion)
+
+
 class InformerFactory:
     """Shares informers: one per resource and scope, however many ask for it."""
 
@@ -299,6 +320,7 @@ class InformerFactory:
         self.client = client
         self._streaming = streaming
         self._informers: dict[tuple[Resource[object], Scope], Informer[object]] = {}
+        self._companions: dict[Callable[[Client], Companion], Companion] = {}
 
     def informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
         """The informer of this resource; it follows the server once `start` is called."""
@@ -309,10 +331,19 @@ class InformerFactory:
             return made
         return found  # type: ignore[return-value]
 
+    def companion(self, make: Callable[[Client], C]) -> C:
+        """What `make` makes, once: others who ask get the same. It starts and stops with the informers."""
+        found = self._companions.get(make)
+        if found is None:
+            found = self._companions[make] = make(self.client)
+        return found  # type: ignore[return-value]
+
     def start(self) -> None:
         """Start all that do not run yet."""
         for informer in self._informers.values():
             informer.start()
+        for companion in self._companions.values():
+            companion.start()
 
     async def wait_synced(self) -> None:
         for informer in tuple(self._informers.values()):
@@ -323,4 +354,5 @@ class InformerFactory:
         return all(informer.has_synced for informer in self._informers.values())
 
     async def stop(self) -> None:
-        await asyncio.gather(*(informer.stop() for informer in self._informers.values()))
+        running = (*self._informers.values(), *self._companions.values())
+        await asyncio.gather(*(each.stop() for each in running))

@@ -64,7 +64,10 @@ class ObjectStore(Generic[T]):
     # --- following ---
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
-        if name in self._functions:
+        known = self._functions.get(name)
+        if known is function:
+            return
+        if known is not None:
             raise ValueError(f"there is an index {name} already")
         entries = {key: tuple(dict.fromkeys(function(obj))) for key, obj in self._objects.items()}
         self._functions[name] = function

@@ -22,6 +22,8 @@ DEFAULT_PORT: Final = 2379
 MAX_REQUEST_BYTES: Final = 1536 * 1024
 FIRST_BACKOFF_SECONDS: Final = 0.02
 MAX_BACKOFF_SECONDS: Final = 2.0
+LATE_SECONDS: Final = 2.0
+"""gRPC ends calls in time. If it has lost one, nobody shall wait for that longer than this."""
 
 _CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),
@@ -120,14 +122,18 @@ class EtcdClient:
             raise StorageError(f"a write of {size} bytes, etcd takes {MAX_REQUEST_BYTES}")
         endpoint = await self._ready_endpoint()
         try:
-            response: pb.TxnResponse = await endpoint.transact(
-                request, timeout=self.timeout_seconds
-            )
+            async with asyncio.timeout(self.timeout_seconds + LATE_SECONDS):
+                response: pb.TxnResponse = await endpoint.transact(
+                    request, timeout=self.timeout_seconds
+                )
         except grpc.aio.AioRpcError as error:
             if error.code() in _REFUSALS:
                 raise RefusedError(f"etcd refuses: {error.details()}") from error
             self._turn_from(endpoint)
             raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+        except TimeoutError:
+            self._turn_from(endpoint)
+            raise StoreUnavailableError(f"{endpoint.url}: no answer") from None
         return response
 
     @asynccontextmanager
@@ -171,13 +177,17 @@ class EtcdClient:
                 self.timeout_seconds / len(self._endpoints), max(deadline - loop.time(), 0.01)
             )
             try:
-                return await getattr(endpoint, method)(request, timeout=share_seconds)
-            except grpc.aio.AioRpcError as error:
-                if error.code() in _REFUSALS:
-                    raise RefusedError(error.details() or str(error.code())) from error
+                async with asyncio.timeout(share_seconds + LATE_SECONDS):
+                    return await getattr(endpoint, method)(request, timeout=share_seconds)
+            except (grpc.aio.AioRpcError, TimeoutError) as error:
+                said = "no answer"
+                if isinstance(error, grpc.aio.AioRpcError):
+                    said = error.details() or str(error.code())
+                    if error.code() in _REFUSALS:
+                        raise RefusedError(said) from error
                 self._turn_from(endpoint)
                 if loop.time() + backoff >= deadline:
-                    raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+                    raise StoreUnavailableError(f"{endpoint.url}: {said}") from error
             await asyncio.sleep(backoff)
             backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
 

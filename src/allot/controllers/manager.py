@@ -1,0 +1,79 @@
+"""The controller manager: the chosen controllers, on one client and one set of informers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from allot.client.client import Client
+from allot.client.events import EventRecorder
+from allot.client.informer import InformerFactory
+from allot.client.retrying import Backoff
+from allot.controllers.controller import Controller, Surroundings
+from allot.features import DEFAULTS, FeatureGates
+
+log = logging.getLogger(__name__)
+
+COMPONENT: Final = "allot-controller-manager"
+RESTARTS: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
+
+Factory = Callable[[Surroundings], Controller]
+
+
+class ControllerManager:
+    """Runs controllers until cancelled. It can be run again, such as after another has led."""
+
+    def __init__(
+        self, client: Client, factories: Sequence[Factory], gates: FeatureGates = DEFAULTS
+    ) -> None:
+        self.client = client
+        self.registry = CollectorRegistry()
+        """The metrics of the current run."""
+        self._factories = factories
+        self._gates = gates
+        self._informers: InformerFactory | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self._informers is not None and self._informers.has_synced
+
+    async def run(self) -> None:
+        """Read the cluster, then let all controllers work."""
+        informers = InformerFactory(self.client)
+        recorder = EventRecorder(self.client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
+        surroundings = Surroundings(self.client, informers, recorder, self._gates)
+        controllers = [make(surroundings) for make in self._factories]
+        self._informers, self.registry = informers, surroundings.registry
+        informers.start()
+        recorder.start()
+        try:
+            await informers.wait_synced()
+            await _run_all(controllers, surroundings)
+        finally:
+            await recorder.stop()
+            await informers.stop()
+
+
+async def _run_all(controllers: Iterable[Controller], surroundings: Surroundings) -> None:
+    async with asyncio.TaskGroup() as group:
+        for controller in controllers:
+            group.create_task(_keep_running(controller, surroundings), name=controller.name)
+
+
+async def _keep_running(controller: Controller, surroundings: Surroundings) -> None:
+    """A controller that breaks does not take the others with it."""
+    failures = 0
+    while True:
+        try:
+            await controller.run()
+            return
+        except Exception:
+            failures += 1
+            wait = RESTARTS.seconds(failures, 0.0)
+            log.exception("%s broke; again in %.1f s", controller.name, wait)
+            await surroundings.clock.sleep(wait)

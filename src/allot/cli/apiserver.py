@@ -7,25 +7,15 @@ import logging
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
-from allot.features import FeatureGates
 
-
-class Options(NamedTuple):
-    """What the command line asked for."""
-
-    storage: str
-    data_dir: Path
-    bind_address: str
-    port: int
-    gates: FeatureGates
-    token_file: Path | None
-    kubeconfig: Path
+if TYPE_CHECKING:
+    from allot.apiserver.running import ServerOptions
 
 
 @click.command()
@@ -85,14 +75,16 @@ def apiserver(
     --token-auth-file. Ctrl-C stops it; what was written stays.
     """
     set_up_logging(verbose)
-    options = Options(
-        storage,
+    from allot.apiserver.running import ServerOptions
+
+    options = ServerOptions(
         data_dir,
+        gates_from_option(feature_gates),
+        storage,
         bind_address,
         port,
-        gates_from_option(feature_gates),
         token_auth_file,
-        kubeconfig or data_dir / "kubeconfig",
+        kubeconfig,
     )
     _run(options)
     return EXIT_OK
@@ -103,15 +95,16 @@ def set_up_logging(verbose: int) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
 
 
-def _run(options: Options) -> None:
+def _run(options: ServerOptions) -> None:
     from allot.apiserver.authentication import TokenFileError
     from allot.apiserver.credentials import CredentialError
+    from allot.apiserver.running import AddressError
     from allot.storage.interface import StorageError
 
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(options))
-    except (CredentialError, StorageError, TokenFileError) as error:
+    except (AddressError, CredentialError, StorageError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 
@@ -124,53 +117,13 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve(options: Options) -> None:
-    from allot.apiserver import authentication
-    from allot.apiserver.composition import ApiServer, now
-    from allot.apiserver.credentials import prepare_credentials, write_kubeconfig
-    from allot.apiserver.service_accounts import ServiceAccountTokens
-    from allot.apiserver.serving import Server, listen
-    from allot.storage.opening import open_store
+async def _serve(options: ServerOptions) -> None:
+    from allot.apiserver.running import running_server
 
-    users = authentication.read_token_file(options.token_file) if options.token_file else {}
-    try:
-        credentials = prepare_credentials(options.data_dir / "pki", [options.bind_address], now())
-        listener = listen(options.bind_address, options.port)
-    except OSError as error:
-        where = error.filename or f"{options.bind_address}:{options.port}"
-        raise CommandError(f"{where}: {error.strerror or error}") from error
-    host = f"[{options.bind_address}]" if ":" in options.bind_address else options.bind_address
-    address = f"{host}:{listener.getsockname()[1]}"
-    admin = authentication.User(
-        "allot-admin", groups=(authentication.MASTERS, authentication.AUTHENTICATED)
-    )
-    with listener:
-        store = await open_store(options.storage, options.data_dir)
-        try:
-            server = ApiServer(
-                store,
-                options.gates,
-                [
-                    authentication.CertificateAuthenticator(),
-                    authentication.StaticTokens({**users, credentials.admin_token: admin}),
-                ],
-                ServiceAccountTokens(credentials.signing_key),
-                address=lambda: address,
-            )
-            await server.start()
-            web = Server(server.app, credentials)
-
-            def stop() -> None:
-                server.begin_shutdown()
-                web.stop()
-
-            loop = asyncio.get_running_loop()
-            for name in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(name, stop)
-            write_kubeconfig(options.kubeconfig, f"https://{address}", credentials)
-            click.echo(f"allot API server: https://{address}, storage {options.storage}")
-            click.echo(f"  kubectl --kubeconfig {options.kubeconfig} get namespaces")
-            await web.serve(sockets=[listener])
-            await server.close()
-        finally:
-            await store.close()
+    async with running_server(options) as running:
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, running.stop)
+        click.echo(f"allot API server: {running.url}, storage {options.storage}")
+        click.echo(f"  kubectl --kubeconfig {running.kubeconfig} get namespaces")
+        await running.serving

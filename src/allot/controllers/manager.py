@@ -40,7 +40,13 @@ class ControllerManager:
 
     @property
     def is_ready(self) -> bool:
+        """Whether the controllers work."""
         return self._informers is not None and self._informers.has_synced
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the cluster is being read. Who waits to be elected has not begun."""
+        return self._informers is not None and not self._informers.has_synced
 
     async def run(self) -> None:
         """Read the cluster, then let all controllers work."""
@@ -55,6 +61,7 @@ class ControllerManager:
             await informers.wait_synced()
             await _run_all(controllers, surroundings)
         finally:
+            self._informers = None
             await recorder.stop()
             await informers.stop()
 

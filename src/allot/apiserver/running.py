@@ -1,0 +1,103 @@
+"""An API server with everything it stands on: store, credentials, socket, kubeconfig."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from allot.apiserver import authentication
+from allot.apiserver.composition import ApiServer, now
+from allot.apiserver.credentials import Credentials, prepare_credentials, write_kubeconfig
+from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.apiserver.serving import Server, listen
+from allot.features import FeatureGates
+from allot.storage.opening import open_store
+
+ADMIN: Final = authentication.User(
+    "allot-admin", groups=(authentication.MASTERS, authentication.AUTHENTICATED)
+)
+
+
+class AddressError(Exception):
+    """The server cannot listen there; the message says why."""
+
+
+class ServerOptions(NamedTuple):
+    """Where a server keeps things, and who gets to it how."""
+
+    data_dir: Path
+    gates: FeatureGates
+    storage: str = "sqlite"
+    bind_address: str = "127.0.0.1"
+    port: int = 6443
+    token_file: Path | None = None
+    kubeconfig: Path | None = None
+    """Where the admin's goes; in the data directory by default."""
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that answers."""
+
+    server: ApiServer
+    credentials: Credentials
+    url: str
+    kubeconfig: Path
+    serving: asyncio.Task[None]
+    """Ends when the server does."""
+    _web: Server
+
+    def stop(self) -> None:
+        """Finish what is under way; watches end."""
+        self.server.begin_shutdown()
+        self._web.stop()
+
+
+@asynccontextmanager
+async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]:
+    """A server that answers until the end of the block, or until it is stopped.
+
+    Raises `AddressError`, `CredentialError`, `StorageError` or `TokenFileError`, each with a sentence for users.
+    """
+    users = authentication.read_token_file(options.token_file) if options.token_file else {}
+    try:
+        credentials = prepare_credentials(options.data_dir / "pki", [options.bind_address], now())
+        listener = listen(options.bind_address, options.port)
+    except OSError as error:
+        where = error.filename or f"{options.bind_address}:{options.port}"
+        raise AddressError(f"{where}: {error.strerror or error}") from error
+    host = f"[{options.bind_address}]" if ":" in options.bind_address else options.bind_address
+    address = f"{host}:{listener.getsockname()[1]}"
+    kubeconfig = options.kubeconfig or options.data_dir / "kubeconfig"
+    with listener:
+        store = await open_store(options.storage, options.data_dir)
+        try:
+            server = ApiServer(
+                store,
+                options.gates,
+                [
+                    authentication.CertificateAuthenticator(),
+                    authentication.StaticTokens({**users, credentials.admin_token: ADMIN}),
+                ],
+                ServiceAccountTokens(credentials.signing_key),
+                address=lambda: address,
+            )
+            await server.start()
+            web = Server(server.app, credentials)
+            write_kubeconfig(kubeconfig, f"https://{address}", credentials)
+            serving = asyncio.create_task(web.serve(sockets=[listener]))
+            running = RunningServer(
+                server, credentials, f"https://{address}", kubeconfig, serving, web
+            )
+            try:
+                yield running
+            finally:
+                running.stop()
+                await serving
+                await server.close()
+        finally:
+            await store.close()

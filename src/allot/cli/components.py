@@ -1,0 +1,131 @@
+"""What the commands that run a component have in common: options, signals, election, pages."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from allot.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
+    from allot.client.leader_election import ElectionTimes
+    from allot.pages import Pages
+
+F = TypeVar("F", bound=Callable[..., Any])
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+def api_server_options(command: F) -> F:
+    """`--kubeconfig` and `--context`."""
+    command = click.option("--context", help="The context in the kubeconfig.")(command)
+    return click.option(
+        "--kubeconfig",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="How to reach the API server. Default: as kubectl, or the pod's service account.",
+    )(command)
+
+
+def feature_gates_option(command: F) -> F:
+    return click.option(
+        "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
+    )(command)
+
+
+def page_options(port: int, pages: str) -> Callable[[F], F]:
+    """`--bind-address` and `--port`."""
+
+    def decorate(command: F) -> F:
+        command = click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=port,
+            show_default=True,
+            help=f"For {pages}; 0 serves none.",
+        )(command)
+        return click.option(
+            "--bind-address",
+            default="127.0.0.1",
+            show_default=True,
+            help="Where to serve the pages.",
+        )(command)
+
+    return decorate
+
+
+class PageAddress(NamedTuple):
+    """Where a component serves its pages; port 0: nowhere."""
+
+    host: str
+    port: int
+
+
+class Election(NamedTuple):
+    """The Lease that decides which of several works."""
+
+    namespace: str
+    name: str
+    times: ElectionTimes
+
+
+async def run_until_stopped(
+    client: Client, work: Work, election: Election | None, pages: Pages, address: PageAddress
+) -> None:
+    """Work until SIGINT or SIGTERM, with an election only while we lead; and serve the pages beside it.
+
+    The client is closed in the end.
+    """
+    from allot.client.errors import ClientError
+
+    serving = _serve(pages, address)
+    working = asyncio.ensure_future(_work_if_elected(client, work, election))
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, working.cancel)
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+    except ClientError as error:
+        raise CommandError(str(error)) from error
+    finally:
+        if serving is not None:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+        await client.close()
+
+
+async def _work_if_elected(client: Client, work: Work, election: Election | None) -> None:
+    from allot.api.identities import ObjectKey
+    from allot.client.leader_election import LeaderElector
+
+    if election is None:
+        await work()
+        return
+    identity = f"{socket.gethostname()}_{os.getpid()}"
+    key = ObjectKey(election.namespace, election.name)
+    await LeaderElector(client, key, identity, election.times).run(work)
+
+
+def _serve(pages: Pages, address: PageAddress) -> asyncio.Task[None] | None:
+    from allot.pages import serve
+
+    if not address.port:
+        return None
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise CommandError(
+            f"{address.host}:{address.port}: {error.strerror}; choose another --port"
+        ) from error
+    return asyncio.create_task(serve(pages, listener))

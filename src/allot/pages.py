@@ -1,0 +1,89 @@
+"""The pages that every component serves beside its work: health, readiness, metrics.
+
+A component that has more to show overrides `more`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, NamedTuple
+
+import uvicorn
+from prometheus_client import CollectorRegistry, generate_latest
+
+Message = MutableMapping[str, Any]
+
+TEXT: Final = "text/plain; charset=utf-8"
+JSON: Final = "application/json"
+METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    code: int
+    content_type: str
+    body: bytes
+
+
+NOT_FOUND: Final = Answer(404, TEXT, b"404 page not found\n")
+
+
+class Pages:
+    """An ASGI application. `is_ready` and `registry` are asked anew for each request."""
+
+    def __init__(
+        self, is_ready: Callable[[], bool], registry: Callable[[], CollectorRegistry]
+    ) -> None:
+        self._is_ready = is_ready
+        self._registry = registry
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[Message]],
+        send: Callable[[Message], Awaitable[None]],
+    ) -> None:
+        if scope["type"] != "http":
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
+        code, content_type, body = self.answer(scope["method"], scope["path"], authorization)
+        await send(
+            {
+                "type": "http.response.start",
+                "status": code,
+                "headers": [
+                    (b"content-type", content_type.encode()),
+                    (b"content-length", str(len(body)).encode()),
+                ],
+            }
+        )
+        await send({"type": "http.response.body", "body": body})
+
+    def answer(self, method: str, path: str, authorization: str = "") -> Answer:
+        if method not in ("GET", "HEAD"):
+            return Answer(405, TEXT, b"only GET is possible\n")
+        match parts := [part for part in path.split("/") if part]:
+            case ["healthz" | "livez"]:
+                return Answer(200, TEXT, b"ok")
+            case ["readyz"]:
+                if self._is_ready():
+                    return Answer(200, TEXT, b"ok")
+                return Answer(500, TEXT, b"the cluster is still being read\n")
+            case ["metrics"]:
+                return Answer(200, METRICS, generate_latest(self._registry()))
+        return self.more(parts, authorization)
+
+    def more(self, path: list[str], authorization: str) -> Answer:
+        """Other pages than the common ones."""
+        return NOT_FOUND
+
+
+async def serve(pages: Pages, listener: socket.socket) -> None:
+    """Answer requests on the socket until cancelled, and close it."""
+    config = uvicorn.Config(pages, lifespan="off", log_config=None, access_log=False)
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+    with listener:
+        await server.serve(sockets=[listener])

@@ -1,0 +1,71 @@
+"""The pages that components serve."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import socket
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from allot.pages import Answer, Pages, serve
+
+
+def pages(*, ready: bool = True) -> Pages:
+    registry = CollectorRegistry()
+    Counter("things", "Things.", registry=registry).inc(3)
+    return Pages(lambda: ready, lambda: registry)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "//healthz/"])
+def test_a_component_that_works(path: str) -> None:
+    assert pages().answer("GET", path)[0::2] == (200, b"ok")
+
+
+def test_a_component_that_starts_is_alive_but_not_ready() -> None:
+    starting = pages(ready=False)
+
+    assert starting.answer("GET", "/livez").code == 200
+    assert starting.answer("GET", "/readyz") == Answer(
+        500, "text/plain; charset=utf-8", b"the cluster is still being read\n"
+    )
+
+
+def test_metrics() -> None:
+    answer = pages().answer("GET", "/metrics")
+
+    assert answer.content_type.startswith("text/plain; version=0.0.4")
+    assert b"things_total 3.0" in answer.body
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [("POST", "/healthz", 405), ("GET", "/", 404), ("GET", "/debug/explain/a/b", 404)],
+)
+def test_what_is_not_there(method: str, path: str, code: int) -> None:
+    assert pages().answer(method, path).code == code
+
+
+def test_served_on_a_socket() -> None:
+    async def main() -> list[int]:
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        listener.listen()
+        serving = asyncio.create_task(serve(pages(), listener))
+
+        def ask(path: str) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            with contextlib.closing(connection):
+                connection.request("GET", path)
+                return connection.getresponse().status
+
+        try:
+            return [await asyncio.to_thread(ask, path) for path in ("/healthz", "/nothing")]
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    assert asyncio.run(main()) == [200, 404]

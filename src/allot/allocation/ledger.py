@@ -6,7 +6,7 @@ are. Admin access takes nothing and is not entered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from allot.allocation.pools import CounterBudget, Pool, PoolId
@@ -156,6 +156,10 @@ class Ledger:
 
     def has_share(self, device: DeviceId) -> bool:
         return device in self._shares
+
+    def taken(self, pool: PoolId) -> Collection[str]:
+        """The devices of a pool that somebody has, or has a share of. Not all need be published."""
+        return self._taken_by_pool.get(pool, NOTHING).keys()
 
     def consumed(self, device: DeviceId) -> Mapping[str, int]:
         """What all shares of a device consume together, in billionths."""

@@ -1,12 +1,14 @@
 """ResourcePoolStatusRequest as KEP-5677 writes it, and conversion to and from the hub.
 
 `truncated` and `totalMatchingPools` say in other words what the hub's pool count says; what a pool's
-own validation error says, this version says in a list for all pools.
+own validation error says, this version says in a list for all pools. When it was counted, a status that was
+written in the other version says in its condition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, TypeVar
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always, replace
@@ -53,7 +55,7 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
     pools: tuple[PoolStatus, ...] = ()
     conditions: tuple[Condition, ...] = ()
     validation_errors: tuple[str, ...] = ()
-    truncated: bool = False
+    truncated: bool = always(bool)
     total_matching_pools: Int32 | None = None
 
 
@@ -110,13 +112,20 @@ def request_from_hub(request: HubRequest) -> ResourcePoolStatusRequest:
 
 def _status_from_hub(status: HubStatus) -> ResourcePoolStatusRequestStatus:
     return ResourcePoolStatusRequestStatus(
-        observation_time=status.observation_time,
+        observation_time=status.observation_time or _finished_at(status.conditions),
         pools=tuple(_from_hub(pool, PoolStatus, _POOL) for pool in status.pools),
         conditions=status.conditions,
         validation_errors=status.validation_errors or _errors_of_pools(status.pools),
         truncated=(status.pool_count or 0) > len(status.pools),
         total_matching_pools=status.pool_count,
     )
+
+
+def _finished_at(conditions: tuple[Condition, ...]) -> datetime | None:
+    for condition in conditions:
+        if condition.type in ("Complete", "Failed") and condition.status == "True":
+            return condition.last_transition_time
+    return None
 
 
 def _errors_of_pools(pools: tuple[HubPoolStatus, ...]) -> tuple[str, ...]:

@@ -30,8 +30,15 @@ class _Commands(click.Group):
         "apiserver",
         "binding-controller",
         "cel",
+        "controller-manager",
+        "down",
+        "kubeconfig",
         "lint",
+        "nodes",
+        "reset",
         "scheduler",
+        "status",
+        "up",
         "validate",
     )
     """Commands, each in the module beside this one that has its name (with _ for -)."""

@@ -59,7 +59,9 @@ class Client:
     # --- reads ---
 
     async def get(self, resource: Resource[T], key: ObjectKey) -> T:
-        response = await self.request("GET", resource.path(key), may_repeat=True)
+        response = await self.request(
+            "GET", resource.path(key), may_repeat=True, headers=resource.form.headers
+        )
         return resource.codec.decode(response.body)
 
     async def find(self, resource: Resource[T], key: ObjectKey) -> T | None:
@@ -122,7 +124,9 @@ class Client:
         if continue_:
             query["continue"] = continue_
         path = resource.collection_path(scope.namespace)
-        response = await self.request("GET", path, query, may_repeat=True)
+        response = await self.request(
+            "GET", path, query, may_repeat=True, headers=resource.form.list_headers
+        )
         return resource.codec.decode_page(response.body)
 
     @asynccontextmanager
@@ -152,7 +156,9 @@ class Client:
         path = resource.collection_path(scope.namespace)
         # The server ends a watch in time; if it does not, it is gone.
         idle_seconds = timeout_seconds + 30.0
-        async with self.transport.stream(path, query, idle_seconds=idle_seconds) as stream:
+        async with self.transport.stream(
+            path, query, idle_seconds=idle_seconds, headers=resource.form.headers
+        ) as stream:
             if stream.code != 200:
                 body = b"".join([chunk async for chunk in stream.chunks])
                 raise _error(Response(stream.code, stream.headers, body))
@@ -325,6 +331,7 @@ class Client:
         may_repeat: bool = False,
         before_repeat: Callable[[ClientError], None] | None = None,
         retry: RetryPolicy | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
         """The answer to any request; `ApiStatusError` unless it is a success."""
         policy = retry or self._retry
@@ -335,7 +342,9 @@ class Client:
             if not self._limit.is_off:
                 await self._wait_for_turn()
             try:
-                response = await self.transport.request(method, path, query, body, content_type)
+                response = await self.transport.request(
+                    method, path, query, body, content_type, headers
+                )
                 if 200 <= response.code < 300:
                     return response
                 error = _error(response)
@@ -362,6 +371,11 @@ _DRY_RUN: Final = {"dryRun": "All"}
 def without_retries(client: Client) -> Client:
     """The same server, asked once each time: for callers with a deadline of their own."""
     return Client(client.transport, retry=NEVER, clock=client.clock)
+
+
+def with_limit(client: Client, limit: RequestLimit) -> Client:
+    """The same server, for somebody who must not take all of it."""
+    return Client(client.transport, retry=client._retry, limit=limit, clock=client.clock)
 
 
 def _error(response: Response) -> ApiStatusError:

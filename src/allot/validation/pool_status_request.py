@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from allot.api.pool_status import (
@@ -53,7 +54,7 @@ def validate_pool_status_request_update(
 
 
 def validate_pool_status_update(
-    new: ResourcePoolStatusRequest, old: ResourcePoolStatusRequest
+    new: ResourcePoolStatusRequest, old: ResourcePoolStatusRequest, version: str
 ) -> Iterator[FieldError]:
     """A write to the status: allowed once, and then only if it changes nothing."""
     yield from validate_metadata_update(new.metadata, old.metadata, needs_resource_version=True)
@@ -62,7 +63,7 @@ def validate_pool_status_update(
             return
         yield invalid(STATUS, new.status, IMMUTABLE)
     if new.status is not None:
-        yield from _validate_status(new.status)
+        yield from _validate_status(new.status, version)
 
 
 def _validate_spec(spec: ResourcePoolStatusRequestSpec, version: str) -> Iterator[FieldError]:
@@ -97,12 +98,13 @@ def _validate_at_least(value: int, least: int, path: FieldPath) -> Iterator[Fiel
         yield invalid(path, value, f"must be greater than or equal to {least}", declared=True)
 
 
-def _validate_status(status: ResourcePoolStatusRequestStatus) -> Iterator[FieldError]:
+def _validate_status(status: ResourcePoolStatusRequestStatus, version: str) -> Iterator[FieldError]:
     if status.pool_count is None:
         yield required(STATUS / "poolCount", declared=True)
     else:
         yield from _validate_at_least(status.pool_count, 0, STATUS / "poolCount")
-    yield from validate_items(status.pools, STATUS / "pools", MAX_POOLS, _validate_pool)
+    validate_pool = partial(_validate_pool, version)
+    yield from validate_items(status.pools, STATUS / "pools", MAX_POOLS, validate_pool)
     yield from validate_conditions(
         status.conditions, STATUS / "conditions", MAX_CONDITIONS, limit_declared=True
     )
@@ -119,7 +121,7 @@ def _validate_error_text(text: str, path: FieldPath) -> Iterator[FieldError]:
         yield too_long(path, MAX_VALIDATION_ERROR_LENGTH, "characters", declared=True)
 
 
-def _validate_pool(pool: PoolStatus, path: FieldPath) -> Iterator[FieldError]:
+def _validate_pool(version: str, pool: PoolStatus, path: FieldPath) -> Iterator[FieldError]:
     if not pool.driver:
         yield required(path / "driver", declared=True)
     for problem in caseless_subdomain_problems(pool.driver) if pool.driver else ():
@@ -128,7 +130,8 @@ def _validate_pool(pool: PoolStatus, path: FieldPath) -> Iterator[FieldError]:
         yield required(path / "poolName", declared=True)
     else:
         yield from validate_declared_pool_name(pool.pool_name, path / "poolName")
-    if not pool.generation:
+    if not pool.generation and version != "v1alpha1":
+        # Slices may have the generation 0, which Kubernetes takes for none here. The KEP does not.
         yield required(path / "generation", declared=True)
     if pool.node_name is not None:
         yield from validate_subdomain(pool.node_name, path / "nodeName", declared=True)

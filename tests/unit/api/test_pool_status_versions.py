@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from allot.api import v1alpha1, v1alpha3
-from allot.api.meta import ObjectMeta
+from allot.api.base import replace
+from allot.api.meta import Condition, ObjectMeta
 from allot.api.pool_status import (
     PoolStatus,
     ResourcePoolStatusRequest,
@@ -67,3 +68,16 @@ def test_writing_back_what_was_read_changes_nothing() -> None:
 
     assert v1alpha1.restore_unseen(kep, STORED) == STORED
     assert v1alpha3.restore_unseen(kubernetes, STORED) == STORED
+
+
+def test_a_status_written_in_the_other_version_tells_its_time_in_the_condition() -> None:
+    assert STORED.status is not None
+    done = Condition(type="Complete", status="True", last_transition_time=TIME)
+    status = replace(STORED.status, observation_time=None, conditions=(done,))
+    stored = replace(STORED, status=status)
+
+    shown = v1alpha1.request_from_hub(stored)
+
+    assert shown.status is not None
+    assert shown.status.observation_time == TIME
+    assert v1alpha1.restore_unseen(v1alpha1.request_to_hub(shown), stored) == stored

@@ -191,7 +191,7 @@ class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest
         old: ResourcePoolStatusRequest,
         request: WriteRequest,
     ) -> Iterator[FieldError]:
-        return validate_pool_status_update(new, old)
+        return validate_pool_status_update(new, old, request.version)
 
     def accepts_unconditional_update(self, version: str) -> bool:
         return False

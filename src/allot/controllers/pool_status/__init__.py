@@ -1,0 +1,31 @@
+"""How many devices of each pool are free: answers to ResourcePoolStatusRequests (KEP-5677).
+
+    slices ──► census: the devices of each pool, free, taken or tainted ──► figures ──► answers
+    claims ──► ledger ──┘                                                   └──► `allot status`
+
+`census`, `figures`, `partitions`, `shares`, `consistency` and `answers` are values in, values out; `controller`
+is the loop, `expiry` says when an answer has been there long enough.
+"""
+
+from allot.controllers.pool_status.answers import Answer, answer_request
+from allot.controllers.pool_status.census import (
+    CountedDevice,
+    DeviceState,
+    PoolCensus,
+    newest_slices,
+    take_census,
+)
+from allot.controllers.pool_status.controller import ResourcePoolStatusRequestController
+from allot.controllers.pool_status.figures import pool_status
+
+__all__ = [
+    "Answer",
+    "CountedDevice",
+    "DeviceState",
+    "PoolCensus",
+    "ResourcePoolStatusRequestController",
+    "answer_request",
+    "newest_slices",
+    "pool_status",
+    "take_census",
+]

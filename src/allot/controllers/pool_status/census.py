@@ -1,0 +1,126 @@
+"""The census: the devices of a pool, one by one, and whether anybody could get them.
+
+A pool is what its newest generation says; slices of older ones wait for their driver to delete them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from allot.allocation.ledger import Ledger
+from allot.allocation.pools import PoolId
+from allot.allocation.taints import blocking_taints
+from allot.api.classes import DeviceTaintRule
+from allot.api.identities import DeviceId
+from allot.api.slices import Device, ResourceSlice
+
+
+class DeviceState(Enum):
+    """A device has exactly one: who is tainted while somebody has it counts as allocated."""
+
+    AVAILABLE = "available"
+    ALLOCATED = "allocated"
+    UNAVAILABLE = "unavailable"
+
+
+class CountedDevice(NamedTuple):
+    """A device as a slice lists it."""
+
+    slice: ResourceSlice
+    device: Device
+    state: DeviceState
+
+    @property
+    def id(self) -> DeviceId:
+        spec = self.slice.spec
+        return DeviceId(spec.driver, spec.pool.name, self.device.name)
+
+    @property
+    def node_name(self) -> str:
+        """The one node it is on; empty if there is no such."""
+        return self.slice.spec.node_name or self.device.node_name or ""
+
+
+class PoolCensus(NamedTuple):
+    """A pool and its devices. Without all its slices there is no telling how many there are."""
+
+    id: PoolId
+    generation: int
+    slices: tuple[ResourceSlice, ...]
+    devices: tuple[CountedDevice, ...]
+    taken: Collection[str]
+    """The names that claims hold, also of devices which are no longer published."""
+
+    @property
+    def announced(self) -> int:
+        """How many slices there should be."""
+        return self.slices[0].spec.pool.resource_slice_count
+
+    @property
+    def is_incomplete(self) -> bool:
+        return len(self.slices) < self.announced
+
+    @property
+    def node_name(self) -> str | None:
+        """The node of all slices, if that is one."""
+        first = self.slices[0].spec.node_name
+        same = all(slice_.spec.node_name == first for slice_ in self.slices)
+        return first or None if same else None
+
+
+SlicesByPool = Mapping[PoolId, tuple[ResourceSlice, ...]]
+
+
+def newest_slices(
+    slices: Iterable[ResourceSlice], driver: str | None = None, pool_name: str | None = None
+) -> SlicesByPool:
+    """The slices of each pool's newest generation, pools and slices in order of their names."""
+    found: dict[PoolId, list[ResourceSlice]] = {}
+    for slice_ in slices:
+        spec = slice_.spec
+        if driver in (None, spec.driver) and pool_name in (None, spec.pool.name):
+            found.setdefault(PoolId(spec.driver, spec.pool.name), []).append(slice_)
+    return {pool: _newest(found[pool]) for pool in sorted(found)}
+
+
+def _newest(slices: list[ResourceSlice]) -> tuple[ResourceSlice, ...]:
+    generation = max(slice_.spec.pool.generation for slice_ in slices)
+    newest = [slice_ for slice_ in slices if slice_.spec.pool.generation == generation]
+    return tuple(sorted(newest, key=lambda slice_: slice_.metadata.name))
+
+
+def take_census(
+    pool: PoolId,
+    slices: tuple[ResourceSlice, ...],
+    ledger: Ledger,
+    rules: Iterable[DeviceTaintRule] = (),
+) -> PoolCensus:
+    """Look at every device of a pool. `slices` are those of its newest generation, at least one."""
+    taken = ledger.taken(pool)
+    rules = [rule for rule in rules if _may_concern(rule, pool)]
+
+    def state(device: Device) -> DeviceState:
+        if device.name in taken:
+            return DeviceState.ALLOCATED
+        id_ = DeviceId(pool.driver, pool.pool, device.name)
+        if (device.taints or rules) and blocking_taints(id_, device.taints, rules):
+            return DeviceState.UNAVAILABLE
+        return DeviceState.AVAILABLE
+
+    devices = tuple(
+        CountedDevice(slice_, device, state(device))
+        for slice_ in slices
+        for device in slice_.spec.devices or ()
+    )
+    return PoolCensus(pool, slices[0].spec.pool.generation, slices, devices, taken)
+
+
+def _may_concern(rule: DeviceTaintRule, pool: PoolId) -> bool:
+    selector = rule.spec.device_selector
+    return (
+        selector is not None
+        and selector.driver in (None, pool.driver)
+        and selector.pool in (None, pool.pool)
+    )

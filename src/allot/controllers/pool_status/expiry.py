@@ -1,0 +1,32 @@
+"""When a request has been there long enough: answers get old, and nobody should have to clear them away."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus
+from allot.controllers.pool_status.answers import COMPLETE, FAILED
+
+FINISHED_FOR: Final = timedelta(hours=1)
+"""How long an answer is kept, unless its request says otherwise."""
+PENDING_FOR: Final = timedelta(hours=24)
+"""How long a request may go without one."""
+
+
+def finished_at(status: ResourcePoolStatusRequestStatus | None) -> datetime | None:
+    """When the answer, or the news that there is none, was written."""
+    for condition in status.conditions if status is not None else ():
+        if condition.type in (COMPLETE, FAILED) and condition.status == "True":
+            return condition.last_transition_time
+    return None
+
+
+def expires_at(request: ResourcePoolStatusRequest, ttl_seconds: int | None) -> datetime | None:
+    """When to delete it. None if there is no telling, because it was never created."""
+    finished = finished_at(request.status)
+    if finished is not None:
+        kept = FINISHED_FOR if ttl_seconds is None else timedelta(seconds=ttl_seconds)
+        return finished + kept
+    created = request.metadata.creation_timestamp
+    return created + PENDING_FOR if created is not None else None

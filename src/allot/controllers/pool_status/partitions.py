@@ -1,0 +1,131 @@
+"""Partitions by type: how many there are, and how many more the counters allow (KEP-4815).
+
+Each type is measured as if no other were asked for: one more Full *or* two more Halves, not both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from allot.allocation.pools import CounterBudget
+from allot.api.pool_status import PartitionTypeStatus
+from allot.api.slices import Device
+from allot.cel.device import split_name
+from allot.controllers.pool_status.census import PoolCensus
+
+MAX_SUMMARIES: Final = 32
+
+
+class SummaryError(Exception):
+    """A summary cannot be made. The text begins with a word that programs can look for."""
+
+
+class _Group(NamedTuple):
+    """Partitions of one type. Sorts by attribute, then type."""
+
+    attribute: str
+    type: str
+
+
+def partition_summary(
+    census: PoolCensus, default_attribute: str | None
+) -> tuple[PartitionTypeStatus, ...]:
+    """One entry per type, sorted; nothing if no attribute tells types. `SummaryError`."""
+    devices_by_group = _grouped(census, default_attribute)
+    if not devices_by_group:
+        return ()
+    left = _counters_left(census)
+    if not left:
+        raise SummaryError(
+            "PartitionTypeMissing: devices have a partition type, but the pool has no shared counters"
+        )
+    for group, devices in devices_by_group.items():
+        if len({_cost(device) for device in devices}) > 1:
+            raise SummaryError(
+                f"PartitionCostMismatch: devices of type {group.type} ({group.attribute})"
+                " use different amounts of counters"
+            )
+    if len(devices_by_group) > MAX_SUMMARIES:
+        raise SummaryError(
+            f"PartitionSummaryOverCap: {len(devices_by_group)} partition types,"
+            f" at most {MAX_SUMMARIES} can be shown"
+        )
+    return tuple(
+        PartitionTypeStatus(
+            attribute=group.attribute,
+            type=group.type,
+            total=len(devices),
+            allocatable=_how_many_fit(
+                (device for device in devices if device.name not in census.taken), left
+            ),
+        )
+        for group, devices in sorted(devices_by_group.items())
+    )
+
+
+def _grouped(census: PoolCensus, default_attribute: str | None) -> dict[_Group, list[Device]]:
+    declared = any(slice_.spec.partition_type_attribute for slice_ in census.slices)
+    groups: dict[_Group, list[Device]] = {}
+    for slice_, device, _ in census.devices:
+        # The default is for pools of drivers that do not know the field, not for their odd slice.
+        attribute = slice_.spec.partition_type_attribute if declared else default_attribute
+        if not attribute or not device.consumes_counters:
+            continue
+        type_ = _string_attribute(device, attribute, slice_.spec.driver)
+        if not type_:
+            raise SummaryError(
+                f"PartitionTypeMissing: device {device.name} has no string attribute {attribute}"
+            )
+        groups.setdefault(_Group(attribute, type_), []).append(device)
+    return groups
+
+
+def _string_attribute(device: Device, name: str, driver: str) -> str | None:
+    wanted = split_name(name, driver)
+    for written, attribute in device.attributes.items():
+        if split_name(written, driver) == wanted:
+            return attribute.string
+    return None
+
+
+def _uses(device: Device) -> Iterator[tuple[str, str, int]]:
+    for use in device.consumes_counters:
+        for name, counter in use.counters.items():
+            yield use.counter_set, name, counter.value.nanos
+
+
+def _cost(device: Device) -> tuple[tuple[str, int], ...]:
+    """What the device uses, wherever from: a half is a half on any of the physical devices."""
+    return tuple(sorted((name, amount) for _, name, amount in _uses(device)))
+
+
+def _counters_left(census: PoolCensus) -> CounterBudget:
+    left: CounterBudget = {}
+    for slice_ in census.slices:
+        for counter_set in slice_.spec.shared_counters or ():
+            left[counter_set.name] = {
+                name: counter.value.nanos for name, counter in counter_set.counters.items()
+            }
+    in_use = {
+        counted.device.name: counted.device
+        for counted in census.devices
+        if counted.device.name in census.taken
+    }
+    for device in in_use.values():
+        for set_name, name, amount in _uses(device):
+            if name in left.get(set_name, ()):
+                left[set_name][name] -= amount
+    return left
+
+
+def _how_many_fit(devices: Iterable[Device], counters: CounterBudget) -> int:
+    left = {set_name: dict(amounts) for set_name, amounts in counters.items()}
+    count = 0
+    for device in devices:
+        uses = list(_uses(device))
+        if all(left.get(set_name, {}).get(name, -1) >= amount for set_name, name, amount in uses):
+            count += 1
+            for set_name, name, amount in uses:
+                left[set_name][name] -= amount
+    return count

@@ -1,0 +1,474 @@
+"""Questions about pools are answered, each once, and cleared away (KEP-5677): server and controllers in one process.
+
+Time is virtual: hours pass in milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from prometheus_client import generate_latest
+
+from allot.client.client import Client
+from allot.client.clock import LoopClock
+from allot.client.in_process import InProcessTransport
+from allot.client.retrying import NEVER
+from allot.client.transport import JSON, Query, Response, Stream
+from allot.controllers.manager import ControllerManager
+from allot.controllers.pool_status import ResourcePoolStatusRequestController
+from allot.features import DEFAULTS, RESOURCE_POOL_STATUS, FeatureGates, with_overrides
+from allot.testing.servers import TOKEN, LocalServer
+from allot.testing.virtual_time import run_in_virtual_time
+
+DRIVER = "gpu.example.com"
+V1 = "/apis/resource.k8s.io/v1"
+CLAIMS = f"{V1}/namespaces/default/resourceclaims"
+QUESTIONS = "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests"
+KEP_QUESTIONS = "/apis/resource.k8s.io/v1alpha1/resourcepoolstatusrequests"
+HOUR = 3600.0
+
+
+class StoryClock(LoopClock):
+    """Begins with the real day, because the server stamps that; goes on as the loop does."""
+
+    def __init__(self) -> None:
+        self._began = datetime.now(UTC)
+
+    def today(self) -> datetime:
+        return self._began + timedelta(seconds=self.now())
+
+
+class Interposed(InProcessTransport):
+    """A way to the server on which something can happen to status writes."""
+
+    def __init__(self, server: LocalServer) -> None:
+        super().__init__(server.server.app, TOKEN)
+        self.status_writes = 0
+        self.hidden = "/none"
+        """How the path of a resource ends that the server does not have."""
+        self.before_write: Callable[[int], Awaitable[Response | None]] | None = None
+        """Called with the number of the write; what it returns is the answer instead."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        if path.endswith("/status"):
+            self.status_writes += 1
+            if self.before_write is not None:
+                answer = await self.before_write(self.status_writes)
+                if answer is not None:
+                    return answer
+        return await super().request(method, path, query, body, content_type, headers)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Stream]:
+        if path.endswith(self.hidden):
+            yield Stream(404, (), _nothing())
+            return
+        given = {"idle_seconds": idle_seconds, "headers": headers}
+        async with super().stream(path, query, **given) as opened:  # type: ignore[arg-type]
+            yield opened
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    yield b"404 page not found"
+
+
+def refusal(code: int, reason: str) -> Response:
+    status = {"kind": "Status", "code": code, "reason": reason, "message": f"no: {reason}"}
+    return Response(code, (), msgspec.json.encode(status))
+
+
+class Scene:
+    """A server, controllers, and what tests do with them."""
+
+    def __init__(self, server: LocalServer) -> None:
+        self.server = server
+        self.clock = StoryClock()
+        self.transports: list[Interposed] = []
+        self.managers: list[ControllerManager] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, gates: FeatureGates = DEFAULTS, hidden: str = "/none") -> None:
+        transport = Interposed(self.server)
+        transport.hidden = hidden
+        client = Client(transport, clock=self.clock, retry=NEVER)
+        manager = ControllerManager(client, [ResourcePoolStatusRequestController], gates)
+        self.transports.append(transport)
+        self.managers.append(manager)
+        self._tasks.append(asyncio.create_task(manager.run()))
+        if RESOURCE_POOL_STATUS in gates:
+            await self.until(lambda: manager.is_ready)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    async def until(self, holds: Callable[[], Any], seconds: float = 30.0) -> None:
+        end = self.clock.now() + seconds
+        while not (await found if isinstance(found := holds(), Awaitable) else found):
+            assert self.clock.now() < end, f"not within {seconds} s"
+            await asyncio.sleep(0.02)
+
+    async def publish(
+        self,
+        name: str,
+        count: int = 2,
+        *,
+        pool: str = "node-1",
+        slices: int = 1,
+        generation: int = 1,
+    ) -> None:
+        spec = {
+            "driver": DRIVER,
+            "nodeName": "node-1",
+            "pool": {"name": pool, "generation": generation, "resourceSliceCount": slices},
+            "devices": [{"name": f"{name}-{number}"} for number in range(count)],
+        }
+        await self.server.post(f"{V1}/resourceslices", {"metadata": {"name": name}, "spec": spec})
+
+    async def allocate(self, claim: str, device: str) -> None:
+        request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+        body = {"metadata": {"name": claim}, "spec": {"devices": {"requests": [request]}}}
+        created = await self.server.post(CLAIMS, body)
+        result = {"request": "r", "driver": DRIVER, "pool": "node-1", "device": device}
+        created["status"] = {"allocation": {"devices": {"results": [result]}}}
+        answer = await self.server.ask("PUT", f"{CLAIMS}/{claim}/status", created)
+        assert answer.code == 200, answer
+
+    async def ask(self, name: str = "q", path: str = QUESTIONS, **spec: Any) -> None:
+        body = {"metadata": {"name": name}, "spec": {"driver": DRIVER} | spec}
+        await self.server.post(path, body)
+
+    async def status(self, name: str = "q", path: str = QUESTIONS) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = (await self.server.get(f"{path}/{name}")).get("status")
+        return found
+
+    async def answer(self, name: str = "q", path: str = QUESTIONS) -> dict[str, Any]:
+        await self.until(lambda: self.status(name))
+        found = await self.status(name, path)
+        assert found is not None
+        return found
+
+    async def is_gone(self, name: str = "q") -> bool:
+        return (await self.server.ask("GET", f"{QUESTIONS}/{name}")).code == 404
+
+    def metric(self, line: str) -> float:
+        """The sum over all controllers."""
+        pages = [generate_latest(manager.registry).decode() for manager in self.managers]
+        lines = [each for page in pages for each in page.splitlines()]
+        return sum(float(each.split()[-1]) for each in lines if each.startswith(line + " "))
+
+
+@asynccontextmanager
+async def a_scene(controllers: int = 1, gates: FeatureGates = DEFAULTS) -> AsyncIterator[Scene]:
+    async with LocalServer() as server:
+        scene = Scene(server)
+        for _ in range(controllers):
+            await scene.start(gates)
+        try:
+            yield scene
+        finally:
+            await scene.stop()
+
+
+def play(story: Coroutine[Any, Any, None]) -> None:
+    run_in_virtual_time(story)
+
+
+def test_an_answer_in_both_versions() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 3)
+            await scene.allocate("c", "s-1")
+            await scene.publish("t", 1, pool="node-2")
+            await scene.ask(path=KEP_QUESTIONS, limit=1)
+
+            pool = {
+                "driver": DRIVER,
+                "poolName": "node-1",
+                "nodeName": "node-1",
+                "generation": 1,
+                "totalDevices": 3,
+                "allocatedDevices": 1,
+                "availableDevices": 2,
+                "unavailableDevices": 0,
+            }
+            answer = await scene.answer()
+            (condition,) = answer["conditions"]
+            assert condition["message"] == "Calculated status for 1 pools"
+            assert answer["poolCount"] == 2
+            assert answer["pools"] == [pool | {"resourceSliceCount": 1}]
+            kep = await scene.answer(path=KEP_QUESTIONS)
+            assert kep["pools"] == [pool | {"sliceCount": 1}]
+            assert kep["observationTime"] == condition["lastTransitionTime"]
+            assert (kep["truncated"], kep["totalMatchingPools"]) == (True, 2)
+
+            for prefix, labels in (
+                ("resourcepoolstatus_", ""),
+                ("resourcepoolstatusrequest_controller_", f'{{driver_name="{DRIVER}"}}'),
+            ):
+                assert scene.metric(f"{prefix}requests_processed_total{labels}") == 1
+                seconds = f"{prefix}request_processing_duration_seconds_count{labels}"
+                assert scene.metric(seconds) == 1
+
+    play(story())
+
+
+def test_claims_that_change_are_followed() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 3)
+            await scene.allocate("c", "s-0")
+            await scene.allocate("d", "s-1")
+            await scene.server.ask("DELETE", f"{CLAIMS}/d")
+            found = await scene.server.get(f"{CLAIMS}/c")
+            del found["status"]["allocation"]
+            assert (await scene.server.ask("PUT", f"{CLAIMS}/c/status", found)).code == 200
+            await scene.allocate("e", "s-1")
+            await scene.ask()
+
+            (pool,) = (await scene.answer())["pools"]
+            assert (pool["allocatedDevices"], pool["availableDevices"]) == (1, 2)
+
+    play(story())
+
+
+def test_what_is_answered_stays_as_it_is() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 2)
+            await scene.ask()
+            answer = await scene.answer()
+            await scene.allocate("c", "s-0")
+            await scene.stop()
+            await scene.start()
+            await asyncio.sleep(10)
+            assert await scene.status() == answer
+            assert sum(each.status_writes for each in scene.transports) == 1
+
+            await scene.server.ask("DELETE", f"{QUESTIONS}/q")
+            await scene.ask()
+            assert (await scene.answer())["pools"][0]["allocatedDevices"] == 1
+
+    play(story())
+
+
+def test_an_incomplete_pool_is_waited_for() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 1, slices=2)
+            await scene.ask()
+            await asyncio.sleep(3)
+            assert await scene.status() is None
+            await scene.publish("t", 2, slices=2)
+            began = scene.clock.now()
+            answer = await scene.answer()
+            assert scene.clock.now() - began < 1
+            assert answer["pools"][0]["totalDevices"] == 3
+            assert scene.metric("resourcepoolstatus_request_processing_errors_total") == 0
+
+    play(story())
+
+
+def test_an_incomplete_pool_is_reported_after_a_while() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 1, slices=2)
+            began = scene.clock.now()
+            await scene.ask()
+            answer = await scene.answer()
+            assert 4.9 < scene.clock.now() - began < 6
+            assert answer["conditions"][0]["message"] == (
+                "Calculated status for 1 pools (1 incomplete)"
+            )
+            (pool,) = answer["pools"]
+            assert "totalDevices" not in pool
+            error = (
+                f"PoolIncomplete: pool {DRIVER}/node-1 is incomplete:"
+                " observed 1/2 slices at generation 1"
+            )
+            assert pool["validationError"] == error
+            kep = await scene.answer(path=KEP_QUESTIONS)
+            assert kep["validationErrors"] == [f"pool node-1: {error}"]
+
+    play(story())
+
+
+def test_of_two_controllers_one_answers() -> None:
+    async def story() -> None:
+        async with a_scene(controllers=2) as scene:
+            await scene.publish("s", 2)
+            names = [f"q-{number}" for number in range(30)]
+            for name in names:
+                await scene.ask(name)
+            for name in names:
+                await scene.answer(name)
+            await asyncio.sleep(5)
+            assert scene.metric("resourcepoolstatus_requests_processed_total") == len(names)
+            assert scene.metric("resourcepoolstatus_request_processing_errors_total") == 0
+            assert sum(each.status_writes for each in scene.transports) > len(names)
+
+    play(story())
+
+
+def test_a_change_of_labels_meanwhile_does_not_lose_a_question() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+
+            async def label(number: int) -> Response | None:
+                if number == 1:
+                    patch = {"metadata": {"labels": {"a": "b"}}}
+                    kind = "application/merge-patch+json"
+                    await scene.server.ask("PATCH", f"{QUESTIONS}/q", patch, content_type=kind)
+                return None
+
+            scene.transports[0].before_write = label
+            await scene.ask()
+            await scene.answer()
+            assert scene.transports[0].status_writes == 2
+
+    play(story())
+
+
+def test_a_server_in_trouble_is_asked_again() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+
+            async def fail(number: int) -> Response | None:
+                return refusal(500, "InternalError") if number <= 3 else None
+
+            scene.transports[0].before_write = fail
+            await scene.ask()
+            await scene.answer()
+            assert scene.transports[0].status_writes == 4
+            assert scene.metric("resourcepoolstatus_request_processing_errors_total") == 3
+            assert scene.metric("resourcepoolstatus_requests_processed_total") == 1
+
+    play(story())
+
+
+def test_an_answer_that_is_not_accepted_becomes_a_failure() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+
+            async def refuse(number: int) -> Response | None:
+                return refusal(413, "RequestEntityTooLarge") if number == 1 else None
+
+            scene.transports[0].before_write = refuse
+            await scene.ask()
+            (condition,) = (await scene.answer())["conditions"]
+            assert (condition["type"], condition["reason"]) == ("Failed", "CalculationFailed")
+            assert condition["message"] == "The answer was not accepted: no: RequestEntityTooLarge"
+
+    play(story())
+
+
+def test_a_server_without_slices() -> None:
+    async def story() -> None:
+        async with a_scene(controllers=0) as scene:
+            await scene.start(hidden="/resourceslices")
+            await scene.ask()
+            answer = await scene.answer()
+            (condition,) = answer["conditions"]
+            assert (condition["type"], condition["reason"]) == ("Failed", "CalculationFailed")
+            assert condition["message"].startswith("Failed to list ResourceSlices: ")
+            assert answer["poolCount"] == 0
+
+    play(story())
+
+
+def test_a_pool_of_generation_zero() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 2, generation=0)
+            await scene.ask()
+            (pool,) = (await scene.answer())["pools"]
+            assert (pool["generation"], pool["totalDevices"]) == (0, 2)
+
+    play(story())
+
+
+def test_old_answers_are_deleted() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.ask("default")
+            await scene.ask("short", KEP_QUESTIONS, ttlSecondsAfterComplete=60)
+            await scene.ask("long", KEP_QUESTIONS, ttlSecondsAfterComplete=3 * 3600)
+            for name in ("default", "short", "long"):
+                await scene.answer(name)
+            await asyncio.sleep(50)
+            assert not await scene.is_gone("short")
+            await asyncio.sleep(15)
+            assert await scene.is_gone("short")
+            await asyncio.sleep(HOUR - 100)
+            assert not await scene.is_gone("default")
+            await scene.stop()
+            await scene.start()  # whoever comes next knows how old it is
+            await asyncio.sleep(60)
+            assert await scene.is_gone("default")
+            await asyncio.sleep(1.5 * HOUR)
+            assert not await scene.is_gone("long")
+            await asyncio.sleep(0.5 * HOUR)
+            assert await scene.is_gone("long")
+
+    play(story())
+
+
+def test_a_question_that_cannot_be_answered_is_deleted_after_a_day() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+
+            async def fail(_: int) -> Response | None:
+                return refusal(500, "InternalError")
+
+            scene.transports[0].before_write = fail
+            await scene.ask()
+            await asyncio.sleep(23 * HOUR)
+            assert not await scene.is_gone()
+            await asyncio.sleep(1.5 * HOUR)
+            assert await scene.is_gone()
+
+    play(story())
+
+
+def test_a_question_that_waited_for_a_controller_is_answered_however_old() -> None:
+    async def story() -> None:
+        async with a_scene(controllers=0) as scene:
+            await scene.ask()
+            await asyncio.sleep(48 * HOUR)
+            await scene.start()
+            await scene.answer()
+
+    play(story())
+
+
+def test_the_gate_is_off() -> None:
+    async def story() -> None:
+        gates = with_overrides({RESOURCE_POOL_STATUS: False})
+        async with a_scene(gates=gates) as scene:
+            await scene.ask()
+            await asyncio.sleep(60)
+            assert await scene.status() is None
+
+    play(story())

@@ -1,0 +1,256 @@
+"""`allot status`: the figures of pools, in files or in a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from rich.console import Console
+
+from allot.api.pool_status import PoolStatus
+from allot.cli.availability import Wanted, availability
+from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.main import allot
+from allot.cli.status import COLUMNS, read_cluster, table_blocks
+from allot.client.client import Client
+from allot.client.in_process import InProcessTransport
+from allot.features import DEFAULTS
+from allot.testing.servers import TOKEN, LocalServer
+
+GROUP = "resource.k8s.io/v1"
+
+
+def an_object(kind: str, name: str, spec: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    return {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": spec} | rest
+
+
+def a_slice(name: str, driver: str, *devices: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    pool = {"name": name, "generation": 1, "resourceSliceCount": spec.pop("slices", 1)}
+    fields = {"driver": driver, "pool": pool, "devices": list(devices)}
+    return an_object("ResourceSlice", name, fields | (spec or {"nodeName": name}))
+
+
+def a_class(name: str, expression: str) -> dict[str, Any]:
+    return an_object("DeviceClass", name, {"selectors": [{"cel": {"expression": expression}}]})
+
+
+TAINT = {"key": "k", "effect": "NoSchedule"}
+RESULT = {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "a"}
+SHARED = {"capacity": {"speed": {"value": "100G"}}, "allowMultipleAllocations": True}
+REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+CLUSTER = [
+    a_slice(
+        "node-1", "gpu.example.com", {"name": "a"}, {"name": "b"}, {"name": "c", "taints": [TAINT]}
+    ),
+    a_slice("node-2", "gpu.example.com", {"name": "a"}),
+    a_slice("node-3", "gpu.example.com", {"name": "a"}, slices=2, nodeName="node-3"),
+    a_slice("fabric", "nic.example.com", {"name": "p"} | SHARED, allNodes=True),
+    a_class("gpu", "device.driver == 'gpu.example.com'"),
+    a_class("nic", "device.driver == 'nic.example.com'"),
+    an_object(
+        "ResourceClaim",
+        "c",
+        {"devices": {"requests": [REQUEST]}},
+        status={"allocation": {"devices": {"results": [RESULT]}}},
+    ),
+    an_object("DeviceTaintRule", "r", {"deviceSelector": {"pool": "node-2"}, "taint": TAINT}),
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}},
+]
+POOLS = """\
+DRIVER           POOL    NODE    TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE  DETAILS
+gpu.example.com  node-1  node-1      3          1          1            1
+gpu.example.com  node-2  node-2      1          0          0            1
+gpu.example.com  node-3  node-3      -          -          -            -  PoolIncomplete: pool\
+ gpu.example.com/node-3 is incomplete: observed 1/2 slices at generation 1
+nic.example.com  fabric  -           1          0          1            0  speed 100G/100G
+"""
+CLASSES = """\
+CLASS  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE
+gpu        4          1          1            2
+nic        1          0          1            0
+"""
+
+
+def status(*arguments: str, objects: list[dict[str, Any]] | None = None) -> str:
+    text = yaml.safe_dump_all(CLUSTER if objects is None else objects)
+    command = ["status", "-f", "-", *arguments]
+    result = CliRunner().invoke(allot, command, input=text, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert result.return_value == EXIT_OK
+    return result.output
+
+
+def test_pools_and_classes() -> None:
+    assert status() == f"{POOLS}\n{CLASSES}"
+
+
+def test_one_view_at_a_time() -> None:
+    assert status("--by", "class") == CLASSES
+    assert status("--by", "driver") == (
+        "DRIVER           POOLS  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE  DETAILS\n"
+        "gpu.example.com      3      4          1          1            2  1 with errors\n"
+        "nic.example.com      1      1          0          1            0\n"
+    )
+    assert status("--by", "node") == (
+        "NODE    TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE\n"
+        "-           1          0          1            0\n"
+        "node-1      3          1          1            1\n"
+        "node-2      1          0          0            1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pools"),
+    [
+        (["--driver", "nic.example.com"], ["fabric"]),
+        (["--pool", "node-2"], ["node-2"]),
+        (["--node", "node-1"], ["node-1"]),
+        (["--driver", "none.example.com"], []),
+    ],
+)
+def test_what_is_wanted(arguments: list[str], pools: list[str]) -> None:
+    found = json.loads(status(*arguments, "-o", "json"))
+
+    assert [pool["poolName"] for pool in found["pools"]] == pools
+
+
+def test_a_narrow_terminal_gets_small_tables_and_the_details_below() -> None:
+    pools = tuple(
+        PoolStatus(
+            driver=driver,
+            pool_name=name,
+            total_devices=2,
+            allocated_devices=0,
+            available_devices=2,
+            unavailable_devices=0,
+            validation_error=error,
+        )
+        for driver, name, error in (
+            ("gpu.example.com", "node-1", "[odd]"),
+            ("gpu.example.com", "node-2", None),
+            ("nic.example.com", "fabric", None),
+        )
+    )
+    console = Console(width=44, file=io.StringIO())
+
+    with console.capture() as capture:
+        for block in table_blocks(console, COLUMNS["pool"], pools):
+            console.print(block)
+
+    assert [line.rstrip() for line in capture.get().splitlines()] == [
+        "gpu.example.com",
+        "POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL",
+        "node-1  -         2      0      2        0",
+        "node-2  -         2      0      2        0",
+        "node-1: [odd]",
+        "nic.example.com",
+        "POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL",
+        "fabric  -         2      0      2        0",
+    ]
+
+
+def test_for_machines() -> None:
+    as_json = json.loads(status("-o", "json"))
+
+    assert as_json == yaml.safe_load(status("-o", "yaml"))
+    assert list(as_json) == ["drivers", "pools", "nodes", "classes"]
+    assert as_json["classes"][1] == {
+        "name": "nic",
+        "totalDevices": 1,
+        "allocatedDevices": 0,
+        "availableDevices": 1,
+        "unavailableDevices": 0,
+    }
+    shares = as_json["pools"][3]["shareableSummary"]
+    assert shares["capacity"] == [
+        {"name": "speed", "total": "100G", "consumed": "0", "available": "100G"}
+    ]
+
+
+def test_devices_of_one_pool_on_several_nodes() -> None:
+    mixed = a_slice(
+        "rack",
+        "gpu.example.com",
+        {"name": "a", "nodeName": "node-1"},
+        {"name": "b", "nodeName": "node-2", "taints": [TAINT]},
+        perDeviceNodeSelection=True,
+    )
+
+    found = json.loads(status("--by", "node", "-o", "json", objects=[mixed]))
+
+    assert [(row["name"], row["availableDevices"]) for row in found["nodes"]] == [
+        ("node-1", 1),
+        ("node-2", 0),
+    ]
+
+
+def test_a_class_that_fails_on_a_device_says_so() -> None:
+    broken = a_class("odd", "device.attributes['gpu.example.com'].model == 'x'")
+
+    (row,) = json.loads(status("-o", "json", objects=[*CLUSTER[:2], broken]))["classes"]
+
+    assert row["totalDevices"] == 0
+    assert "no such key: model" in row["error"]
+
+
+def test_an_object_that_is_there_twice_counts_once() -> None:
+    assert status(objects=CLUSTER + CLUSTER) == status()
+
+
+def test_taint_rules_have_a_gate() -> None:
+    shown = status(
+        "--pool", "node-2", "--by", "node", "--feature-gates", "DRADeviceTaintRules=false"
+    )
+
+    assert shown.splitlines()[1].split() == ["node-2", "1", "0", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "arguments", "message"),
+    [
+        (CLUSTER[4:], [], "no ResourceSlice in these files"),
+        (
+            [{"apiVersion": GROUP, "kind": "ResourceSlice", "spec": 7}],
+            [],
+            "<stdin>:1: ResourceSlice/",
+        ),
+        (CLUSTER, ["--context", "x"], "files or a cluster, not both"),
+        (CLUSTER, ["-f", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
+    ],
+)
+def test_mistakes(objects: list[dict[str, Any]], arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        status(*arguments, objects=objects)
+
+
+def test_there_must_be_a_cluster(tmp_path: Path) -> None:
+    command = ["status", "--kubeconfig", str(tmp_path / "none")]
+    result = CliRunner().invoke(allot, command, standalone_mode=False)
+
+    assert isinstance(result.exception, CommandError)
+    assert "there is no kubeconfig" in str(result.exception)
+
+
+def test_the_same_from_a_cluster() -> None:
+    async def from_server() -> dict[str, tuple[int | None, int | None]]:
+        async with LocalServer() as server:
+            for body in (CLUSTER[0], CLUSTER[4]):
+                plural = {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses"}
+                await server.post(f"/apis/{GROUP}/{plural[body['kind']]}", body)
+            objects = await read_cluster(Client(InProcessTransport(server.server.app, TOKEN)))
+            found = availability(objects, Wanted(), DEFAULTS)
+            rows = (*found.drivers, *found.nodes, *found.classes)
+            return {row.name: (row.total_devices, row.available_devices) for row in rows}
+
+    assert asyncio.run(from_server()) == {
+        "gpu.example.com": (3, 2),
+        "node-1": (3, 2),
+        "gpu": (3, 2),
+    }

@@ -1,0 +1,190 @@
+"""Partitions by type, and what is left of shared devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.allocation.ledger import Ledger
+from allot.api.quantity import Quantity
+from allot.api.slices import Device, ResourceSlice
+from allot.testing.builders import DRIVER, a_device
+from tests.unit.controllers.pool_status.pools import (
+    counter_set,
+    holding,
+    partition,
+    slice_of,
+    tainted,
+    taken,
+    the_status,
+)
+
+PROFILE = f"{DRIVER}/profile"
+CARD = (
+    partition("full", "Full", "80Gi"),
+    partition("h0", "Half", "40Gi"),
+    partition("h1", "Half", "40Gi"),
+)
+
+
+def a_card(
+    *partitions: Device, attribute: str | None = PROFILE, memory: str = "80Gi"
+) -> tuple[ResourceSlice, ResourceSlice]:
+    """A slice with counters and one with what draws on them."""
+    sets = (counter_set("gpu", memory=memory), counter_set("gpu-2", memory=memory))
+    return (
+        slice_of(devices=None, name="c", announced=2, shared_counters=sets),
+        slice_of(*(partitions or CARD), name="d", announced=2, partition_type_attribute=attribute),
+    )
+
+
+def shown(*slices: ResourceSlice, **rest: Any) -> dict[str, tuple[int | None, int | None]]:
+    status = the_status(*slices, **rest)
+    assert status.validation_error is None
+    assert all(entry.attribute == PROFILE for entry in status.partition_summary)
+    return {entry.type: (entry.total, entry.allocatable) for entry in status.partition_summary}
+
+
+@pytest.mark.parametrize(
+    ("ledger", "expected"),
+    [
+        pytest.param(taken(), {"Full": (1, 1), "Half": (2, 2)}, id="unused"),
+        pytest.param(taken("h0"), {"Full": (1, 0), "Half": (2, 1)}, id="one-half"),
+        pytest.param(taken("full"), {"Full": (1, 0), "Half": (2, 0)}, id="the-whole"),
+        pytest.param(
+            holding({"device": "h0", "share_id": "1"}, {"device": "h0", "share_id": "2"}),
+            {"Full": (1, 0), "Half": (2, 1)},
+            id="shares-use-counters-once",
+        ),
+        pytest.param(
+            holding({"device": "full", "admin_access": True}),
+            {"Full": (1, 1), "Half": (2, 2)},
+            id="admin-access",
+        ),
+    ],
+)
+def test_each_type_is_measured_alone(ledger: Ledger, expected: dict[str, tuple[int, int]]) -> None:
+    assert shown(*a_card(), ledger=ledger) == expected
+
+
+def test_there_are_no_more_than_there_are_devices() -> None:
+    assert shown(*a_card(memory="800Gi")) == {"Full": (1, 1), "Half": (2, 2)}
+
+
+def test_the_same_type_on_two_cards() -> None:
+    both = (
+        *CARD,
+        partition("full-2", "Full", "80Gi", "gpu-2"),
+        partition("h2", "Half", "40Gi", "gpu-2"),
+    )
+
+    assert shown(*a_card(*both), ledger=taken("h0")) == {"Full": (2, 1), "Half": (3, 2)}
+
+
+def test_the_default_is_for_pools_that_name_no_attribute() -> None:
+    assert shown(*a_card(attribute=None)) == {}
+    assert shown(*a_card(attribute=None), attribute=PROFILE) == {"Full": (1, 1), "Half": (2, 2)}
+    other = slice_of(partition("x", "Odd", "1Gi"), name="e", announced=3)
+    three = [
+        slice_of(
+            name=s.metadata.name,
+            announced=3,
+            devices=s.spec.devices,
+            shared_counters=s.spec.shared_counters,
+            partition_type_attribute=s.spec.partition_type_attribute,
+        )
+        for s in a_card()
+    ]
+    assert shown(*three, other, attribute=PROFILE) == {"Full": (1, 1), "Half": (2, 2)}
+
+
+def test_the_default_does_not_concern_pools_without_partitions() -> None:
+    assert shown(slice_of(a_device("a"), tainted("b")), attribute=PROFILE) == {}
+
+
+@pytest.mark.parametrize(
+    ("slices", "error"),
+    [
+        pytest.param(
+            a_card(*CARD, partition("odd", 7, "1Gi")),
+            f"PartitionTypeMissing: device odd has no string attribute {PROFILE}",
+            id="no-string",
+        ),
+        pytest.param(
+            a_card(*CARD, partition("h2", "Half", "39Gi")),
+            f"PartitionCostMismatch: devices of type Half ({PROFILE}) use different amounts of counters",
+            id="different-cost",
+        ),
+        pytest.param(
+            a_card(*(partition(f"p{n}", f"type-{n}", "1Gi") for n in range(33))),
+            "PartitionSummaryOverCap: 33 partition types, at most 32 can be shown",
+            id="too-many",
+        ),
+    ],
+)
+def test_types_that_cannot_be_summed_up(slices: tuple[ResourceSlice, ...], error: str) -> None:
+    status = the_status(*slices)
+
+    assert status.validation_error == error
+    assert status.partition_summary == ()
+    assert status.total_devices == len(slices[1].spec.devices or ())
+
+
+def test_types_without_counters() -> None:
+    status = the_status(slice_of(*CARD, partition_type_attribute=PROFILE))
+
+    assert (status.validation_error or "").startswith("PartitionTypeMissing: devices have a")
+
+
+def shareable(name: str, **capacity: str) -> Device:
+    return a_device(name, capacity=capacity, allow_multiple_allocations=True)
+
+
+def share(device: str, number: int, **consumed: str) -> dict[str, Any]:
+    amounts = {name: Quantity.parse(text) for name, text in consumed.items()}
+    return {"device": device, "share_id": str(number), "consumed_capacity": amounts}
+
+
+def test_what_is_left_of_shared_devices() -> None:
+    pool = slice_of(
+        shareable("a", memory="10Gi"), shareable("b", memory="30Gi", cores="8"), a_device("c")
+    )
+    ledger = holding(
+        share("b", 1, memory="15Gi", cores="500m"), share("b", 2, memory="5Gi"), {"device": "c"}
+    )
+
+    status = the_status(pool, ledger=ledger)
+
+    summary = status.shareable_summary
+    assert summary is not None
+    assert (summary.fully_available_devices, summary.partially_available_devices) == (1, 1)
+    assert [
+        (each.name, str(each.total), str(each.consumed), str(each.available))
+        for each in summary.capacity
+    ] == [("cores", "8", "500m", "7500m"), ("memory", "40Gi", "20Gi", "20Gi")]
+    assert (status.total_devices, status.allocated_devices, status.available_devices) == (3, 2, 1)
+
+
+def test_less_than_nothing_is_nothing() -> None:
+    status = the_status(
+        slice_of(shareable("a", memory="1Gi")), ledger=holding(share("a", 1, memory="2Gi"))
+    )
+
+    assert status.shareable_summary is not None
+    (memory,) = status.shareable_summary.capacity
+    assert (str(memory.consumed), str(memory.available)) == ("2Gi", "0")
+
+
+def test_pools_without_shareable_devices_have_no_summary() -> None:
+    assert the_status(slice_of(a_device("a"))).shareable_summary is None
+
+
+def test_too_many_capacities() -> None:
+    status = the_status(slice_of(shareable("a", **{f"c{n}": "1" for n in range(33)})))
+
+    assert status.shareable_summary is None
+    assert status.validation_error == (
+        "ShareableSummaryOverCap: 33 capacities, at most 32 can be shown"
+    )
+    assert status.available_devices == 1

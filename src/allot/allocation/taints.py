@@ -16,12 +16,13 @@ def blocking_taints(
     device: DeviceId, own: Iterable[DeviceTaint], rules: Iterable[DeviceTaintRule]
 ) -> tuple[DeviceTaint, ...]:
     """The taints that must be tolerated: the device's own, then those that rules add."""
-    added = (rule.spec.taint for rule in rules if _applies(rule, device))
+    added = (rule.spec.taint for rule in rules if selects(rule, device))
     # Effects we do not know, and "None", only inform.
     return tuple(taint for taint in (*own, *added) if taint.effect in BLOCKING_EFFECTS)
 
 
-def _applies(rule: DeviceTaintRule, device: DeviceId) -> bool:
+def selects(rule: DeviceTaintRule, device: DeviceId) -> bool:
+    """Whether the rule is about this device. Without a selector it is about none."""
     selector = rule.spec.device_selector
     return (
         selector is not None

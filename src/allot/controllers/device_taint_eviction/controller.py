@@ -1,0 +1,258 @@
+"""The loop: waits for the time of each pod that has to go, evicts it, and writes what rules have done."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from allot.api.claims import ResourceClaim
+from allot.api.classes import DeviceTaintRule
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.api.resource import NO_EFFECT, NO_EXECUTE
+from allot.api.slices import ResourceSlice
+from allot.client.errors import ApiStatusError
+from allot.client.events import NORMAL, reference_to
+from allot.client.informer import Informer
+from allot.client.resources import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.device_taint_eviction.affected import Affected, rule_ref
+from allot.controllers.device_taint_eviction.evictions import Eviction, RuleRef
+from allot.controllers.device_taint_eviction.rule_status import (
+    UPDATE_SECONDS,
+    Reach,
+    eviction_condition,
+    is_final,
+    seconds_until_update,
+    with_condition,
+)
+from allot.controllers.eviction_metrics import EvictionMetrics
+from allot.controllers.pod_disruption import Disruption, PodRef, disrupt, is_deleting, pod_ref
+from allot.features import DEVICE_TAINT_RULES as RULES_GATE
+from allot.features import DEVICE_TAINTS
+
+log = logging.getLogger(__name__)
+
+WHY: Final = Disruption(
+    "DeletionByDeviceTaintManager", "Device Taint manager: deleting due to NoExecute taint"
+)
+REASON: Final = "DeviceTaintManagerEviction"
+ACTION: Final = "Evicting"
+_RAW_RULES: Final = DEVICE_TAINT_RULES.as_raw()
+
+
+class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
+    """Pods wait in the queue until their time has come; what is true then decides."""
+
+    name = "device-taint-eviction-controller"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._recorder = surroundings.recorder
+        self._metrics = EvictionMetrics("device_taint_eviction_controller", surroundings.registry)
+        self._waiting: dict[PodRef, Eviction] = {}
+        """Pods whose time has not come; it is said when that is called off."""
+        self._evicted: set[PodRef] = set()
+        """Pods that were deleted, but are still here as far as the informer knows."""
+        self._evicted_by: Counter[str] = Counter()
+        """How many pods each rule, by uid, has evicted since this controller started."""
+        if DEVICE_TAINTS not in surroundings.gates:
+            return
+        informers = surroundings.informers
+        self._pods = informers.informer(PODS)
+        self._rules: Informer[DeviceTaintRule] | None = None
+        if RULES_GATE in surroundings.gates:
+            self._rules = informers.informer(DEVICE_TAINT_RULES)
+        claims = informers.informer(RESOURCE_CLAIMS)
+        slices = informers.informer(RESOURCE_SLICES)
+        self._affected = Affected(self._pods, claims, slices, self._rules)
+        self._pods.add_handlers(self._pod_added, self._pod_updated, self._pod_deleted)
+        claims.add_handlers(self._claim_changed, self._claim_updated, self._claim_changed)
+        slices.add_handlers(self._slice_changed, self._slice_updated, self._slice_changed)
+        if self._rules is not None:
+            self._rules.add_handlers(self._rule_changed, self._rule_updated, self._rule_deleted)
+
+    # --- what happens in the cluster ---
+
+    def _pod_added(self, pod: Pod) -> None:
+        if _has_claims(pod):
+            self.queue.add(pod_ref(pod))
+
+    def _pod_updated(self, old: Pod, new: Pod) -> None:
+        if _has_claims(new) and _situation(old) != _situation(new):
+            self.queue.add(pod_ref(new))
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        if _has_claims(pod):
+            self.queue.add(pod_ref(pod))
+
+    def _claim_changed(self, claim: ResourceClaim) -> None:
+        if claim.status.allocation is not None:
+            self._add_pods(self._affected.consumers(claim))
+
+    def _claim_updated(self, old: ResourceClaim, new: ResourceClaim) -> None:
+        if (old.status.allocation, old.status.reserved_for) != (
+            new.status.allocation,
+            new.status.reserved_for,
+        ):
+            self._claim_changed(old)
+            self._claim_changed(new)
+
+    def _slice_changed(self, slice_: ResourceSlice) -> None:
+        devices = self._affected.tainted_devices(slice_)
+        self._add_pods(self._affected.pods_of_devices(devices))
+
+    def _slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> None:
+        if old.spec != new.spec:
+            self._slice_changed(old)
+            self._slice_changed(new)
+
+    def _rule_changed(self, rule: DeviceTaintRule) -> None:
+        """The rule comes first, so that it says what is to be done before it is done."""
+        self.queue.add(rule_ref(rule))
+        self._add_evicted_by(rule)
+
+    def _rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> None:
+        if old.spec != new.spec:
+            self._rule_changed(new)
+            self._add_evicted_by(old)
+
+    def _rule_deleted(self, rule: DeviceTaintRule) -> None:
+        self._rule_changed(rule)
+
+    def _add_evicted_by(self, rule: DeviceTaintRule) -> None:
+        if rule.spec.taint.effect == NO_EXECUTE:
+            self._add_pods(self._affected.pods_of(rule))
+
+    def _add_pods(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            self.queue.add(pod_ref(pod))
+
+    # --- what is done about it ---
+
+    async def reconcile(self, key: PodRef | RuleRef) -> None:
+        match key:
+            case PodRef():
+                await self._reconcile_pod(key)
+            case RuleRef():
+                await self._reconcile_rule(key)
+
+    async def _reconcile_pod(self, ref: PodRef) -> None:
+        pod = self._pods.get(ref.key)
+        if pod is None or pod_ref(pod) != ref or is_deleting(pod):
+            self._evicted.discard(ref)
+            self._end_waiting(ref)
+            return
+        eviction = self._affected.eviction_of(pod)
+        if eviction is None:
+            if self._end_waiting(ref):
+                self._say(pod, "Cancelling deletion")
+            return
+        if ref in self._evicted:
+            return
+        wait = (eviction.at - self.clock.today()).total_seconds()
+        if wait > 0:
+            self._waiting[ref] = eviction
+            self._update_later(eviction.rules)
+            self.queue.add_after(ref, wait)
+            return
+        await self._evict(pod, eviction)
+
+    async def _evict(self, pod: Pod, eviction: Eviction) -> None:
+        ref = pod_ref(pod)
+        log.info("evicting pod %s from its devices", ref.key)
+        self._say(pod, "Marking for deletion")
+        if await disrupt(self.client, pod, WHY):
+            late = (self.clock.today() - eviction.at).total_seconds()
+            self._metrics.deleted(late)
+            self._evicted_by.update(rule.uid for rule in eviction.rules)
+        known = self._pods.get(ref.key)
+        if known is not None and pod_ref(known) == ref and not is_deleting(known):
+            self._evicted.add(ref)
+        self._waiting.pop(ref, None)
+        self._update_later(eviction.rules)
+
+    def _end_waiting(self, ref: PodRef) -> bool:
+        """Whether there was something to end."""
+        eviction = self._waiting.pop(ref, None)
+        if eviction is None:
+            return False
+        self._update_later(eviction.rules)
+        return True
+
+    def _update_later(self, rules: Iterable[RuleRef]) -> None:
+        """More may be to come: it is told together."""
+        for rule in rules:
+            self.queue.add_after(rule, UPDATE_SECONDS)
+
+    def _say(self, pod: Pod, note: str) -> None:
+        self._recorder.event(reference_to(PODS, pod), NORMAL, REASON, ACTION, note)
+
+    # --- what rules are told ---
+
+    async def _reconcile_rule(self, ref: RuleRef) -> None:
+        key = ObjectKey("", ref.name)
+        rule = self._rules.get(key) if self._rules is not None else None
+        if rule is None or rule_ref(rule) != ref:
+            self._evicted_by.pop(ref.uid, None)
+            return
+        wait = self._wait_seconds(rule)
+        if wait == 0:
+            wait = await self._write(rule, self._reach(rule))
+        if wait is not None and wait > 0:
+            self.queue.add_after(ref, wait)
+
+    def _wait_seconds(self, rule: DeviceTaintRule) -> float | None:
+        """How long to wait before anything is said about the rule; None if all is said."""
+        return None if is_final(rule) else seconds_until_update(rule, self.clock.today())
+
+    def _reach(self, rule: DeviceTaintRule) -> Reach:
+        effect = rule.spec.taint.effect
+        if effect not in (NO_EXECUTE, NO_EFFECT):
+            return Reach()
+        return self._affected.reach_of(rule, count_devices=effect == NO_EFFECT)
+
+    async def _write(self, rule: DeviceTaintRule, reach: Reach) -> float | None:
+        """Write the condition, unless it was written meanwhile: then it is told how long to wait."""
+        wait: float | None = None
+
+        def change(found: RawObject) -> RawObject:
+            nonlocal wait
+            current = DEVICE_TAINT_RULES.codec.decode(found.to_json())
+            if rule_ref(current) != rule_ref(rule) or current.spec != rule.spec:
+                return found  # the informer will tell
+            wait = self._wait_seconds(current)
+            if wait != 0:
+                return found
+            evicted = self._evicted_by[rule.metadata.uid]
+            said = eviction_condition(current, reach, evicted)
+            return found if said is None else with_condition(found, said, self.clock.today())
+
+        try:
+            await self.client.update_with_retry(
+                _RAW_RULES, ObjectKey("", rule.metadata.name), change, subresource="status"
+            )
+        except ApiStatusError as error:
+            if not error.is_not_found:
+                raise
+        return wait
+
+
+def _has_claims(pod: Pod) -> bool:
+    return bool(
+        pod.get("spec", "resourceClaims") or pod.get("status", "extendedResourceClaimStatus")
+    )
+
+
+def _situation(pod: Pod) -> tuple[object, ...]:
+    """All of a pod that matters here."""
+    return (
+        pod.node_name,
+        is_deleting(pod),
+        pod.is_finished,
+        pod.get("status", "resourceClaimStatuses"),
+        pod.get("status", "extendedResourceClaimStatus"),
+    )

@@ -1,0 +1,106 @@
+"""Pods that have to go: they are told why in their status, then deleted.
+
+What decides that a pod has to go are the controllers; they share the condition, and the care that it is this very
+pod, not a successor of the same name.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.options import DeleteOptions, PatchType
+from allot.client.resources import PODS
+from allot.controllers import times
+
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+FAILED: Final = "Failed"
+
+
+class PodRef(NamedTuple):
+    """One particular pod."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+
+def pod_ref(pod: Pod) -> PodRef:
+    return PodRef(*PODS.codec.key(pod), PODS.codec.uid(pod))
+
+
+def is_deleting(pod: Pod) -> bool:
+    return pod.get("metadata", "deletionTimestamp") is not None
+
+
+class Disruption(NamedTuple):
+    """Why a pod is taken away, in the words of its condition."""
+
+    reason: str
+    message: str
+
+
+def disruption_patch(
+    pod: Pod, why: Disruption | None, today: datetime, *, fail: bool = False
+) -> dict[str, Any] | None:
+    """What its status has to be told, as a strategic patch; None if it says so already.
+
+    With `fail`, a pod that has not finished ends here.
+    """
+    status: dict[str, Any] = {}
+    if fail and not pod.is_finished:
+        status["phase"] = FAILED
+    # Kubernetes leaves a pod that has finished as it is.
+    if why is not None and not (fail and pod.is_finished):
+        condition = _condition(pod, why, today)
+        if condition is not None:
+            status["conditions"] = [condition]
+    if not status:
+        return None
+    return {"metadata": {"uid": PODS.codec.uid(pod)}, "status": status}
+
+
+def _condition(pod: Pod, why: Disruption, today: datetime) -> dict[str, Any] | None:
+    said = {"type": DISRUPTION_TARGET, "status": "True", **why._asdict()}
+    conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
+    known = next((found for found in conditions if found.get("type") == DISRUPTION_TARGET), {})
+    if known.items() >= said.items():
+        return None
+    since = known.get("lastTransitionTime") if known.get("status") == "True" else None
+    return {**said, "lastTransitionTime": since or times.written(today)}
+
+
+async def disrupt(
+    client: Client,
+    pod: Pod,
+    why: Disruption | None,
+    *,
+    fail: bool = False,
+    grace_seconds: int | None = None,
+) -> bool:
+    """Tell the pod why, and delete it. False if it was gone already."""
+    ref = pod_ref(pod)
+    patch = disruption_patch(pod, why, client.clock.today(), fail=fail)
+    try:
+        if patch is not None:
+            await client.patch(PODS, ref.key, patch, PatchType.STRATEGIC, subresource="status")
+        await client.delete(
+            PODS, ref.key, DeleteOptions(ref.uid, grace_period_seconds=grace_seconds)
+        )
+    except ApiStatusError as error:
+        if error.is_not_found:
+            return False
+        if error.is_conflict:
+            found = await client.find(PODS, ref.key)
+            if found is None or PODS.codec.uid(found) != ref.uid:
+                return False
+        raise
+    return True

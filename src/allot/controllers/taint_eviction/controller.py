@@ -1,0 +1,141 @@
+"""The loop: waits for each pod until it may no longer stay, and deletes it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Final
+
+from allot.api.core import Node, Pod
+from allot.api.identities import ObjectKey
+from allot.client.events import NORMAL, reference_to
+from allot.client.resources import NODES, PODS
+from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.eviction_metrics import EvictionMetrics
+from allot.controllers.pod_disruption import Disruption, PodRef, disrupt, is_deleting, pod_ref
+from allot.controllers.pods_by_node import PodsByNode
+from allot.controllers.taint_eviction.tolerating import (
+    NodeTaint,
+    evicting_taints,
+    leaves_at,
+    tolerations_of,
+)
+
+log = logging.getLogger(__name__)
+
+WHY: Final = Disruption("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
+REASON: Final = "TaintManagerEviction"
+ACTION: Final = "Evicting"
+
+
+class TaintEvictionController(QueueController[PodRef]):
+    """What is true when a pod's time has come decides."""
+
+    name = "taint-eviction-controller"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._recorder = surroundings.recorder
+        self._metrics = EvictionMetrics("taint_eviction_controller", surroundings.registry)
+        self._seen_at: dict[str, dict[NodeTaint, datetime]] = {}
+        """Since when taints of nodes that do not say so have been here."""
+        self._waiting: set[PodRef] = set()
+        """Pods whose time has not come; it is said when that is called off."""
+        self._deleted: set[PodRef] = set()
+        """Pods that were deleted, but are still here as far as the informer knows."""
+        self._pods = surroundings.informers.informer(PODS)
+        self._pods_by_node = PodsByNode(self._pods)
+        self._nodes = surroundings.informers.informer(NODES)
+        self._nodes.add_handlers(self._node_added, self._node_updated, self._node_deleted)
+        self._pods.add_handlers(self._pod_added, self._pod_updated, self._pod_deleted)
+
+    # --- what happens in the cluster ---
+
+    def _node_added(self, node: Node) -> None:
+        if evicting_taints(node):
+            self._follow_taints(node)
+
+    def _node_updated(self, old: Node, new: Node) -> None:
+        if evicting_taints(old) != evicting_taints(new):
+            self._follow_taints(new)
+
+    def _follow_taints(self, node: Node) -> None:
+        name = node.metadata.name
+        known, today = self._seen_at.get(name, {}), self.clock.today()
+        undated = (taint for taint in evicting_taints(node) if taint.added_at is None)
+        self._seen_at[name] = {taint: known.get(taint, today) for taint in undated}
+        if not self._seen_at[name]:
+            del self._seen_at[name]
+        self._add_pods(name)
+
+    def _node_deleted(self, node: Node) -> None:
+        """What becomes of its pods is for others to decide."""
+        self._seen_at.pop(node.metadata.name, None)
+        self._add_pods(node.metadata.name)
+
+    def _add_pods(self, node: str) -> None:
+        for pod in self._pods_by_node.of(node):
+            self.queue.add(pod_ref(pod))
+
+    def _pod_added(self, pod: Pod) -> None:
+        if pod.node_name:
+            self.queue.add(pod_ref(pod))
+
+    def _pod_updated(self, old: Pod, new: Pod) -> None:
+        if _situation(old) != _situation(new):
+            self._pod_added(new)
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        self._pod_added(pod)
+
+    # --- what is done about it ---
+
+    async def reconcile(self, key: PodRef) -> None:
+        pod = self._pods.get(key.key)
+        if pod is None or pod_ref(pod) != key or is_deleting(pod):
+            self._deleted.discard(key)
+            self._waiting.discard(key)
+            return
+        if key in self._deleted:
+            return
+        end = leaves_at(pod, self._taints_of(pod.node_name))
+        if end is None:
+            if key in self._waiting:
+                self._waiting.discard(key)
+                self._say(pod, f"Cancelling deletion of Pod {key.key}")
+            return
+        wait = (end - self.clock.today()).total_seconds()
+        if wait > 0:
+            self._waiting.add(key)
+            self.queue.add_after(key, wait)
+            return
+        await self._evict(pod, end)
+
+    def _taints_of(self, name: str) -> list[tuple[NodeTaint, datetime]]:
+        node = self._nodes.get(ObjectKey("", name))
+        if node is None:
+            return []
+        seen_at = self._seen_at.get(name, {})
+        today = self.clock.today()
+        return [
+            (taint, taint.added_at or seen_at.get(taint, today)) for taint in evicting_taints(node)
+        ]
+
+    async def _evict(self, pod: Pod, end: datetime) -> None:
+        ref = pod_ref(pod)
+        log.info("evicting pod %s from node %s", ref.key, pod.node_name)
+        self._say(pod, f"Marking for deletion Pod {ref.key}")
+        if await disrupt(self.client, pod, WHY):
+            self._metrics.deleted((self.clock.today() - end).total_seconds())
+        known = self._pods.get(ref.key)
+        if known is not None and pod_ref(known) == ref and not is_deleting(known):
+            self._deleted.add(ref)
+        self._waiting.discard(ref)
+
+    def _say(self, pod: Pod, note: str) -> None:
+        self._recorder.event(reference_to(PODS, pod), NORMAL, REASON, ACTION, note)
+
+
+def _situation(pod: Pod) -> tuple[object, ...]:
+    """All of a pod that matters here."""
+    return pod.node_name, is_deleting(pod), tolerations_of(pod)

@@ -1,0 +1,89 @@
+"""How long a pod may stay on a node with NoExecute taints. Taints and tolerations in, a time out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from allot.api.core import Node, Pod
+from allot.controllers import times
+
+NO_EXECUTE: Final = "NoExecute"
+EXISTS: Final = "Exists"
+EQUAL: Final = "Equal"
+END_OF_TIME: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class NodeTaint(NamedTuple):
+    """A NoExecute taint of a node; `added_at` is None if nobody wrote that down."""
+
+    key: str
+    value: str
+    added_at: datetime | None
+
+
+def evicting_taints(node: Node) -> tuple[NodeTaint, ...]:
+    return tuple(
+        NodeTaint(taint.get("key", ""), taint.get("value", ""), times.read(taint.get("timeAdded")))
+        for taint in node.taints
+        if taint.get("effect") == NO_EXECUTE
+    )
+
+
+def tolerations_of(pod: Pod) -> list[dict[str, Any]]:
+    tolerations: list[dict[str, Any]] = pod.get("spec", "tolerations", default=[])
+    return tolerations
+
+
+def tolerates(toleration: Mapping[str, Any], taint: NodeTaint) -> bool:
+    """Whether a NoExecute taint is meant. An empty key with Exists means every taint."""
+    if (toleration.get("effect") or NO_EXECUTE) != NO_EXECUTE:
+        return False
+    key = toleration.get("key") or ""
+    if key and key != taint.key:
+        return False
+    match toleration.get("operator") or EQUAL:
+        case "Exists":
+            return True
+        case "Equal":
+            return (toleration.get("value") or "") == taint.value
+        case _:
+            return False
+
+
+def bound_at(pod: Pod) -> datetime | None:
+    """Since when the pod is on its node, as far as one can tell."""
+    conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
+    for condition in conditions:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            found = times.read(condition.get("lastTransitionTime"))
+            if found is not None:
+                return found
+    return times.read(pod.get("metadata", "creationTimestamp"))
+
+
+def leaves_at(pod: Pod, taints: Iterable[tuple[NodeTaint, datetime]]) -> datetime | None:
+    """When the pod has to go; None if it may stay. Each taint comes with the time since when it counts.
+
+    Of several tolerations of a taint the first counts. Time spent elsewhere does not: who comes to a
+    node that has been tainted for long has all the time that it tolerates.
+    """
+    tolerations = tolerations_of(pod)
+    came_at = bound_at(pod)
+    ends = []
+    for taint, since in taints:
+        match next((found for found in tolerations if tolerates(found, taint)), None):
+            case None:
+                ends.append(since)
+            case {"tolerationSeconds": int(seconds)}:
+                begins = since if came_at is None else max(since, came_at)
+                ends.append(_later(begins, max(seconds, 0)))
+    return min(ends, default=None)
+
+
+def _later(moment: datetime, seconds: int) -> datetime:
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return END_OF_TIME

@@ -1,0 +1,94 @@
+"""Signs of life, and what is said without them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot.api.core import Node
+from allot.api.raw import RawObject
+from allot.controllers.node_lifecycle.health import (
+    Seen,
+    Signs,
+    see,
+    signs_of,
+    with_unknown_conditions,
+)
+
+TODAY = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+NOW = 1000.0
+
+
+def a_node(*conditions: dict[str, Any]) -> Node:
+    metadata = {"name": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    return Node({"metadata": metadata, "status": {"conditions": list(conditions)}})
+
+
+def a_condition(type_: str = "Ready", status: str = "True", **fields: str) -> dict[str, Any]:
+    return {"type": type_, "status": status, "lastHeartbeatTime": "t1", **fields}
+
+
+LEASE = RawObject({"spec": {"renewTime": "r1"}})
+
+
+@pytest.mark.parametrize(
+    ("node", "lease", "signs"),
+    [
+        pytest.param(a_node(), None, Signs(), id="nothing"),
+        pytest.param(a_node(a_condition()), None, Signs("t1"), id="heartbeat"),
+        pytest.param(a_node(a_condition("MemoryPressure")), None, Signs(), id="another-condition"),
+        pytest.param(a_node(a_condition()), LEASE, Signs("t1", "r1"), id="both"),
+        pytest.param(a_node(), RawObject({"spec": {}}), Signs(None, ""), id="empty-lease"),
+    ],
+)
+def test_signs(node: Node, lease: RawObject | None, signs: Signs) -> None:
+    assert signs_of(node, lease) == signs
+
+
+@pytest.mark.parametrize(
+    ("known", "signs", "seen"),
+    [
+        pytest.param(None, Signs("t1"), Seen(Signs("t1"), NOW), id="first-time"),
+        pytest.param(None, Signs(), Seen(Signs(), NOW - 60), id="silent-since-it-was-created"),
+        pytest.param(None, Signs(None, "r"), Seen(Signs(None, "r"), NOW), id="only-a-lease"),
+        pytest.param(Seen(Signs("t1"), 5), Signs("t1"), Seen(Signs("t1"), 5), id="nothing-new"),
+        pytest.param(Seen(Signs("t1"), 5), Signs("t2"), Seen(Signs("t2"), NOW), id="heartbeat"),
+        pytest.param(
+            Seen(Signs("t", "r1"), 5), Signs("t", "r2"), Seen(Signs("t", "r2"), NOW), id="renewed"
+        ),
+        pytest.param(
+            Seen(Signs("t", "r1"), 5), Signs("t"), Seen(Signs("t", "r1"), 5), id="lease-deleted"
+        ),
+    ],
+)
+def test_what_counts_is_when_we_saw_a_change(known: Seen | None, signs: Signs, seen: Seen) -> None:
+    assert see(known, a_node(), signs, NOW, TODAY) == seen
+
+
+def test_conditions_that_the_kubelet_reports_become_unknown() -> None:
+    network = a_condition("NetworkUnavailable", "False")
+    node = a_node(network, a_condition(extra="kept"), a_condition("DiskPressure", "Unknown"))
+    lost = with_unknown_conditions(node, TODAY)
+    by_type = {found["type"]: found for found in lost.get("status", "conditions")}
+    assert by_type["NetworkUnavailable"] == network
+    assert by_type["DiskPressure"] == a_condition("DiskPressure", "Unknown")
+    assert by_type["Ready"] == {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "message": "Kubelet stopped posting node status.",
+        "lastHeartbeatTime": "t1",
+        "lastTransitionTime": "2026-01-01T00:01:00Z",
+        "extra": "kept",
+    }
+    assert by_type["PIDPressure"] == {
+        "type": "PIDPressure",
+        "status": "Unknown",
+        "reason": "NodeStatusNeverUpdated",
+        "message": "Kubelet never posted node status.",
+        "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+        "lastTransitionTime": "2026-01-01T00:01:00Z",
+    }
+    assert with_unknown_conditions(lost, TODAY) is lost

@@ -1,0 +1,97 @@
+"""How long pods may stay on tainted nodes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from allot.api.core import Node, Pod
+from allot.controllers.taint_eviction.tolerating import (
+    NodeTaint,
+    evicting_taints,
+    leaves_at,
+    tolerates,
+)
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+BAD = NodeTaint("bad", "yes", T0)
+WORSE = NodeTaint("worse", "", T0)
+
+
+def after(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+def a_pod(*tolerations: dict[str, Any], bound: str = "2025-12-01T00:00:00Z") -> Pod:
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": bound}
+    return Pod(
+        {
+            "metadata": {"name": "p", "creationTimestamp": "2025-11-01T00:00:00Z"},
+            "spec": {"tolerations": list(tolerations)},
+            "status": {"conditions": [condition]},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("toleration", "fits"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "bad", "operator": "Exists"}, True),
+        ({"key": "bad", "operator": "Equal", "value": "yes"}, True),
+        ({"key": "bad", "value": "yes", "effect": "NoExecute"}, True),
+        ({"key": "bad", "value": "no"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"key": "bad", "operator": "Exists", "effect": "NoSchedule"}, False),
+        ({"key": "bad", "operator": "Gt", "value": "1"}, False),
+    ],
+)
+def test_tolerations(toleration: dict[str, Any], fits: bool) -> None:
+    assert tolerates(toleration, BAD) is fits
+
+
+def for_(seconds: int | None, key: str = "bad") -> dict[str, Any]:
+    return {"key": key, "operator": "Exists", "tolerationSeconds": seconds}
+
+
+@pytest.mark.parametrize(
+    ("pod", "taints", "end"),
+    [
+        pytest.param(a_pod(), [], None, id="no-taint"),
+        pytest.param(a_pod(), [(BAD, T0)], T0, id="not-tolerated"),
+        pytest.param(a_pod(for_(None)), [(BAD, T0)], None, id="forever"),
+        pytest.param(a_pod(for_(60)), [(BAD, T0)], after(60), id="for-a-while"),
+        pytest.param(a_pod(for_(0)), [(BAD, T0)], T0, id="not-even-a-second"),
+        pytest.param(a_pod(for_(60)), [(BAD, T0), (WORSE, after(9))], after(9), id="one-is-enough"),
+        pytest.param(
+            a_pod(for_(60), for_(20, "worse")),
+            [(BAD, T0), (WORSE, after(10))],
+            after(30),
+            id="the-first-that-ends",
+        ),
+        pytest.param(a_pod(for_(60), for_(None)), [(BAD, T0)], after(60), id="first-toleration"),
+        pytest.param(
+            a_pod(for_(60), bound="2026-01-01T00:01:40Z"), [(BAD, T0)], after(160), id="came-later"
+        ),
+        pytest.param(
+            a_pod(for_(2**62)),
+            [(BAD, T0)],
+            datetime.max.replace(tzinfo=UTC),
+            id="longer-than-the-calendar",
+        ),
+    ],
+)
+def test_the_end(pod: Pod, taints: list[tuple[NodeTaint, datetime]], end: datetime | None) -> None:
+    assert leaves_at(pod, taints) == end
+
+
+def test_only_noexecute_taints_evict() -> None:
+    taints = [
+        {"key": "bad", "value": "yes", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+        {"key": "undated", "effect": "NoExecute"},
+        {"key": "other", "effect": "NoSchedule"},
+    ]
+    node = Node({"spec": {"taints": taints}})
+    assert evicting_taints(node) == (BAD, NodeTaint("undated", "", None))

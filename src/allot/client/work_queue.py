@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from allot.client.clock import Clock, LoopClock, Timer
+from allot.client.errors import ApiStatusError, ClientError
 from allot.client.retrying import Backoff
 
 log = logging.getLogger(__name__)
@@ -167,8 +168,8 @@ async def work_off(
                 return
             try:
                 await reconcile(item)
-            except Exception:
-                log.exception("%s failed; it will be tried again", item)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                _report(item, error)
                 queue.add_rate_limited(item)
             else:
                 queue.forget(item)
@@ -178,3 +179,16 @@ async def work_off(
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
             group.create_task(work())
+
+
+def _report(item: object, error: Exception) -> None:
+    """What the server says is news for operators; anything else is a mistake of ours, and shown whole."""
+    answer = error if isinstance(error, ClientError) else error.__cause__
+    if not isinstance(answer, ClientError):
+        log.error("%s failed; it will be tried again", item, exc_info=error)
+        return
+    somebody_was_first = isinstance(answer, ApiStatusError) and (
+        answer.is_conflict or answer.is_not_found
+    )
+    level = logging.INFO if somebody_was_first else logging.WARNING
+    log.log(level, "%s: %s; it will be tried again", item, error)

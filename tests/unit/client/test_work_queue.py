@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.work_queue import QueueObserver, QueueShutDownError, WorkQueue, work_off
 from tests.unit.client.fakes import FakeClock, settle
 
@@ -188,3 +189,35 @@ def test_what_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         play(scenario)
     assert caplog.text.count("a failed; it will be tried again") == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (ApiStatusError(409, "Conflict", "the object has been modified"), logging.INFO),
+        (ApiStatusError(404, "NotFound", "not found"), logging.INFO),
+        (ApiStatusError(403, "Forbidden", "may not"), logging.WARNING),
+        (TransportError("cut off", was_sent=True), logging.WARNING),
+    ],
+)
+def test_what_the_server_says_needs_no_traceback(
+    error: ClientError, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(queue: WorkQueue[str], clock: FakeClock) -> None:
+        errors: list[Exception] = [error]
+
+        async def reconcile(_: str) -> None:
+            if errors:
+                raise errors.pop()
+
+        working = asyncio.create_task(work_off(queue, reconcile))
+        queue.add("a")
+        await clock.advance(1)
+        queue.shut_down()
+        await working
+
+    with caplog.at_level(logging.INFO):
+        play(scenario)
+    (record,) = caplog.records
+    assert (record.levelno, record.exc_info) == (level, None)
+    assert record.getMessage() == f"a: {error}; it will be tried again"

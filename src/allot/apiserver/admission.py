@@ -7,7 +7,8 @@ is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from allot.api.identities import ObjectKey
@@ -43,18 +44,26 @@ class AdmissionPlugin(Protocol):
         """Let it pass, perhaps changed; raises `ApiError` to refuse it."""
 
 
+Turn = Callable[[str], AbstractAsyncContextManager[Any]]
+
+
 class Admission:
     """Plugins in order, each seeing what the ones before it made of the object."""
 
-    def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
+    def __init__(
+        self, plugins: Sequence[AdmissionPlugin] = (), turn: Turn = lambda _: nullcontext()
+    ) -> None:
+        """`turn` gives what to hold while something is created in a namespace, from admission to the write."""
         self._plugins = tuple(plugins)
+        self.turn = turn
 
     async def admit(self, attempt: Attempt) -> Admitted:
         operations: list[Operation] = []
         warnings: list[str] = []
         for plugin in self._plugins:
             admitted = await plugin.admit(attempt)
-            attempt = attempt._replace(new=admitted.object)
+            if admitted.object is not attempt.new:
+                attempt = attempt._replace(new=admitted.object)
             operations.extend(admitted.operations)
             warnings.extend(admitted.warnings)
         return Admitted(attempt.new, tuple(operations), tuple(warnings))

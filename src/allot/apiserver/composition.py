@@ -21,6 +21,7 @@ from allot.apiserver.health import Health
 from allot.apiserver.metrics import Metrics
 from allot.apiserver.object_store import ObjectStore, Writer
 from allot.apiserver.pages import Pages
+from allot.apiserver.quota_admission import QuotaAdmission
 from allot.apiserver.reading import Reader
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.apiserver.strategies.request import Caller
@@ -58,6 +59,7 @@ class ApiServer:
         self.caches = Caches(store, window=window)
         self.metrics = Metrics()
         authorizer = authorizer or AdministratorsOnly()
+        quotas = QuotaAdmission(self.caches, gates, clock)
         admission = Admission(
             [
                 admission_plugins.NamespaceLifecycle(),
@@ -65,7 +67,9 @@ class ApiServer:
                 admission_plugins.JobSelector(),
                 admission_plugins.ServiceAddresses(store, self.caches),
                 *plugins,
-            ]
+                quotas,  # last: it counts what all others made of the object
+            ],
+            quotas.turn,
         )
         self.objects = ObjectStore(store, self.caches, gates, CelChecker(), admission, clock)
         self.reader = Reader(store, self.caches)

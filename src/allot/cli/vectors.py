@@ -28,11 +28,12 @@ from allot.api.quantity import (
 from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
 from allot.api.semver import Semver, SemverError, is_version_attribute
 from allot.api.strictness import strict_issues
-from allot.apiserver import quota, tables
+from allot.apiserver import tables
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies import pod as pod_strategy
 from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
 from allot.features import KUBERNETES_DEFAULTS
+from allot.quota.claims import claim_usage, matching_names
 from allot.validation.cel_checker import CelChecker
 from allot.validation.device import MAX_TEXT_ATTRIBUTE
 from allot.validation.expressions import ExpressionChecker
@@ -273,9 +274,9 @@ def _quota(vector: Vector) -> Answer:
     class_kind = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")
     classes = [decode_object(bytes(body), class_kind, NOW) for body in vector.classes or ()]
     if vector.items is not None:
-        return {"matching": quota.matching_names(vector.items, classes)}
+        return {"matching": matching_names(vector.items, classes)}
     claim = decode_object(bytes(vector.claim), GroupVersionKind.parse(vector.gvk), NOW)
-    usage = quota.claim_usage(claim, classes)
+    usage = claim_usage(claim, classes)
     return {"usage": {name: str(Quantity.of(count)) for name, count in usage.items()}}
 
 

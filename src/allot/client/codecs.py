@@ -121,6 +121,11 @@ def _bookmark(metadata: _Metadata) -> WatchEvent[Any]:
     return WatchEvent("BOOKMARK", None, metadata.resource_version, ends)
 
 
+def bookmark_event(body: bytes) -> WatchEvent[Any]:
+    """The bookmark that came with this object."""
+    return _bookmark(_only_metadata.decode(body).metadata)
+
+
 class RawCodec(Generic[RawT]):
     """Objects as views of JSON values. Those from lists get the kind that lists leave out."""
 
@@ -240,7 +245,7 @@ class TypedCodec(Generic[T]):
             if event.type == "ERROR":
                 raise ApiStatusError.from_status(msgspec.json.decode(body))
             if event.type == "BOOKMARK":
-                return _bookmark(_only_metadata.decode(body).metadata)
+                return bookmark_event(body)
         except _BROKEN as error:
             raise UnreadableAnswerError(f"not an event of a {self._gvk.kind}: {error}") from None
         hub: Any = self.decode(body)

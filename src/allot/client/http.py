@@ -85,10 +85,9 @@ class HttpTransport:
     ) -> Response:
         access = await self._current_access()
         assert self._session is not None
-        given = self._headers(access)
+        given = self._headers(access, headers)
         if body is not None:
             given.append(("Content-Type", content_type))
-        given += (headers or {}).items()
         url = _url(access, path, query)
         data = io.BytesIO(body) if body is not None and len(body) > LARGE else body
         try:
@@ -102,7 +101,12 @@ class HttpTransport:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         access = await self._current_access()
         assert self._streams is not None
@@ -112,7 +116,7 @@ class HttpTransport:
         )
         try:
             response = await self._streams.get(
-                url, headers=self._headers(access), timeout=timeout, **self._options
+                url, headers=self._headers(access, headers), timeout=timeout, **self._options
             )
         except _LOST as error:
             raise _lost(error, url) from error
@@ -131,6 +135,11 @@ class HttpTransport:
                 await session.close()
 
     # --- access ---
+
+    @property
+    def ca_file(self) -> str | None:
+        """With what the server is verified, once there was a request; None for what the machine trusts."""
+        return self._access.ca_file if self._access is not None else None
 
     async def _current_access(self) -> ClusterAccess:
         now = asyncio.get_running_loop().time()
@@ -194,9 +203,11 @@ class HttpTransport:
             read_bufsize=CHUNK,
         )
 
-    def _headers(self, access: ClusterAccess) -> list[tuple[str, str]]:
+    def _headers(
+        self, access: ClusterAccess, given: Mapping[str, str] | None
+    ) -> list[tuple[str, str]]:
         headers = [
-            ("Accept", JSON),
+            *({"Accept": JSON} | dict(given or {})).items(),
             ("Accept-Encoding", "gzip"),
             ("User-Agent", self._user_agent),
             *access.impersonation,

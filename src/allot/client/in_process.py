@@ -26,6 +26,9 @@ Application = Callable[
 ]
 
 _CONTENT_TYPE: Final = b"content-type"
+_JSON_TYPE: Final = (_CONTENT_TYPE, JSON.encode())
+_WHOLE_BODY: Final = "allot.body"
+"""The ASGI extension with a body that need not be waited for. Who does not know it reads the body as usual."""
 _END: Final[Message] = {"type": "http.disconnect"}
 
 
@@ -51,22 +54,32 @@ class InProcessTransport:
     ) -> Response:
         given = self._headers
         if body is not None or headers:
-            given = [*given, (_CONTENT_TYPE, content_type.encode())]
-            given += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+            json = content_type is JSON
+            given = [*given, _JSON_TYPE if json else (_CONTENT_TYPE, content_type.encode())]
+            if headers:
+                given += _encoded(headers)
         exchange = _Exchange(body or b"")
+        scope = _scope(method, path, query, given)
+        scope["extensions"] = {_WHOLE_BODY: body or b""}
         # With a store in memory nothing else would ever wait, and no other task have its turn.
         await asyncio.sleep(0)
-        await self._app(_scope(method, path, query, given), exchange.receive, exchange.send)
+        await self._app(scope, exchange.receive, exchange.send)
         if not exchange.code:
             raise TransportError("the application did not answer", was_sent=True)
         return Response(exchange.code, exchange.headers, exchange.body)
 
     @asynccontextmanager
     async def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         handover = _Handover()
-        scope = _scope("GET", path, query, self._headers)
+        given = [*self._headers, *_encoded(headers)] if headers else self._headers
+        scope = _scope("GET", path, query, given)
         handover.run(self._app, scope)
         self._streams.add(handover)
         try:
@@ -80,6 +93,11 @@ class InProcessTransport:
         """Break off all streams."""
         for handover in tuple(self._streams):
             await handover.close()
+
+
+def _encoded(headers: Mapping[str, str] | None) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI has them, with names in small letters."""
+    return [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
 
 
 def _scope(

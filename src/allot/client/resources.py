@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
@@ -15,9 +16,18 @@ from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
 from allot.api.slices import ResourceSlice
 from allot.client.codecs import Codec, RawCodec, TypedCodec
+from allot.client.forms import WHOLE, Form
 
 T = TypeVar("T")
 RawT = TypeVar("RawT", bound=RawObject)
+
+
+_is_plain: Final = re.compile(r"[A-Za-z0-9._-]*").fullmatch
+
+
+def _escaped(text: str) -> str:
+    """A part of a path. Names that Kubernetes accepts are mostly fine as they are."""
+    return text if _is_plain(text) else quote(text, safe="")
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,7 @@ class Resource(Generic[T]):
     kind: str
     namespaced: bool
     codec: Codec[T] = field(repr=False)
+    form: Form = field(default=WHOLE, repr=False, compare=False)
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -43,13 +54,13 @@ class Resource(Generic[T]):
         """Where to list and create; without a namespace, in all of them."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if namespace and self.namespaced:
-            return f"{root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+            return f"{root}/namespaces/{_escaped(namespace)}/{self.plural}"
         return f"{root}/{self.plural}"
 
     def path(self, key: ObjectKey, subresource: str = "") -> str:
         if not key.name:
             raise ValueError(f"{self.plural}: an object without a name has no path")
-        path = f"{self.collection_path(key.namespace)}/{quote(key.name, safe='')}"
+        path = f"{self.collection_path(key.namespace)}/{_escaped(key.name)}"
         return f"{path}/{subresource}" if subresource else path
 
     def as_raw(self) -> Resource[RawObject]:
@@ -105,6 +116,7 @@ REPLICA_SETS: Final = _other("apps", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = _other("apps", "statefulsets", "StatefulSet")
 DEPLOYMENTS: Final = _other("apps", "deployments", "Deployment")
 DAEMON_SETS: Final = _other("apps", "daemonsets", "DaemonSet")
+CONTROLLER_REVISIONS: Final = _other("apps", "controllerrevisions", "ControllerRevision")
 JOBS: Final = _other("batch", "jobs", "Job")
 POD_DISRUPTION_BUDGETS: Final = _other("policy", "poddisruptionbudgets", "PodDisruptionBudget")
 

@@ -46,11 +46,16 @@ class Transport(Protocol):
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """`path` is escaped already, `query` is not."""
+        """`path` is escaped already, `query` is not. `headers` replace those that are always sent."""
         ...
 
     def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AbstractAsyncContextManager[Stream]:
         """A GET whose answer comes bit by bit; closed when the context is left.
 

@@ -75,11 +75,16 @@ def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
     status = pod.status.extended_resource_claim_status
     if status is not None and status.resource_claim_name != claim.metadata.name:
         return False
-    return claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true" and any(
+    return is_for_extended(claim) and any(
         owner.controller
         and (owner.api_version, owner.kind, owner.uid) == ("v1", "Pod", pod.metadata.uid)
         for owner in claim.metadata.owner_references
     )
+
+
+def is_for_extended(claim: ResourceClaim) -> bool:
+    """Whether the claim was made for the extended resources of some pod."""
+    return claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
 
 
 def _extended_requests(pod: Pod) -> dict[str, int]:

@@ -138,7 +138,12 @@ class ScriptedTransport:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         self.requests.append(Request("WATCH", path, dict(query or {}), None, ""))
         found = self.answers.pop(0)
@@ -267,7 +272,12 @@ class FakeApi:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         await asyncio.sleep(0)
         query = query or {}

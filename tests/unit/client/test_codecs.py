@@ -131,7 +131,7 @@ def test_a_hub_object_is_written_in_the_version_that_is_asked_for() -> None:
 
 
 def test_resources_are_all_different() -> None:
-    assert len({resource.collection_path() for resource in RESOURCES}) == len(RESOURCES) == 31
+    assert len({resource.collection_path() for resource in RESOURCES}) == len(RESOURCES) == 32
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])

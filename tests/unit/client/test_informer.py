@@ -278,6 +278,87 @@ def test_a_handler_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> 
     assert "default/c: a handler failed" in caplog.text
 
 
+NOT_SERVED = answer(404, status(404, "NotFound"))
+
+
+@BOTH
+def test_a_resource_that_is_not_served_counts_as_empty_until_it_is(
+    streaming: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        api = FakeApi(streaming=streaming)
+        api.put("a")
+        api.trouble = [NOT_SERVED] * 5
+        informer = Informer(Client(api, clock=FakeClock(hasty=True)), CONFIG_MAPS)
+        seen = Seen(informer)
+        informer.start()
+        async with asyncio.timeout(30):
+            await informer.wait_synced()
+        assert informer.list() == []
+        assert informer.lists == 0
+        assert api.trouble, "nobody waits until it is served"
+
+        await settle(100)
+
+        assert seen.take() == "+a"
+        assert informer.has_synced
+        assert informer.lists == 1
+        await informer.stop()
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(main())
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.getMessage() for record in warnings] == [
+        "configmaps: not served here; taken as empty until it is"
+    ], "said once, however long it lasts"
+
+
+def test_a_resource_that_is_no_longer_served_keeps_what_was_known() -> None:
+    async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
+        api.cut()
+        api.trouble = [NOT_SERVED] * 3
+        api.put("c")
+        await settle(100)
+        assert seen.take() == "+c", "nothing was taken as deleted"
+
+    play(scenario, api_streams=True)
+
+
+@pytest.mark.parametrize("code", [403, 500])
+def test_other_refusals_are_waited_out(code: int) -> None:
+    async def main() -> None:
+        api = FakeApi()
+        api.put("a")
+        clock = FakeClock()
+        api.trouble = [answer(code, status(code, "Trouble"))] * 50
+        informer = Informer(Client(api, clock=clock), CONFIG_MAPS)
+        informer.start()
+        await settle(50)
+
+        assert not informer.has_synced
+        await informer.stop()
+
+    asyncio.run(main())
+
+
+def test_an_index_can_be_asked_for_at_any_time_and_by_several() -> None:
+    def initial(obj: RawObject) -> list[str]:
+        return [obj.metadata.name[:1]]
+
+    async def scenario(api: FakeApi, informer: Informer[RawObject], _: Seen) -> None:
+        for _again in range(2):
+            informer.add_index("initial", initial)
+        api.put("bee")
+        await settle()
+
+        names = [obj.metadata.name for obj in informer.by_index("initial", "b")]
+        assert names == ["b", "bee"], "what was there, and what came since"
+        with pytest.raises(ValueError, match="there is an index initial already"):
+            informer.add_index("initial", lambda _: [])
+
+    play(scenario, api_streams=True)
+
+
 def test_indexes_follow() -> None:
     async def main() -> None:
         api = FakeApi()

@@ -8,7 +8,7 @@ from allot.api.base import replace
 from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.core import Pod
 from allot.api.meta import ObjectMeta, OwnerReference
-from allot.apiserver.quota import claim_usage, extended_resource_names
+from allot.quota.claims import claim_usage, extended_resource_names
 from allot.testing.builders import DRIVER, a_claim
 
 EXTENDED = "example.com/gpu"

@@ -1,0 +1,76 @@
+"""Brings documents into a cluster: creates what is not there, and changes what is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.discovery import ServedKind, discover
+from allot.client.errors import ApiStatusError
+from allot.client.resources import Resource, raw_resource
+
+DEFAULT_NAMESPACE: Final = "default"
+_FIRST: Final = ("Namespace", "DeviceClass", "PriorityClass", "ServiceAccount")
+"""Others need these."""
+
+Document = Mapping[str, Any]
+
+
+class UnknownKindError(Exception):
+    """The server does not have such objects."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        kind, version = document.get("kind"), document.get("apiVersion")
+        super().__init__(f"the server has no kind {kind} in {version}")
+
+
+class RefusedError(Exception):
+    """The server does not take one of the documents."""
+
+    def __init__(self, document: Document, error: ApiStatusError) -> None:
+        self.document = document
+        super().__init__(str(error))
+
+
+async def apply(client: Client, documents: Iterable[Document]) -> list[RawObject]:
+    """The objects as they are then. Nothing is written if one of them is of an unknown kind."""
+    ordered = sorted(documents, key=lambda document: document.get("kind") not in _FIRST)
+    kinds = {(kind.api_version, kind.kind): kind for kind in (await discover(client)).kinds}
+    found = []
+    for document in ordered:
+        kind = kinds.get((str(document.get("apiVersion")), str(document.get("kind"))))
+        if kind is None:
+            raise UnknownKindError(document)
+        found.append((kind, document))
+    return [await _apply_one(client, resource_of(kind), document) for kind, document in found]
+
+
+def resource_of(kind: ServedKind) -> Resource[RawObject]:
+    """Its whole objects."""
+    return raw_resource(
+        RawObject, kind.group, kind.version, kind.plural, kind.kind, namespaced=kind.namespaced
+    )
+
+
+async def _apply_one(
+    client: Client, resource: Resource[RawObject], document: Document
+) -> RawObject:
+    metadata = dict(document.get("metadata") or {})
+    if resource.namespaced:
+        metadata.setdefault("namespace", DEFAULT_NAMESPACE)
+    whole = {**document, "metadata": metadata}
+    try:
+        try:
+            return await client.create(resource, RawObject(whole))
+        except ApiStatusError as error:
+            if not error.is_already_exists or not metadata.get("name"):
+                raise
+        whole.pop("status", None)
+        key = ObjectKey(metadata.get("namespace", ""), metadata["name"])
+        return await client.patch(resource, key, whole)
+    except ApiStatusError as error:
+        raise RefusedError(document, error) from error

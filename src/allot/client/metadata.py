@@ -1,0 +1,135 @@
+"""Objects of any kind as far as housekeeping is concerned: who they are, who owns them, what holds them.
+
+Nothing else of them is asked for, and nothing else is kept.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.meta import OwnerReference
+from allot.client.codecs import Page, WatchEvent, bookmark_event
+from allot.client.errors import ApiStatusError, UnreadableAnswerError
+from allot.client.forms import METADATA
+from allot.client.resources import Resource
+
+
+class Metadata(Struct, rename="camel", frozen=True, gc=False):
+    """The part of an object's metadata that decides how long it lives."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: tuple[str, ...] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class MetadataObject(Struct, frozen=True):
+    """An object of which only metadata is known."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def owners(self) -> tuple[OwnerReference, ...]:
+        return self.metadata.owner_references or ()
+
+    @property
+    def finalizers(self) -> tuple[str, ...]:
+        return self.metadata.finalizers or ()
+
+    @property
+    def is_being_deleted(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str | None = msgspec.field(name="continue", default=None)
+
+
+class _List(Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[MetadataObject] | None = None
+
+
+class _Event(Struct):
+    type: str
+    object: Raw
+
+
+_object: Final = msgspec.json.Decoder(MetadataObject)
+_list: Final = msgspec.json.Decoder(_List)
+_event: Final = msgspec.json.Decoder(_Event)
+_BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class MetadataCodec:
+    """Reads metadata out of whatever the server sends. It writes nothing: change objects by patches."""
+
+    def decode(self, body: bytes) -> MetadataObject:
+        try:
+            return _object.decode(body)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not an object: {error}") from None
+
+    def encode(self, obj: MetadataObject) -> bytes:
+        raise TypeError("metadata is not the whole object: patch it")
+
+    def decode_page(self, body: bytes) -> Page[MetadataObject]:
+        try:
+            page = _list.decode(body)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not a list: {error}") from None
+        return Page(page.items or [], page.metadata.resource_version, page.metadata.continue_ or "")
+
+    def decode_event(self, line: bytes) -> WatchEvent[MetadataObject]:
+        try:
+            event = _event.decode(line)
+            body = bytes(event.object)
+            if event.type == "ERROR":
+                raise ApiStatusError.from_status(msgspec.json.decode(body))
+            if event.type == "BOOKMARK":
+                return bookmark_event(body)
+            obj = _object.decode(body)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not an event: {error}") from None
+        return WatchEvent(event.type, obj, obj.metadata.resource_version)
+
+    def key(self, obj: MetadataObject) -> ObjectKey:
+        return obj.key
+
+    def resource_version(self, obj: MetadataObject) -> str:
+        return obj.metadata.resource_version
+
+    def uid(self, obj: MetadataObject) -> str:
+        return obj.metadata.uid
+
+    def in_version(self, gvk: GroupVersionKind) -> MetadataCodec:
+        return self
+
+
+_CODEC: Final = MetadataCodec()
+
+
+@cache
+def metadata_resource(
+    group: str, version: str, plural: str, kind: str, *, namespaced: bool
+) -> Resource[MetadataObject]:
+    """Any resource, with nothing but the metadata of its objects."""
+    return Resource(group, version, plural, kind, namespaced, _CODEC, METADATA)

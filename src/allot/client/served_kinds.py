@@ -1,0 +1,182 @@
+"""Every kind that the server has, now and later, and the metadata of all their objects.
+
+    discovery, now and then ──► new kinds are followed, those that are gone are forgotten
+                                     │
+                                     ▼
+                                 listeners hear of every object that comes, changes or goes
+
+Ask for it with `informers.companion(ServedKinds)`: one copy serves everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from allot.api.identities import GroupVersion
+from allot.client.client import Client
+from allot.client.discovery import Discovery, ServedKind, discover
+from allot.client.errors import ClientError
+from allot.client.informer import Informer
+from allot.client.metadata import MetadataObject
+
+log = logging.getLogger(__name__)
+
+DISCOVERY_SECONDS: Final = 30.0
+RETRY_SECONDS: Final = 1.0
+"""After a discovery that failed before the first that worked."""
+PATIENCE_SECONDS: Final = 30.0
+"""For kinds that cannot be listed, such as for want of permission."""
+NOT_FOLLOWED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
+"""Many, short-lived, and never anybody's owner."""
+
+Listener = Callable[[ServedKind, MetadataObject | None, MetadataObject | None], None]
+"""Called with the kind, the object as it was (None: it is new), and as it is (None: it is gone)."""
+
+
+class ServedKinds:
+    """What the server has. Read `kinds` at any time; listeners must be there before `start`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._discovery = Discovery(())
+        self._by_api_version: dict[tuple[str, str], ServedKind] = {}
+        self._followed: dict[tuple[str, str], tuple[ServedKind, Informer[MetadataObject]]] = {}
+        self._listeners: tuple[Listener, ...] = ()
+        self._discovered = asyncio.Event()
+        self._refreshing = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self.failure = ""
+        """Why the last discovery did not work, or not for all groups; empty if it did."""
+
+    # --- what there is ---
+
+    @property
+    def kinds(self) -> Iterable[ServedKind]:
+        """Each kind once, in the version that the server prefers."""
+        return [kind for kind in self._discovery.kinds if kind.is_preferred]
+
+    @property
+    def unavailable(self) -> frozenset[str]:
+        """Groups and versions of which the server said nothing."""
+        return self._discovery.unavailable
+
+    def find(self, api_version: str, kind: str) -> ServedKind | None:
+        """The kind in this version, or, where that is no longer served, in the preferred one."""
+        found = self._by_api_version.get((api_version, kind))
+        if found is not None:
+            return found
+        group = GroupVersion.parse(api_version).group
+        return next((each for each in self.kinds if (each.group, each.kind) == (group, kind)), None)
+
+    def listen(self, listener: Listener) -> None:
+        """Tell of all objects from now on; of those that are there already, at once."""
+        for kind, informer in self._followed.values():
+            for obj in informer.list():
+                listener(kind, None, obj)
+        self._listeners = (*self._listeners, listener)
+
+    # --- its life ---
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="served kinds")
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await asyncio.gather(*(informer.stop() for _, informer in self._followed.values()))
+
+    async def wait_discovered(self) -> None:
+        """Until the server has said what it has."""
+        await self._discovered.wait()
+
+    async def wait_synced(self) -> None:
+        """Until all objects are known, or those that are not have been waited for long enough."""
+        await self._discovered.wait()
+        clock = self._client.clock
+        deadline = clock.now() + PATIENCE_SECONDS
+        for kind, informer in tuple(self._followed.values()):
+            if informer.has_synced:
+                continue
+            try:
+                async with asyncio.timeout(max(deadline - clock.now(), 0)):
+                    await informer.wait_synced()
+            except TimeoutError:
+                log.warning("%s cannot be read yet; going on without it", kind)
+
+    async def _run(self) -> None:
+        while True:
+            await self.refresh()
+            is_first = not self._discovered.is_set()
+            await self._client.clock.sleep(RETRY_SECONDS if is_first else DISCOVERY_SECONDS)
+
+    async def refresh(self) -> None:
+        """Ask the server what it has. If it does not say, what was known stays."""
+        async with self._refreshing:
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        try:
+            found = await discover(self._client)
+        except ClientError as error:
+            self.failure = str(error)
+            log.warning("the server does not say what it has: %s", error)
+            return
+        unavailable = found.unavailable
+        self.failure = (
+            f"unable to retrieve: {', '.join(sorted(unavailable))}" if unavailable else ""
+        )
+        kept = [kind for kind in self._discovery.kinds if kind.api_version in unavailable]
+        self._discovery = Discovery((*found.kinds, *kept), unavailable)
+        self._by_api_version = {
+            (kind.api_version, kind.kind): kind for kind in reversed(self._discovery.kinds)
+        }
+        await self._follow_all()
+        self._discovered.set()
+
+    async def _follow_all(self) -> None:
+        wanted = {
+            (kind.group, kind.plural): kind
+            for kind in self.kinds
+            if kind.can("list", "watch", "delete") and (kind.group, kind.plural) not in NOT_FOLLOWED
+        }
+        for name in [name for name in self._followed if name not in wanted]:
+            await self._forget(name)
+        for name, kind in wanted.items():
+            known = self._followed.get(name)
+            if known is not None and known[0].resource is kind.resource:
+                continue
+            if known is not None:
+                await self._forget(name)  # in another version: it begins anew
+            self._follow(name, kind)
+
+    def _follow(self, name: tuple[str, str], kind: ServedKind) -> None:
+        log.debug("following %s", kind)
+        informer = Informer(self._client, kind.resource)
+        informer.add_handlers(
+            on_add=lambda new: self._tell(kind, None, new),
+            on_update=lambda old, new: self._tell(kind, old, new),
+            on_delete=lambda old: self._tell(kind, old, None),
+        )
+        self._followed[name] = (kind, informer)
+        informer.start()
+
+    async def _forget(self, name: tuple[str, str]) -> None:
+        kind, informer = self._followed.pop(name)
+        log.info("%s is no longer served", kind)
+        await informer.stop()
+        for obj in informer.list():
+            self._tell(kind, obj, None)
+
+    def _tell(
+        self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
+    ) -> None:
+        for listener in self._listeners:
+            listener(kind, old, new)

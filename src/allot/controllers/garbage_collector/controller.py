@@ -1,0 +1,158 @@
+"""The garbage collector: follows everything, and deletes what has lost its owners."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple
+
+from allot.client.discovery import ServedKind
+from allot.client.errors import ApiStatusError
+from allot.client.metadata import MetadataObject
+from allot.client.options import DeleteOptions
+from allot.client.served_kinds import ServedKinds
+from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.garbage_collector.decisions import (
+    DropReferences,
+    Keep,
+    Released,
+    Remove,
+    WaitsFor,
+    judge,
+    progress_of,
+    without_blocking,
+    without_finalizer,
+    without_owners,
+)
+from allot.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node, OwnerGraph, Work
+from allot.controllers.garbage_collector.owners import Owners, UnknownOwnerError
+
+log = logging.getLogger(__name__)
+
+RECHECK_SECONDS: Final = 30.0
+"""How often an owner is asked for that exists, or might exist, but that nobody tells us about."""
+CONFLICT_SECONDS: Final = 0.1
+
+
+class Task(NamedTuple):
+    """An object to judge, or an owner that leaves its dependents behind."""
+
+    uid: str
+    orphans: bool = False
+
+
+class GarbageCollector(QueueController[Task]):
+    """Deletes what has lost its owners, and carries out deletions in the foreground and with orphans."""
+
+    name = "garbage-collector-controller"
+    queue_name = "garbage_collector"
+    workers = 20
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self.graph = OwnerGraph()
+        self._kinds = surroundings.informers.companion(ServedKinds)
+        self._kinds.listen(self._observe)
+        self._owners = Owners(self.client, self._kinds, self.graph, surroundings.recorder)
+
+    async def run(self) -> None:
+        # Without all dependents the foreground would end too early, and orphans would be forgotten.
+        await self._kinds.wait_synced()
+        await super().run()
+
+    def _observe(
+        self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
+    ) -> None:
+        if new is not None:
+            self._add(self.graph.put(Node.of(kind, new)))
+        elif old is not None:
+            self._add(self.graph.drop(old.uid))
+
+    def _add(self, work: Work) -> None:
+        for uid in work.judge:
+            self.queue.add(Task(uid))
+        for uid in work.orphan:
+            self.queue.add(Task(uid, orphans=True))
+
+    async def reconcile(self, key: Task) -> None:
+        node = self.graph.get(key.uid)
+        if node is None:
+            return  # gone
+        try:
+            await (self._orphan(node) if key.orphans else self._judge(node))
+        except UnknownOwnerError as error:
+            log.warning("%s is kept: %s", node, error)
+            if error.may_change:
+                self.queue.add_after(key, RECHECK_SECONDS)
+        except ApiStatusError as error:
+            if error.is_conflict:
+                self.queue.add_after(key, CONFLICT_SECONDS)  # it is another by now
+            elif not error.is_not_found:
+                raise
+
+    # --- judging ---
+
+    async def _judge(self, node: Node) -> None:
+        obj = await self._current(node)
+        if obj is None:
+            return  # the informer will tell
+        if obj.is_being_deleted:
+            if FOREGROUND in obj.finalizers:
+                await self._advance(node, obj)
+            return
+        states = await self._owners.states(obj, node)
+        match judge(obj, states, self.graph.dependents(node.uid)):
+            case Keep():
+                if any(self.graph.get(uid) is None for uid in states):
+                    self.queue.add_after(Task(node.uid), RECHECK_SECONDS)
+            case DropReferences(uids):
+                log.info("%s: owners %s are gone, others are left", node, sorted(uids))
+                await self.client.patch(node.kind.resource, node.key, without_owners(obj, uids))
+            case Remove(policy, unblocks_owners):
+                await self._remove(node, obj, policy, unblocks_owners=unblocks_owners)
+
+    async def _advance(self, node: Node, obj: MetadataObject) -> None:
+        """One step of a deletion in the foreground."""
+        match progress_of(node.uid, self.graph.dependents(node.uid)):
+            case Released():
+                patch = without_finalizer(obj, FOREGROUND)
+                await self.client.patch(node.kind.resource, node.key, patch)
+            case WaitsFor(uids):
+                for uid in uids:
+                    self.queue.add(Task(uid))
+
+    async def _remove(
+        self, node: Node, obj: MetadataObject, policy: str, *, unblocks_owners: bool
+    ) -> None:
+        if unblocks_owners:
+            patch = without_blocking(obj)
+            obj = await self.client.patch(node.kind.resource, node.key, patch)
+        log.info("%s: deleted (%s), its owners are gone", node, policy)
+        options = DeleteOptions(obj.uid, obj.metadata.resource_version, propagation_policy=policy)
+        await self.client.delete(node.kind.resource, node.key, options)
+
+    async def _current(self, node: Node) -> MetadataObject | None:
+        """The object as it is on the server; None if it is gone, even if there is a successor."""
+        found = await self.client.find(node.kind.resource, node.key)
+        return found if found is not None and found.uid == node.uid else None
+
+    # --- orphans ---
+
+    async def _orphan(self, owner: Node) -> None:
+        """Take the owner's reference away from all who have it, and let the owner go."""
+        obj = await self._current(owner)
+        if obj is None or not obj.is_being_deleted or ORPHAN not in obj.finalizers:
+            return
+        for dependent in self.graph.dependents(owner.uid):
+            await self._set_free(dependent, owner.uid)
+        await self.client.patch(owner.kind.resource, owner.key, without_finalizer(obj, ORPHAN))
+
+    async def _set_free(self, dependent: Node, owner: str) -> None:
+        found = await self._current(dependent)
+        if found is None or all(ref.uid != owner for ref in found.owners):
+            return
+        try:
+            patch = without_owners(found, frozenset({owner}))
+            await self.client.patch(dependent.kind.resource, dependent.key, patch)
+        except ApiStatusError as error:
+            if not error.is_not_found:
+                raise

@@ -1,0 +1,128 @@
+"""What becomes of an object: from the state of its owners, and of what depends on it.
+
+owner      present                                            solid
+           present, waits for its dependents to go            waiting
+           not there, or another object of that name          absent
+
+some solid                  keep; references to all others are dropped
+none solid, some waiting    delete; in the foreground if it has dependents itself
+all absent                  delete, in the way that its own finalizers ask for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.meta import OwnerReference
+from allot.client.metadata import MetadataObject
+from allot.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node
+
+
+class OwnerState(Enum):
+    """What there is of an owner."""
+
+    SOLID = "solid"
+    WAITING = "waiting"
+    ABSENT = "absent"
+
+
+class Keep(NamedTuple):
+    """Nothing to do."""
+
+
+class DropReferences(NamedTuple):
+    """It stays with those owners that stay; the references to these uids go."""
+
+    uids: frozenset[str]
+
+
+class Remove(NamedTuple):
+    """It goes, and its own dependents are dealt with in this way."""
+
+    policy: str
+    unblocks_owners: bool = False
+    """It waits for something that waits for it: first it stops blocking its owners."""
+
+
+class Released(NamedTuple):
+    """Nothing blocks its deletion any more: the foreground finalizer goes."""
+
+
+class WaitsFor(NamedTuple):
+    """These dependents must go first."""
+
+    uids: frozenset[str]
+
+
+Verdict = Keep | DropReferences | Remove | Released | WaitsFor
+
+KEEP: Final = Keep()
+
+
+def judge(
+    obj: MetadataObject,
+    owner_state_by_uid: Mapping[str, OwnerState],
+    dependents: Iterable[Node],
+) -> Verdict:
+    """What to do with an object that is not being deleted yet."""
+    states = {ref.uid: owner_state_by_uid[ref.uid] for ref in obj.owners}
+    if not states:
+        return KEEP
+    loose = frozenset(uid for uid, state in states.items() if state is not OwnerState.SOLID)
+    if len(loose) < len(states):
+        return DropReferences(loose) if loose else KEEP
+    known = list(dependents)
+    if OwnerState.WAITING in states.values() and known:
+        # A circle of objects that wait for each other would never end.
+        is_circle = any(dependent.waits_for_dependents for dependent in known)
+        return Remove("Foreground", unblocks_owners=is_circle)
+    return Remove(policy_of(obj))
+
+
+def policy_of(obj: MetadataObject) -> str:
+    """How an object that is deleted for want of an owner treats its own dependents."""
+    if ORPHAN in obj.finalizers:
+        return "Orphan"
+    return "Foreground" if FOREGROUND in obj.finalizers else "Background"
+
+
+def progress_of(uid: str, dependents: Iterable[Node]) -> Released | WaitsFor:
+    """How far the foreground deletion of an owner is."""
+    blocking = [dependent for dependent in dependents if dependent.blocks(uid)]
+    if not blocking:
+        return Released()
+    return WaitsFor(frozenset(node.uid for node in blocking if not node.waits_for_dependents))
+
+
+# --- patches: what must still be true is in them ---
+
+
+def without_owners(obj: MetadataObject, uids: frozenset[str]) -> dict[str, Any]:
+    return _patch(obj, "ownerReferences", _built(ref for ref in obj.owners if ref.uid not in uids))
+
+
+def without_blocking(obj: MetadataObject) -> dict[str, Any]:
+    return _patch(
+        obj,
+        "ownerReferences",
+        _built(msgspec.structs.replace(ref, block_owner_deletion=False) for ref in obj.owners),
+    )
+
+
+def without_finalizer(obj: MetadataObject, finalizer: str) -> dict[str, Any]:
+    return _patch(obj, "finalizers", [name for name in obj.finalizers if name != finalizer])
+
+
+def _patch(obj: MetadataObject, field: str, value: list[Any]) -> dict[str, Any]:
+    """A merge patch of one list of the metadata, for this object in this version only."""
+    metadata = obj.metadata
+    same = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+    return {"metadata": {**same, field: value or None}}
+
+
+def _built(refs: Iterable[OwnerReference]) -> list[Any]:
+    return [msgspec.to_builtins(ref) for ref in refs]

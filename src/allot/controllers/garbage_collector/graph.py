@@ -1,0 +1,149 @@
+"""Who depends on whom: all objects by uid, and for every owner those that name it.
+
+The graph is what informers have told so far, so it may be behind, and an owner may be missing from it that
+exists. It only says what to look at; what is deleted is decided on what the server says then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from allot.api.identities import GroupVersion, ObjectKey
+from allot.api.meta import OwnerReference
+from allot.client.discovery import ServedKind
+from allot.client.metadata import MetadataObject
+
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+
+
+class Node(NamedTuple):
+    """An object, as far as owning and being owned go."""
+
+    kind: ServedKind
+    key: ObjectKey
+    uid: str
+    owners: tuple[OwnerReference, ...] = ()
+    is_being_deleted: bool = False
+    waits_for_dependents: bool = False
+    """It is being deleted in the foreground: dependents that block it go first."""
+    releases_dependents: bool = False
+    """It is being deleted and leaves its dependents behind."""
+
+    @staticmethod
+    def of(kind: ServedKind, obj: MetadataObject) -> Node:
+        deleted = obj.is_being_deleted
+        return Node(
+            kind,
+            obj.key,
+            obj.uid,
+            obj.owners,
+            deleted,
+            deleted and FOREGROUND in obj.finalizers,
+            deleted and ORPHAN in obj.finalizers,
+        )
+
+    def blocks(self, owner: str) -> bool:
+        """Whether the owner with this uid cannot go, in the foreground, before this object."""
+        return any(ref.uid == owner and bool(ref.block_owner_deletion) for ref in self.owners)
+
+    def is_meant_by(self, ref: OwnerReference, dependent: Node) -> bool:
+        """Whether a reference of `dependent` describes this object rightly, not only by its uid."""
+        return (
+            ref.uid == self.uid
+            and ref.kind == self.kind.kind
+            and GroupVersion.parse(ref.api_version).group == self.kind.group
+            and ref.name == self.key.name
+            and self.key.namespace in ("", dependent.key.namespace)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind.group_resource} {self.key}"
+
+
+class Work(NamedTuple):
+    """What a change gives reason to look at, by uid."""
+
+    judge: frozenset[str] = frozenset()
+    """Objects whose owners may be gone, or that may have nothing to wait for any more."""
+    orphan: frozenset[str] = frozenset()
+    """Owners that want to leave their dependents behind."""
+
+
+NOTHING: Final = Work()
+
+
+class OwnerGraph:
+    """All objects that are known, and the references between them."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._dependents: dict[str, dict[str, None]] = {}
+        """Of every uid that anybody names as owner, also of those that are not (or no longer) known."""
+
+    def __len__(self) -> int:
+        """How many objects are known, and how many owners they name."""
+        return len(self._nodes) + len(self._dependents)
+
+    def get(self, uid: str) -> Node | None:
+        return self._nodes.get(uid)
+
+    def dependents(self, uid: str) -> list[Node]:
+        return [self._nodes[dependent] for dependent in self._dependents.get(uid, ())]
+
+    def put(self, new: Node) -> Work:
+        """Take in an object as it is now."""
+        old = self._nodes.get(new.uid)
+        self._nodes[new.uid] = new
+        before = {ref.uid for ref in old.owners} if old else set()
+        after = {ref.uid for ref in new.owners}
+        for owner in before - after:
+            self._unlink(owner, new.uid)
+        for owner in after - before:
+            self._dependents.setdefault(owner, {})[new.uid] = None
+        judge = self._unblocked(old, new)
+        if old is None or old.owners != new.owners:
+            judge |= self._if_doubtful(new)
+        if new.waits_for_dependents and not (old and old.waits_for_dependents):
+            judge |= {new.uid, *self._dependents.get(new.uid, ())}
+        starts = new.releases_dependents and not (old and old.releases_dependents)
+        return Work(frozenset(judge), frozenset({new.uid} if starts else ()))
+
+    def drop(self, uid: str) -> Work:
+        """Forget an object that is gone."""
+        old = self._nodes.pop(uid, None)
+        if old is None:
+            return NOTHING
+        for ref in old.owners:
+            self._unlink(ref.uid, uid)
+        waiting = self._waiting(ref.uid for ref in old.owners)
+        return Work(frozenset({*self._dependents.get(uid, ()), *waiting}))
+
+    def _unlink(self, owner: str, dependent: str) -> None:
+        known = self._dependents.get(owner)
+        if known is not None:
+            known.pop(dependent, None)
+            if not known:
+                del self._dependents[owner]
+
+    def _if_doubtful(self, node: Node) -> set[str]:
+        """The object itself, if one of its owners is not here as it is described, or is on its way out."""
+        for ref in node.owners:
+            owner = self._nodes.get(ref.uid)
+            if owner is None or not owner.is_meant_by(ref, node) or owner.waits_for_dependents:
+                return {node.uid}
+        return set()
+
+    def _unblocked(self, old: Node | None, new: Node) -> set[str]:
+        """Owners that wait, and that this object has ceased to block."""
+        if old is None or old.owners == new.owners:
+            return set()
+        return self._waiting(
+            ref.uid for ref in old.owners if ref.block_owner_deletion and not new.blocks(ref.uid)
+        )
+
+    def _waiting(self, owners: Iterable[str]) -> set[str]:
+        return {
+            uid for uid in owners if (owner := self._nodes.get(uid)) and owner.waits_for_dependents
+        }

@@ -1,0 +1,111 @@
+"""Whether an owner exists: from the graph if it has it, otherwise the server is asked."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from allot.api.identities import ObjectKey
+from allot.api.meta import OwnerReference
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.events import WARNING, EventRecorder, ObjectReference
+from allot.client.metadata import MetadataObject
+from allot.client.resources import Resource
+from allot.client.served_kinds import ServedKinds
+from allot.controllers.garbage_collector.decisions import OwnerState
+from allot.controllers.garbage_collector.graph import FOREGROUND, Node, OwnerGraph
+
+log = logging.getLogger(__name__)
+
+REMEMBERED: Final = 500
+INVALID_NAMESPACE: Final = "OwnerRefInvalidNamespace"
+
+
+class UnknownOwnerError(Exception):
+    """Nobody can say whether the owner exists, so that nothing is deleted for want of it."""
+
+    def __init__(self, message: str, *, may_change: bool = True) -> None:
+        super().__init__(message)
+        self.may_change = may_change
+
+
+class _Identity(NamedTuple):
+    group: str
+    kind: str
+    key: ObjectKey
+    uid: str
+
+
+class Owners:
+    """Looks owners up. Those that are gone are remembered for a while: a uid never comes back."""
+
+    def __init__(
+        self, client: Client, kinds: ServedKinds, graph: OwnerGraph, recorder: EventRecorder
+    ) -> None:
+        self._client = client
+        self._kinds = kinds
+        self._graph = graph
+        self._recorder = recorder
+        self._absent: OrderedDict[_Identity, None] = OrderedDict()
+
+    async def states(self, obj: MetadataObject, node: Node) -> dict[str, OwnerState]:
+        """What there is of each owner, by uid. Raises `UnknownOwnerError`."""
+        return {ref.uid: await self._state(ref, node) for ref in obj.owners}
+
+    async def _state(self, ref: OwnerReference, dependent: Node) -> OwnerState:
+        known = self._graph.get(ref.uid)
+        if known is not None and known.is_meant_by(ref, dependent):
+            return OwnerState.WAITING if known.waits_for_dependents else OwnerState.SOLID
+        kind = self._kinds.find(ref.api_version, ref.kind)
+        if kind is None:
+            raise UnknownOwnerError(f"no matches for kind {ref.kind} in {ref.api_version}")
+        if kind.namespaced and not dependent.key.namespace:
+            self._complain(dependent, ref, "cluster-scoped objects cannot have namespaced owners")
+            text = f"{ref.kind} {ref.name} could be in any namespace"
+            raise UnknownOwnerError(text, may_change=False)
+        key = ObjectKey(dependent.key.namespace if kind.namespaced else "", ref.name)
+        identity = _Identity(kind.group, kind.kind, key, ref.uid)
+        if identity in self._absent:
+            return OwnerState.ABSENT
+        owner = await self._look_up(kind.resource, key)
+        if owner is None or owner.uid != ref.uid:
+            self._remember(identity)
+            if known is not None and known.key.namespace not in ("", dependent.key.namespace):
+                text = f"it does not exist in namespace {dependent.key.namespace}"
+                self._complain(dependent, ref, text)
+            return OwnerState.ABSENT
+        waits = owner.is_being_deleted and FOREGROUND in owner.finalizers
+        return OwnerState.WAITING if waits else OwnerState.SOLID
+
+    async def _look_up(
+        self, resource: Resource[MetadataObject], key: ObjectKey
+    ) -> MetadataObject | None:
+        try:
+            return await self._client.get(resource, key)
+        except ApiStatusError as error:
+            if not error.is_not_found:
+                raise
+            if error.details.get("name") != key.name:
+                # It is the kind that is missing, perhaps only for a moment.
+                raise UnknownOwnerError(f"{resource}: {error}") from None
+            return None
+
+    def _remember(self, identity: _Identity) -> None:
+        self._absent[identity] = None
+        if len(self._absent) > REMEMBERED:
+            self._absent.popitem(last=False)
+
+    def _complain(self, dependent: Node, ref: OwnerReference, problem: str) -> None:
+        owner = f"{ref.api_version}/{ref.kind} {ref.name} ({ref.uid})"
+        log.warning("%s: owner %s: %s", dependent, owner, problem)
+        self._recorder.event(
+            ObjectReference(
+                dependent.kind.api_version, dependent.kind.kind, *dependent.key, dependent.uid
+            ),
+            WARNING,
+            INVALID_NAMESPACE,
+            "Collecting",
+            f"owner {owner}: {problem}",
+        )

@@ -1,0 +1,143 @@
+"""What every active namespace has: a service account `default`, and the certificate of the server's authority.
+
+Who deletes or changes them gets them back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Final
+
+from allot.api.core import Namespace
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.http import HttpTransport
+from allot.client.options import Scope
+from allot.client.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
+from allot.controllers.controller import QueueController, Surroundings
+
+log = logging.getLogger(__name__)
+
+DEFAULT_ACCOUNT: Final = "default"
+ROOT_CA: Final = "kube-root-ca.crt"
+DESCRIPTION: Final = "kubernetes.io/description"
+
+
+def is_active(namespace: Namespace) -> bool:
+    return namespace.metadata.deletion_timestamp is None and not namespace.is_terminating
+
+
+class Furnisher(QueueController[str]):
+    """Keeps one object of a fixed name in every active namespace. Keys are namespaces."""
+
+    def __init__(
+        self, surroundings: Surroundings, resource: Resource[RawObject], name: str
+    ) -> None:
+        super().__init__(surroundings)
+        self._resource = resource
+        self._object_name = name
+        informers = surroundings.informers
+        self._namespaces = informers.informer(NAMESPACES)
+        self._namespaces.add_handlers(
+            on_add=lambda new: self.queue.add(new.metadata.name),
+            on_update=lambda _, new: self.queue.add(new.metadata.name),
+        )
+        scope = Scope(field_selector=f"metadata.name={name}")
+        self._objects = informers.informer(resource, scope)
+        self._objects.add_handlers(
+            on_update=lambda _, new: self.queue.add(new.metadata.namespace),
+            on_delete=lambda old: self.queue.add(old.metadata.namespace),
+        )
+
+    @abstractmethod
+    def wanted(self, namespace: str, found: RawObject | None) -> RawObject | None:
+        """The object as it should be; `found` itself if it is as it should be; None for no opinion."""
+
+    async def reconcile(self, key: str) -> None:
+        namespace = self._namespaces.get(ObjectKey("", key))
+        if namespace is None or not is_active(namespace):
+            return
+        found = self._objects.get(ObjectKey(key, self._object_name))
+        wanted = self.wanted(key, found)
+        if wanted is None or wanted is found:
+            return
+        try:
+            if found is None:
+                await self.client.create(self._resource, wanted)
+            else:
+                await self.client.update(self._resource, wanted)
+        except ApiStatusError as error:
+            if not (
+                error.is_already_exists or error.is_namespace_terminating or error.is_not_found
+            ):
+                raise
+
+
+def _named(resource: Resource[Any], namespace: str, name: str, **rest: Any) -> RawObject:
+    return RawObject(
+        {
+            "kind": resource.kind,
+            "apiVersion": resource.api_version,
+            "metadata": {"name": name, "namespace": namespace},
+            **rest,
+        }
+    )
+
+
+class ServiceAccountController(Furnisher):
+    """A service account for pods that name none."""
+
+    name = "serviceaccount-controller"
+    queue_name = "serviceaccount"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings, SERVICE_ACCOUNTS, DEFAULT_ACCOUNT)
+
+    def wanted(self, namespace: str, found: RawObject | None) -> RawObject | None:
+        return found or _named(SERVICE_ACCOUNTS, namespace, DEFAULT_ACCOUNT)
+
+
+class RootCaPublisher(Furnisher):
+    """The certificate with which pods can tell that they talk to the right server."""
+
+    name = "root-ca-certificate-publisher-controller"
+    queue_name = "root_ca_cert_publisher"
+
+    def __init__(self, surroundings: Surroundings, certificates: str | None = None) -> None:
+        """Without certificates those that our own client trusts are published, if it has any."""
+        super().__init__(surroundings, CONFIG_MAPS, ROOT_CA)
+        self._certificates = certificates
+
+    async def run(self) -> None:
+        if self._certificates is None:
+            self._certificates = await asyncio.to_thread(trusted_certificates, self.client)
+        if not self._certificates:
+            log.info("no certificates are known that could be published")
+        await super().run()
+
+    def wanted(self, namespace: str, found: RawObject | None) -> RawObject | None:
+        if not self._certificates:
+            return None
+        data = {"ca.crt": self._certificates}
+        if found is None:
+            made = _named(CONFIG_MAPS, namespace, ROOT_CA, data=data)
+            about = {DESCRIPTION: "Certificates to verify the API server with, for pods."}
+            return made.with_value(about, "metadata", "annotations")
+        return found if found.get("data") == data else found.with_value(data, "data")
+
+
+def trusted_certificates(client: Client) -> str:
+    """The certificates that the client verifies the server with; empty if it uses the machine's."""
+    file = client.transport.ca_file if isinstance(client.transport, HttpTransport) else None
+    if not file:
+        return ""
+    try:
+        return Path(file).read_text(encoding="ascii")
+    except (OSError, UnicodeError) as error:
+        log.warning("the server's certificates cannot be published: %s", error)
+        return ""

@@ -1,0 +1,119 @@
+"""What a terminating namespace tells about itself: what could not be deleted, what is left and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+
+@dataclass
+class Findings:
+    """What one look at a namespace's contents brought."""
+
+    discovery_failure: str = ""
+    parsing_failure: str = ""
+    content_failures: list[str] = field(default_factory=list)
+    remaining: Counter[str] = field(default_factory=Counter)
+    """How many objects are left, by resource."""
+    finalizers: Counter[str] = field(default_factory=Counter)
+    """How many of them each finalizer holds."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, for certain."""
+        return not (
+            self.discovery_failure
+            or self.parsing_failure
+            or self.content_failures
+            or self.remaining
+        )
+
+
+class _Told(NamedTuple):
+    """A condition; without a problem it is False, for a good reason."""
+
+    type: str
+    problem: str
+    bad_reason: str
+    good_reason: str
+    good_message: str
+
+    def as_json(self) -> dict[str, Any]:
+        bad = bool(self.problem)
+        return {
+            "type": self.type,
+            "status": "True" if bad else "False",
+            "reason": self.bad_reason if bad else self.good_reason,
+            "message": self.problem or self.good_message,
+        }
+
+
+_SAID: Final = ("status", "reason", "message")
+
+
+def _told(findings: Findings) -> Iterator[_Told]:
+    yield _Told(
+        "NamespaceDeletionDiscoveryFailure",
+        findings.discovery_failure,
+        "DiscoveryFailed",
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    )
+    yield _Told(
+        "NamespaceDeletionGroupVersionParsingFailure",
+        findings.parsing_failure,
+        "GroupVersionParsingFailed",
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    )
+    yield _Told(
+        "NamespaceDeletionContentFailure",
+        "; ".join(findings.content_failures),
+        "ContentDeletionFailed",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    )
+    yield _Told(
+        "NamespaceContentRemaining",
+        _listed(
+            "Some resources are remaining", "{}. has {} resource instances", findings.remaining
+        ),
+        "SomeResourcesRemain",
+        "ContentRemoved",
+        "All content successfully removed",
+    )
+    yield _Told(
+        "NamespaceFinalizersRemaining",
+        _listed(
+            "Some content in the namespace has finalizers remaining",
+            "{} in {} resource instances",
+            findings.finalizers,
+        ),
+        "SomeFinalizersRemain",
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    )
+
+
+def _listed(text: str, form: str, counts: Mapping[str, int]) -> str:
+    if not counts:
+        return ""
+    return f"{text}: {', '.join(form.format(*item) for item in sorted(counts.items()))}"
+
+
+def with_findings(
+    conditions: Sequence[Mapping[str, Any]], findings: Findings, now: str
+) -> list[dict[str, Any]]:
+    """The conditions with the new findings; those of others stay. Times change with the status only."""
+    known = {condition.get("type"): dict(condition) for condition in conditions}
+    for told in _told(findings):
+        wanted = told.as_json()
+        old = known.get(told.type)
+        if old is not None and all(old.get(name) == wanted[name] for name in _SAID):
+            continue
+        same = old is not None and old.get("status") == wanted["status"]
+        since = old["lastTransitionTime"] if same and old is not None else now
+        known[told.type] = {**wanted, "lastTransitionTime": since}
+    return list(known.values())

@@ -1,0 +1,162 @@
+"""The loop that empties namespaces and lets them go.
+
+deleted ──► pods are deleted ──► when they are gone, everything else ──► empty: finalized, gone
+                ▲                        │ something is left
+                └────────────────────────┘ until an object goes, or after a while
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC
+from typing import Final
+
+from allot.api.core import Namespace
+from allot.api.identities import ObjectKey
+from allot.client.discovery import ServedKind
+from allot.client.errors import ApiStatusError
+from allot.client.metadata import MetadataObject
+from allot.client.options import DeleteOptions, Scope
+from allot.client.resources import NAMESPACES
+from allot.client.served_kinds import ServedKinds
+from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.namespaces.conditions import Findings, with_findings
+
+log = logging.getLogger(__name__)
+
+FINALIZER: Final = "kubernetes"
+AGAIN_SECONDS: Final = 5.0
+"""When nobody says that anything has gone."""
+SOON_SECONDS: Final = 0.05
+"""Objects go in crowds: look once for many."""
+BACKGROUND: Final = "Background"
+
+
+class NamespaceController(QueueController[str]):
+    """Empties namespaces that are being deleted."""
+
+    name = "namespace-controller"
+    queue_name = "namespace"
+    workers = 10
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._kinds = surroundings.informers.companion(ServedKinds)
+        self._kinds.listen(self._object_changed)
+        self._terminating: set[str] = set()
+        self._namespaces = surroundings.informers.informer(NAMESPACES)
+        self._namespaces.add_handlers(
+            on_add=self._namespace_changed,
+            on_update=lambda _, new: self._namespace_changed(new),
+            on_delete=lambda old: self._terminating.discard(old.metadata.name),
+        )
+
+    def _namespace_changed(self, namespace: Namespace) -> None:
+        if namespace.metadata.deletion_timestamp is None:
+            return
+        name = namespace.metadata.name
+        if name not in self._terminating:
+            self._terminating.add(name)
+            self.queue.add(name)
+
+    def _object_changed(
+        self, _: ServedKind, old: MetadataObject | None, new: MetadataObject | None
+    ) -> None:
+        """Something has gone from a namespace that is to be emptied."""
+        if new is None and old is not None and old.metadata.namespace in self._terminating:
+            self.queue.add_after(old.metadata.namespace, SOON_SECONDS)
+
+    async def reconcile(self, key: str) -> None:
+        namespace = await self.client.find(NAMESPACES, ObjectKey("", key))
+        if namespace is None or not _is_to_be_emptied(namespace):
+            return
+        findings = await self._empty(key)
+        try:
+            namespace = await self._report(namespace, findings)
+            if findings.is_empty:
+                await self._let_go(namespace)
+        except ApiStatusError as error:
+            if error.is_conflict:
+                self.queue.add_after(key, SOON_SECONDS)
+                return
+            if not error.is_not_found:
+                raise
+        if not findings.is_empty:
+            self.queue.add_after(key, AGAIN_SECONDS)
+
+    async def _empty(self, namespace: str) -> Findings:
+        """Delete all there is; what is left, and what went wrong."""
+        await self._kinds.refresh()
+        findings = Findings(discovery_failure=self._kinds.failure)
+        kinds = [
+            kind for kind in self._kinds.kinds if kind.namespaced and kind.can("list", "delete")
+        ]
+        # Pods may need what else is there until they have stopped.
+        for kind in kinds:
+            if _is_pod(kind):
+                await self._empty_of(kind, namespace, findings)
+        if not findings.remaining and not findings.content_failures:
+            for kind in kinds:
+                if not _is_pod(kind):
+                    await self._empty_of(kind, namespace, findings)
+        return findings
+
+    async def _empty_of(self, kind: ServedKind, namespace: str, findings: Findings) -> None:
+        try:
+            left = await self._delete_all(kind, namespace)
+        except ApiStatusError as error:
+            if error.code not in (404, 405):  # as good as empty
+                findings.content_failures.append(f"{kind.group_resource}: {error}")
+            return
+        if left:
+            findings.remaining[kind.group_resource] += len(left)
+            findings.finalizers.update(name for obj in left for name in obj.finalizers)
+
+    async def _delete_all(self, kind: ServedKind, namespace: str) -> list[MetadataObject]:
+        """What is still there after all objects of a kind were deleted."""
+        scope = Scope(namespace)
+        found = (await self.client.list(kind.resource, scope)).items
+        new = [obj for obj in found if not obj.is_being_deleted]
+        if not new:
+            return found
+        if kind.can("deletecollection"):
+            options = DeleteOptions(propagation_policy=BACKGROUND)
+            await self.client.delete_collection(kind.resource, scope, options)
+        else:
+            for obj in new:
+                options = DeleteOptions(obj.uid, propagation_policy=BACKGROUND)
+                await self._delete(kind, obj, options)
+        return (await self.client.list(kind.resource, scope)).items
+
+    async def _delete(self, kind: ServedKind, obj: MetadataObject, options: DeleteOptions) -> None:
+        try:
+            await self.client.delete(kind.resource, obj.key, options)
+        except ApiStatusError as error:
+            if not (error.is_not_found or error.is_conflict):
+                raise
+
+    async def _report(self, namespace: Namespace, findings: Findings) -> Namespace:
+        before = namespace.get("status", "conditions", default=[])
+        now = self.clock.today().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        after = with_findings(before, findings, now)
+        if after == before:
+            return namespace
+        told = namespace.with_value(after, "status", "conditions")
+        return await self.client.update_status(NAMESPACES, told)
+
+    async def _let_go(self, namespace: Namespace) -> None:
+        log.info("namespace %s is empty", namespace.metadata.name)
+        finalizers = namespace.get("spec", "finalizers", default=[])
+        kept = [name for name in finalizers if name != FINALIZER]
+        finalized = namespace.with_value(kept, "spec", "finalizers")
+        await self.client.update(NAMESPACES, finalized, subresource="finalize")
+
+
+def _is_to_be_emptied(namespace: Namespace) -> bool:
+    return namespace.metadata.deletion_timestamp is not None and FINALIZER in namespace.get(
+        "spec", "finalizers", default=[]
+    )
+
+
+def _is_pod(kind: ServedKind) -> bool:
+    return (kind.group, kind.plural) == ("", "pods")

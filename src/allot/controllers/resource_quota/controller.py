@@ -1,0 +1,188 @@
+"""The loop that counts.
+
+The API server adds to the count with every write that it lets pass, and never takes anything off. So quotas are
+counted anew when something goes, ends or shrinks, when a quota says something else than before, and now and then.
+
+A quota is read before the objects are listed: what is created later changes the quota too, so that a count
+which has missed something is never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Final
+
+from allot.api.classes import DeviceClass
+from allot.api.core import Pod, ResourceQuota
+from allot.api.identities import ObjectKey
+from allot.client.discovery import ServedKind
+from allot.client.errors import ApiStatusError
+from allot.client.metadata import MetadataObject
+from allot.client.options import Scope
+from allot.client.resources import (
+    DEVICE_CLASSES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    SERVICES,
+    Resource,
+)
+from allot.client.served_kinds import ServedKinds
+from allot.controllers.controller import QueueController, Surroundings
+from allot.quota.amounts import Amounts, add
+from allot.quota.claims import is_for_extended
+from allot.quota.counters import (
+    SPECIAL,
+    ClaimCounter,
+    Counter,
+    GroupResource,
+    ObjectCounter,
+    PodCounter,
+    ServiceCounter,
+    VolumeClaimCounter,
+    plainly_counted,
+)
+from allot.quota.decisions import total_usage, with_usage
+
+SOON_SECONDS: Final = 0.05
+"""Objects go in crowds: count once for many."""
+SETTLE_SECONDS: Final = 1.0
+"""A quota that was not in force did not count what came meanwhile: it is counted once more."""
+RESYNC_SECONDS: Final = 300.0
+BY_NAMESPACE: Final = "quotas by namespace"
+
+
+def _namespace(quota: ResourceQuota) -> Iterable[str]:
+    return (quota.metadata.namespace,)
+
+
+class ResourceQuotaController(QueueController[ObjectKey]):
+    """Counts what is used of quotas."""
+
+    name = "resourcequota-controller"
+    queue_name = "resource_quota_controller_resource_changes"
+    workers = 5
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        informers = surroundings.informers
+        self._extended = "DRAExtendedResource" in surroundings.gates
+        self._classes = informers.informer(DEVICE_CLASSES)
+        self._quotas = informers.informer(RESOURCE_QUOTAS)
+        self._quotas.add_index(BY_NAMESPACE, _namespace)
+        self._quotas.add_handlers(
+            on_add=lambda new: self.queue.add(new.key), on_update=self._quota_changed
+        )
+        informers.informer(PODS).add_handlers(on_update=self._pod_changed)
+        self._kinds = informers.companion(ServedKinds)
+        self._kinds.listen(self._object_changed)
+
+    async def run(self) -> None:
+        await self._kinds.wait_discovered()  # or what is not known would not be counted
+        await super().run()
+
+    def chores(self) -> tuple[Coroutine[None, None, None], ...]:
+        return (self._count_now_and_then(),)
+
+    async def _count_now_and_then(self) -> None:
+        while True:
+            await self.clock.sleep(RESYNC_SECONDS)
+            for quota in self._quotas.list():
+                self.queue.add(quota.key)
+
+    # --- what gives reason to count ---
+
+    def _quota_changed(self, old: ResourceQuota, new: ResourceQuota) -> None:
+        if old.get("spec") != new.get("spec") or new.get("status", "hard") is None:
+            self.queue.add(new.key)
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if old.is_finished != new.is_finished or old.spec != new.spec:
+            self._add_all(GroupResource("", "pods"), new.metadata.namespace)
+
+    def _object_changed(
+        self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
+    ) -> None:
+        resource = GroupResource(kind.group, kind.plural)
+        if new is None and old is not None:
+            self._add_all(resource, old.metadata.namespace)
+        elif old is not None and new is not None and resource in _SHRINKING:
+            self._add_all(resource, new.metadata.namespace)
+
+    def _add_all(self, resource: GroupResource, namespace: str) -> None:
+        """The quotas that may be about a resource in a namespace."""
+        for quota in self._quotas.by_index(BY_NAMESPACE, namespace):
+            if resource in SPECIAL or resource in plainly_counted(quota.hard):
+                self.queue.add_after(quota.key, SOON_SECONDS)
+
+    # --- counting ---
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        quota = await self.client.find(RESOURCE_QUOTAS, key)
+        if quota is None or quota.metadata.deletion_timestamp is not None:
+            return
+        wanted = with_usage(quota, await self._count(quota))
+        if wanted is quota:
+            return
+        try:
+            await self.client.update_status(RESOURCE_QUOTAS, wanted)
+        except ApiStatusError as error:
+            if error.is_conflict:
+                self.queue.add_after(key, SOON_SECONDS)
+            elif not error.is_not_found:
+                raise
+            return
+        if wanted.get("status", "hard") != quota.get("status", "hard"):
+            self.queue.add_after(key, SETTLE_SECONDS)
+
+    async def _count(self, quota: ResourceQuota) -> Amounts:
+        used: Amounts = {}
+        for counter, resource in self._counters(quota):
+            objects = await self._all(resource, quota.metadata.namespace)
+            add(used, total_usage(quota, counter, objects))
+        classes = self._classes.list()
+        if ClaimCounter(classes, _nobody).names(quota.hard):
+            add(used, await self._count_claims(quota, classes))
+        return used
+
+    async def _count_claims(self, quota: ResourceQuota, classes: Sequence[DeviceClass]) -> Amounts:
+        """Claims are looked at together with the pods that they may have been made for."""
+        namespace = quota.metadata.namespace
+        claims = await self._all(RESOURCE_CLAIMS, namespace)
+        pods = await self._all(PODS, namespace) if any(map(is_for_extended, claims)) else ()
+        pod_by_key = {pod.key: pod for pod in pods}
+        counter = ClaimCounter(classes, pod_by_key.get, extended_resources=self._extended)
+        return total_usage(quota, counter, claims)
+
+    def _counters(self, quota: ResourceQuota) -> Iterable[tuple[Counter, Resource[Any]]]:
+        """Counters that need nothing but their own objects, and where those are."""
+        special: tuple[tuple[Counter, Resource[Any]], ...] = (
+            (PodCounter(self.clock.today()), PODS),
+            (ServiceCounter(), SERVICES),
+            (VolumeClaimCounter(), PERSISTENT_VOLUME_CLAIMS),
+        )
+        yield from (pair for pair in special if pair[0].names(quota.hard))
+        wanted = plainly_counted(quota.hard)
+        for kind in self._kinds.kinds:
+            resource = GroupResource(kind.group, kind.plural)
+            if resource in wanted and kind.namespaced and kind.can("list"):
+                yield ObjectCounter(resource), kind.resource
+
+    async def _all(self, resource: Resource[Any], namespace: str) -> list[Any]:
+        try:
+            return (await self.client.list(resource, Scope(namespace))).items
+        except ApiStatusError as error:
+            if error.is_not_found:
+                return []  # not served
+            raise
+
+
+_SHRINKING: Final = frozenset(
+    {GroupResource("", "services"), GroupResource("", "persistentvolumeclaims")}
+)
+"""Resources whose objects may come to use less."""
+
+
+def _nobody(_: ObjectKey) -> Pod | None:
+    return None

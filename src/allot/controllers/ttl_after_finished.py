@@ -1,0 +1,70 @@
+"""Finished jobs are deleted when their time is up (`spec.ttlSecondsAfterFinished`)."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.errors import ApiStatusError
+from allot.client.options import DeleteOptions
+from allot.client.resources import JOBS
+from allot.controllers.controller import QueueController, Surroundings
+
+log = logging.getLogger(__name__)
+
+
+def expires_at(job: RawObject) -> datetime | None:
+    """When the job is to be deleted; None if it has not finished, is on its way out, or may stay."""
+    seconds = job.get("spec", "ttlSecondsAfterFinished")
+    if not isinstance(seconds, int) or job.metadata.deletion_timestamp is not None:
+        return None
+    finished = finished_at(job)
+    return finished + timedelta(seconds=seconds) if finished is not None else None
+
+
+def finished_at(job: RawObject) -> datetime | None:
+    for condition in job.get("status", "conditions", default=[]):
+        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
+            try:
+                return datetime.fromisoformat(condition.get("lastTransitionTime") or "")
+            except ValueError:
+                return None
+    return None
+
+
+class TtlAfterFinishedController(QueueController[ObjectKey]):
+    """Deletes jobs that have been finished for long enough, with all they own."""
+
+    name = "ttl-after-finished-controller"
+    queue_name = "ttl_jobs_to_delete"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._jobs = surroundings.informers.informer(JOBS)
+        self._jobs.add_handlers(on_add=self._look_at, on_update=lambda _, new: self._look_at(new))
+
+    def _look_at(self, job: RawObject) -> None:
+        expiry = expires_at(job)
+        if expiry is not None:
+            self.queue.add_after(job.key, (expiry - self.clock.today()).total_seconds())
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        if self._jobs.get(key) is None:
+            return
+        job = await self.client.find(JOBS, key)  # what we know may be old
+        expiry = expires_at(job) if job is not None else None
+        if job is None or expiry is None:
+            return
+        wait = (expiry - self.clock.today()).total_seconds()
+        if wait > 0:
+            self.queue.add_after(key, wait)
+            return
+        log.info("job %s has been finished for long enough", key)
+        options = DeleteOptions(job.metadata.uid, propagation_policy="Foreground")
+        try:
+            await self.client.delete(JOBS, key, options)
+        except ApiStatusError as error:
+            if not (error.is_not_found or error.is_conflict):
+                raise

@@ -1,0 +1,208 @@
+"""What a pod counts for: what its containers ask for together, unless it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.api.resource import IMPLICIT_EXTENDED_RESOURCE_PREFIX
+from allot.quota.amounts import LIMITS, ONE, REQUESTS, Amounts, add, raise_to, read_amounts
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+STORAGE: Final = "ephemeral-storage"
+HUGE_PAGES: Final = "hugepages-"
+PODS: Final = "pods"
+POD_COUNT: Final = "count/pods"
+
+_COMPUTE: Final = (CPU, MEMORY, STORAGE)
+_NAMES: Final = frozenset(
+    {
+        PODS,
+        POD_COUNT,
+        *_COMPUTE,
+        *(REQUESTS + name for name in _COMPUTE),
+        *(LIMITS + name for name in _COMPUTE),
+    }
+)
+_MUST_BE_SAID: Final = frozenset(
+    {CPU, MEMORY, REQUESTS + CPU, REQUESTS + MEMORY, LIMITS + CPU, LIMITS + MEMORY}
+)
+"""Who limits these wants to hear of them from every container."""
+
+
+def counts_pods(name: str) -> bool:
+    """Whether pods count towards this entry of a quota."""
+    if name in _NAMES or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES)):
+        return True
+    return name.startswith(REQUESTS) and is_extended(name.removeprefix(REQUESTS))
+
+
+def is_extended(resource: str) -> bool:
+    """Whether a resource is no part of Kubernetes, or stands for devices of a class."""
+    if resource.startswith(IMPLICIT_EXTENDED_RESOURCE_PREFIX):
+        return True
+    return "/" in resource and "kubernetes.io/" not in resource
+
+
+def has_ended(pod: RawObject, now: datetime) -> bool:
+    """Whether a pod uses nothing any more: it is finished, or should long be gone."""
+    if pod.get("status", "phase") in ("Succeeded", "Failed"):
+        return True
+    metadata = pod.metadata
+    if metadata.deletion_timestamp is None or metadata.deletion_grace_period_seconds is None:
+        return False
+    grace = timedelta(seconds=metadata.deletion_grace_period_seconds)
+    return now > metadata.deletion_timestamp + grace
+
+
+def pod_usage(pod: RawObject, now: datetime) -> Amounts:
+    usage: Amounts = {POD_COUNT: ONE}
+    if has_ended(pod, now):
+        return usage
+    usage[PODS] = ONE
+    for name, amount in _together(pod, "requests").items():
+        if name in _COMPUTE or name.startswith(HUGE_PAGES):
+            usage[name] = usage[REQUESTS + name] = amount
+        elif is_extended(name):
+            usage[REQUESTS + name] = amount
+    for name, amount in _together(pod, "limits").items():
+        if name in _COMPUTE:
+            usage[LIMITS + name] = amount
+    return usage
+
+
+def _together(pod: RawObject, what: str) -> Amounts:
+    """What the pod needs at its peak.
+
+    Containers and sidecars run together; each init container runs beside the sidecars before it. What is
+    said of the pod as a whole replaces the sum. Overhead comes on top, of limits only where there are any.
+    """
+    total: Amounts = {}
+    for container in _list(pod, "containers"):
+        add(total, _amounts(container, what))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in _list(pod, "initContainers"):
+        amounts = _amounts(container, what)
+        if container.get("restartPolicy") == "Always":
+            add(total, amounts)
+            add(sidecars, amounts)
+            raise_to(peak, sidecars)
+        else:
+            moment = dict(sidecars)
+            add(moment, amounts)
+            raise_to(peak, moment)
+    raise_to(total, peak)
+    for name, amount in read_amounts(pod.get("spec", "resources", what)).items():
+        if name in (CPU, MEMORY) or name.startswith(HUGE_PAGES):
+            total[name] = amount
+    overhead = read_amounts(pod.get("spec", "overhead"))
+    if what == "limits":
+        overhead = {name: amount for name, amount in overhead.items() if name in total}
+    add(total, overhead)
+    return total
+
+
+def unsaid(pod: RawObject, names: Iterable[str]) -> str:
+    """What a pod must say for these entries of a quota, and does not; empty if all is said."""
+    whole = _said(pod.get("spec", "resources", default={}))
+    wanted = sorted((_MUST_BE_SAID & set(names)) - whole)
+    missing: dict[str, list[str]] = {}
+    for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
+        said = _said(container.get("resources") or {})
+        for name in wanted:
+            if name not in said:
+                missing.setdefault(name, []).append(str(container.get("name", "")))
+    if not missing:
+        return ""
+    texts = (f"{name} for: {','.join(sorted(set(who)))}" for name, who in missing.items())
+    return f"must specify {'; '.join(texts)}"
+
+
+def _said(resources: Mapping[str, Any]) -> set[str]:
+    requests = resources.get("requests") or {}
+    limits = resources.get("limits") or {}
+    return {*requests, *(REQUESTS + name for name in requests), *(LIMITS + name for name in limits)}
+
+
+# --- scopes ---
+
+
+def in_scope(pod: RawObject, scope: str, operator: str, values: Iterable[str]) -> bool:
+    """Whether a pod is among those that a quota is about."""
+    match scope:
+        case "Terminating":
+            return _has_deadline(pod)
+        case "NotTerminating":
+            return not _has_deadline(pod)
+        case "BestEffort":
+            return is_best_effort(pod)
+        case "NotBestEffort":
+            return not is_best_effort(pod)
+        case "PriorityClass":
+            return selects([pod.get("spec", "priorityClassName", default="")], operator, values)
+        case "CrossNamespacePodAffinity":
+            return _looks_elsewhere(pod)
+        case _:
+            return False
+
+
+def selects(names: Iterable[str], operator: str, values: Iterable[str]) -> bool:
+    """Whether the names that are set satisfy a requirement of a scope selector."""
+    given = {name for name in names if name}
+    match operator:
+        case "In":
+            return not given.isdisjoint(values)
+        case "NotIn":
+            return given.isdisjoint(values)
+        case "Exists" | "":
+            return bool(given)
+        case "DoesNotExist":
+            return not given
+        case _:
+            return False
+
+
+def _has_deadline(pod: RawObject) -> bool:
+    seconds = pod.get("spec", "activeDeadlineSeconds")
+    return isinstance(seconds, int) and seconds >= 0
+
+
+def is_best_effort(pod: RawObject) -> bool:
+    """Whether no container asks for CPU or memory."""
+    parts = [*_list(pod, "containers"), *_list(pod, "initContainers"), pod.get("spec", default={})]
+    return not any(
+        amount
+        for part in parts
+        for what in ("requests", "limits")
+        for name, amount in _amounts(part, what).items()
+        if name in (CPU, MEMORY)
+    )
+
+
+def _looks_elsewhere(pod: RawObject) -> bool:
+    """Whether affinity to pods of other namespaces plays a part."""
+    return any(
+        term.get("namespaces") or term.get("namespaceSelector") is not None
+        for term in _affinity_terms(pod)
+    )
+
+
+def _affinity_terms(pod: RawObject) -> Iterator[Mapping[str, Any]]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rules = pod.get("spec", "affinity", kind, default={})
+        yield from rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        for weighted in rules.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            yield weighted.get("podAffinityTerm") or {}
+
+
+def _list(pod: RawObject, field: str) -> list[dict[str, Any]]:
+    containers: list[dict[str, Any]] = pod.get("spec", field, default=[])
+    return containers
+
+
+def _amounts(container: Mapping[str, Any], what: str) -> Amounts:
+    return read_amounts((container.get("resources") or {}).get(what))

@@ -1,0 +1,119 @@
+"""The owner graph against a model: all objects in a dictionary, looked through from the beginning each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from allot.api.identities import ObjectKey
+from allot.api.meta import OwnerReference
+from allot.client.discovery import ServedKind
+from allot.controllers.garbage_collector.graph import Node, OwnerGraph
+
+CONFIG_MAPS = ServedKind("", "v1", "configmaps", "ConfigMap", True, frozenset())
+NODES = ServedKind("", "v1", "nodes", "Node", False, frozenset())
+KIND_BY_UID = {"a": CONFIG_MAPS, "b": CONFIG_MAPS, "n": NODES, "x": CONFIG_MAPS}
+UIDS = sorted(KIND_BY_UID)
+
+
+def namespace_of(uid: str) -> str:
+    return {"n": "", "x": "elsewhere"}.get(uid, "here")
+
+
+@st.composite
+def references(draw: st.DrawFn) -> OwnerReference:
+    uid = draw(st.sampled_from(UIDS))
+    name = draw(st.sampled_from([uid] * 7 + ["another"]))
+    block = draw(st.sampled_from([True, None]))
+    kind = KIND_BY_UID[uid].kind
+    return OwnerReference("v1", kind, name, uid, block_owner_deletion=block)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Node:
+    uid = draw(st.sampled_from(UIDS))
+    state = draw(st.sampled_from(["alive", "foreground", "alive", "orphan", "background"]))
+    refs = draw(st.lists(references(), max_size=2, unique_by=lambda ref: ref.uid))
+    return a_node(uid, state, *refs)
+
+
+def a_node(uid: str, state: str = "alive", *refs: OwnerReference) -> Node:
+    return Node(
+        KIND_BY_UID[uid],
+        ObjectKey(namespace_of(uid), uid),
+        uid,
+        refs,
+        state != "alive",
+        state == "foreground",
+        state == "orphan",
+    )
+
+
+DEPENDENT = a_node("b", "alive", OwnerReference("v1", "ConfigMap", "a", "a", None, True))
+
+
+def is_due(uid: str, world: Mapping[str, Node]) -> bool:
+    """Whether somebody must look at the object: an owner is not as described, or nothing blocks it any more."""
+    node = world.get(uid)
+    if node is None:
+        return False
+    for ref in node.owners:
+        owner = world.get(ref.uid)
+        if owner is None or not owner.is_meant_by(ref, node) or owner.waits_for_dependents:
+            return True
+    return node.waits_for_dependents and not any(other.blocks(uid) for other in world.values())
+
+
+@settings(max_examples=150)
+@example([a_node("a", "foreground"), DEPENDENT])
+@example([DEPENDENT, a_node("a", "foreground"), "b"])
+@example([DEPENDENT, a_node("a", "foreground"), a_node("b")])
+@example([DEPENDENT, a_node("a", "foreground"), a_node("a"), "a"])
+@given(st.lists(st.one_of(nodes(), nodes(), st.sampled_from(UIDS)), min_size=1, max_size=8))
+def test_whoever_comes_to_be_due_is_named(changes: list[Node | str]) -> None:
+    graph, world = OwnerGraph(), dict[str, Node]()
+    for change in (*map(a_node, UIDS), *changes):
+        due_before = {uid for uid in UIDS if is_due(uid, world)}
+        releasing = {uid for uid, node in world.items() if node.releases_dependents}
+        if isinstance(change, Node):
+            world[change.uid] = change
+            work = graph.put(change)
+        else:
+            world.pop(change, None)
+            work = graph.drop(change)
+
+        due = {uid for uid in UIDS if is_due(uid, world)}
+        assert due - due_before <= work.judge
+        assert work.judge <= world.keys()
+        now_releasing = {uid for uid, node in world.items() if node.releases_dependents}
+        assert work.orphan == now_releasing - releasing
+        for uid in UIDS:
+            assert graph.get(uid) == world.get(uid)
+            dependents = {node.uid for node in graph.dependents(uid)}
+            assert dependents == {
+                node.uid for node in world.values() if any(ref.uid == uid for ref in node.owners)
+            }
+
+
+@given(st.lists(nodes(), max_size=6))
+def test_nothing_is_left_of_what_is_gone(found: list[Node]) -> None:
+    graph = OwnerGraph()
+    for node in found:
+        graph.put(node)
+    for uid in UIDS:
+        graph.drop(uid)
+
+    assert len(graph) == 0
+
+
+def test_quiet_changes_give_no_work() -> None:
+    graph = OwnerGraph()
+    owner = Node(CONFIG_MAPS, ObjectKey("here", "a"), "a")
+    ref = OwnerReference("v1", "ConfigMap", "a", "a")
+    dependent = Node(CONFIG_MAPS, ObjectKey("here", "b"), "b", (ref,))
+
+    work = [graph.put(owner), graph.put(dependent), graph.put(dependent), graph.put(owner)]
+
+    assert not any(each.judge or each.orphan for each in work)

@@ -1,0 +1,150 @@
+"""What pods count for, what they must say, and in which scopes they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot.api.raw import RawObject
+from allot.quota import pods
+from allot.quota.amounts import as_json
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+
+
+def a_container(
+    name: str = "c", limits: dict[str, str] | None = None, **requests: str
+) -> dict[str, Any]:
+    asked = {key.replace("_", "-"): value for key, value in requests.items()}
+    return {"name": name, "resources": {"requests": asked, "limits": limits or {}}}
+
+
+def a_pod(*containers: dict[str, Any], status: Any = None, **spec: Any) -> RawObject:
+    return RawObject(
+        {
+            "metadata": {"name": "p"},
+            "spec": {"containers": list(containers), **spec},
+            "status": status or {},
+        }
+    )
+
+
+def test_containers_add_up_and_init_containers_run_alone() -> None:
+    pod = a_pod(
+        a_container(cpu="1", memory="1Gi"),
+        a_container("d", {"cpu": "2"}, cpu="500m"),
+        initContainers=[
+            {**a_container("side", cpu="250m"), "restartPolicy": "Always"},
+            a_container("big", cpu="3"),
+        ],
+        overhead={"cpu": "10m", "memory": "1Mi"},
+    )
+
+    assert as_json(pods.pod_usage(pod, NOW)) == {
+        "count/pods": "1",
+        "cpu": "3260m",
+        "limits.cpu": "2010m",
+        "memory": "1025Mi",
+        "pods": "1",
+        "requests.cpu": "3260m",
+        "requests.memory": "1025Mi",
+    }
+
+
+def test_the_pod_as_a_whole_has_the_last_word() -> None:
+    pod = a_pod(a_container(cpu="1"), resources={"requests": {"cpu": "4"}})
+
+    assert str(pods.pod_usage(pod, NOW)["requests.cpu"]) == "4"
+
+
+def test_resources_of_others_count_under_their_names() -> None:
+    resources = {
+        "requests": {
+            "example.com/gpu": "2",
+            "deviceclass.resource.kubernetes.io/fast": "1",
+            "hugepages-2Mi": "4Mi",
+        }
+    }
+    usage = pods.pod_usage(a_pod({"name": "c", "resources": resources}), NOW)
+
+    assert (
+        as_json(usage).items()
+        >= {
+            "requests.example.com/gpu": "2",
+            "requests.deviceclass.resource.kubernetes.io/fast": "1",
+            "hugepages-2Mi": "4Mi",
+            "requests.hugepages-2Mi": "4Mi",
+        }.items()
+    )
+    assert "example.com/gpu" not in usage
+    assert all(pods.counts_pods(name) for name in usage)
+    assert not any(map(pods.counts_pods, ("services", "requests.storage", "count/jobs.batch")))
+
+
+def test_pods_that_have_ended_are_only_counted() -> None:
+    done = a_pod(a_container(cpu="1"), status={"phase": "Failed"})
+    metadata = {"deletionTimestamp": "2026-01-01T00:59:00Z", "deletionGracePeriodSeconds": 30}
+    late = RawObject({**a_pod(a_container(cpu="1")).data, "metadata": metadata})
+
+    assert pods.pod_usage(done, NOW).keys() == {"count/pods"}
+    assert pods.pod_usage(late, NOW).keys() == {"count/pods"}
+
+
+def test_who_limits_cpu_wants_to_hear_of_it() -> None:
+    pod = a_pod(a_container("b", memory="1"), a_container("a", {"cpu": "1"}, cpu="1"))
+    names = ["requests.cpu", "limits.memory", "pods", "requests.ephemeral-storage"]
+
+    assert pods.unsaid(pod, names) == "must specify limits.memory for: a,b; requests.cpu for: b"
+    assert not pods.unsaid(pod, ["pods"])
+    whole = a_pod(a_container("b"), resources={"requests": {"cpu": "1"}})
+    assert not pods.unsaid(whole, ["requests.cpu"])
+
+
+ELSEWHERE = {
+    "podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"namespaces": ["x"], "topologyKey": "t"}
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("pod", "scopes"),
+    [
+        (a_pod(a_container()), {"NotTerminating", "BestEffort"}),
+        (a_pod(a_container(cpu="1")), {"NotTerminating", "NotBestEffort"}),
+        (
+            a_pod(a_container(), activeDeadlineSeconds=5, affinity=ELSEWHERE),
+            {"Terminating", "BestEffort", "CrossNamespacePodAffinity"},
+        ),
+        (
+            a_pod(a_container(limits={"memory": "1"}), priorityClassName="high"),
+            {"NotTerminating", "NotBestEffort", "PriorityClass"},
+        ),
+    ],
+)
+def test_scopes(pod: RawObject, scopes: set[str]) -> None:
+    known = [
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        "PriorityClass",
+        "CrossNamespacePodAffinity",
+        "Unheard",
+    ]
+
+    assert {scope for scope in known if pods.in_scope(pod, scope, "Exists", ())} == scopes
+
+
+@pytest.mark.parametrize(
+    ("operator", "high", "none"),
+    [("In", True, False), ("NotIn", False, True), ("Exists", True, False)],
+)
+def test_priority_classes_are_selected(operator: str, high: bool, none: bool) -> None:
+    for name, expected in (("high", high), ("", none)):
+        pod = a_pod(priorityClassName=name)
+        assert pods.in_scope(pod, "PriorityClass", operator, ["high"]) is expected

@@ -129,6 +129,8 @@ def validate_job(job: RawObject) -> Iterator[FieldError]:
 
 def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     yield from _validate_counts(spec, path)
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        yield required(path / "completions", "when completion mode is Indexed")
     template = _mapping(spec.get("template"))
     policy = _mapping(template.get("spec")).get("restartPolicy", "Always")
     if policy == "Always":

@@ -285,6 +285,12 @@ def test_names(kind: str, name: str, allowed: bool) -> None:
         pytest.param("batch/v1/Job", {"spec": {"template": JOB_TEMPLATE}}, [], id="job"),
         pytest.param(
             "batch/v1/Job",
+            {"spec": {"template": JOB_TEMPLATE, "completionMode": "Indexed", "parallelism": 2}},
+            ["spec.completions: Required value: when completion mode is Indexed"],
+            id="indexed-job-without-completions",
+        ),
+        pytest.param(
+            "batch/v1/Job",
             {"spec": {"template": TEMPLATE}},
             [
                 (

@@ -1,0 +1,64 @@
+"""Conditions in a status: found, set and taken away, with the times at which they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from allot.api.raw import RawObject
+from allot.controllers.workloads.reading import Json, written_time
+
+
+class Condition(NamedTuple):
+    """What is to be said. Times are added when it is set."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+def conditions_of(obj: RawObject) -> tuple[Json, ...]:
+    return tuple(obj.get("status", "conditions", default=()))
+
+
+def find_condition(conditions: Iterable[Json], type_: str) -> Json | None:
+    return next((found for found in conditions if found.get("type") == type_), None)
+
+
+def is_true(conditions: Iterable[Json], type_: str) -> bool:
+    found = find_condition(conditions, type_)
+    return found is not None and found.get("status") == "True"
+
+
+def without_condition(conditions: Iterable[Json], type_: str) -> tuple[Json, ...]:
+    return tuple(found for found in conditions if found.get("type") != type_)
+
+
+def with_condition(
+    conditions: Sequence[Json],
+    wanted: Condition,
+    now: datetime,
+    *,
+    dated: Sequence[str] = (),
+    refresh: bool = False,
+) -> tuple[Json, ...]:
+    """The conditions with this one among them.
+
+    One that says the same already (status and reason) stays as it is, unless it is to be refreshed.
+    `dated` are fields beside lastTransitionTime that tell when it was written.
+    """
+    known = find_condition(conditions, wanted.type)
+    is_new = known is None or known.get("status") != wanted.status
+    if not refresh and known is not None and not is_new and known.get("reason") == wanted.reason:
+        return tuple(conditions)
+    moment = written_time(now)
+    made: Json = {
+        **wanted._asdict(),
+        "lastTransitionTime": moment if is_new or known is None else known["lastTransitionTime"],
+        **dict.fromkeys(dated, moment),
+    }
+    if known is None:
+        return (*conditions, made)
+    return tuple(made if found is known else found for found in conditions)

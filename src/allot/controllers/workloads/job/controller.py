@@ -1,0 +1,216 @@
+"""The loop of jobs: take stock, decide, write; count what has finished; conclude."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine, Sequence
+
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.errors import ClientError
+from allot.client.events import WARNING
+from allot.client.resources import JOBS
+from allot.client.work_queue import FAILURE_BACKOFF, WorkQueue, work_off
+from allot.controllers.controller import Surroundings
+from allot.controllers.workloads.dependents import Dependents
+from allot.controllers.workloads.job import decision, status, tracking
+from allot.controllers.workloads.job.decision import Plan, Verdict
+from allot.controllers.workloads.job.indexes import index_of
+from allot.controllers.workloads.job.pods import make_pod, name_base
+from allot.controllers.workloads.job.spec import JobSpec, is_managed_here, read_spec
+from allot.controllers.workloads.job.tally import (
+    Tally,
+    Uncounted,
+    is_tracked,
+    take_stock,
+    uncounted_of,
+)
+from allot.controllers.workloads.ownership import controller_of
+from allot.controllers.workloads.pod_states import is_ready
+from allot.controllers.workloads.reading import Json, is_deleting, key_of, uid_of
+from allot.controllers.workloads.status_writes import with_status
+from allot.controllers.workloads.workload_controller import STALE_SECONDS, WorkloadController
+
+log = logging.getLogger(__name__)
+
+
+class JobController(WorkloadController):
+    """Runs jobs to their end."""
+
+    name = "job-controller"
+    resource = JOBS
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self.dependents = Dependents(
+            self.client, self.workloads, self.pods, self.queue, self.expectations
+        )
+        self.strays: WorkQueue[ObjectKey] = WorkQueue(
+            clock=self.clock,
+            backoff=FAILURE_BACKOFF,
+            observer=surroundings.queue_metrics.of("job_orphan_pod"),
+        )
+        """Pods that have the finalizer, and perhaps no job any more."""
+        self.pods.add_handlers(self._look_after, lambda _old, new: self._look_after(new))
+        self.workloads.add_handlers(on_delete=self._leave_behind)
+
+    async def bring_in_order(self, workload: RawObject) -> None:
+        if not is_managed_here(workload):
+            return
+        pods = await self.dependents.claim(workload)
+        if decision.is_finished(workload):
+            await tracking.untrack(self.client, filter(is_tracked, pods))
+            return
+        spec, now = read_spec(workload), self.today()
+        tally = take_stock(workload, spec, pods)
+        verdict = decision.find_verdict(workload, spec, tally, now)
+        can_count = self.can_count(key_of(workload))
+        plan = Plan()
+        if verdict is not None:
+            plan = Plan(delete=tally.active)
+        elif can_count and not is_deleting(workload):
+            plan = decision.plan_pods(spec, tally, now)
+            # Pods that are not wanted any more have not failed.
+            await tracking.give_up(self.client, filter(is_tracked, plan.delete))
+        if plan.create and not await self._is_current(workload):
+            self.queue.add_after(key_of(workload), STALE_SECONDS)
+            return
+        failure = await self._carry_out(workload, spec, tally, plan)
+        job = await self._count(workload, spec, tally, plan, verdict)
+        if verdict is not None and can_count and self._nothing_is_left(job, tally, plan):
+            await self._conclude(job, verdict)
+        self._look_again(job, spec, plan)
+        if failure is not None:
+            raise failure
+
+    # --- pods ---
+
+    async def _is_current(self, job: RawObject) -> bool:
+        """Whether the copy is what the server has. An old one may lack what was counted a moment ago."""
+        current = await self.client.find(self.resource, key_of(job))
+        return current is not None and current.get("metadata", "resourceVersion") == job.get(
+            "metadata", "resourceVersion"
+        )
+
+    async def _carry_out(
+        self, job: RawObject, spec: JobSpec, tally: Tally, plan: Plan
+    ) -> ClientError | None:
+        failure = await self.pod_control.delete_all(job, plan.delete)
+        if failure is not None or not plan.create:
+            return failure
+        latest = tally.latest_failed_by_index
+        pods = [
+            make_pod(job, spec, index, latest.get(index) if index is not None else None)
+            for index in plan.create
+        ]
+        return await self.pod_control.create_all(
+            job, pods, lambda pod: name_base(job, index_of(pod) if spec.is_indexed else None)
+        )
+
+    # --- the status ---
+
+    async def _count(
+        self, job: RawObject, spec: JobSpec, tally: Tally, plan: Plan, verdict: Verdict | None
+    ) -> RawObject:
+        """Write what is going on, and count what has finished; see `tracking`."""
+        known = uncounted_of(job)
+        room = max(tracking.MOST_UNCOUNTED - len(known.all), 0)
+        is_over = verdict is not None
+        failed = [pod for pod in tally.new_failed if is_over or uid_of(pod) not in tally.kept]
+        finished = await tracking.still_tracked(self.client, [*tally.new_succeeded, *failed][:room])
+        ours = {uid_of(pod) for pod in finished}
+        succeeded_uids = {uid_of(pod) for pod in tally.new_succeeded} & ours
+        uncounted = Uncounted(
+            known.succeeded | (frozenset() if spec.is_indexed else succeeded_uids),
+            known.failed | (ours - {uid_of(pod) for pod in tally.new_succeeded}),
+        )
+        job = await self._write(
+            job,
+            status.announced_status(
+                job, spec, tally, _numbers(tally, plan), uncounted, verdict, self.today()
+            ),
+        )
+        by_uid = {uid_of(pod): pod for pod in self.dependents.of(job)}
+        waiting = [by_uid[uid] for uid in known.all if uid in by_uid]
+        gone = uncounted.all - by_uid.keys()
+        ended = [*finished, *filter(is_tracked, waiting)]
+        await tracking.untrack(self.client, tally.new_ignored)
+        freed = await tracking.untrack(self.client, ended)
+        freed |= {uid_of(pod) for pod in waiting} | gone
+        if len(tally.new_succeeded) + len(failed) > room:
+            self.queue.add(key_of(job))
+        return await self._write(job, status.counted_status(job, spec, freed))
+
+    async def _write(self, job: RawObject, changes: Json) -> RawObject:
+        """Only on the version that was decided on: numbers must not be added twice."""
+        wanted = with_status(job, changes)
+        if wanted is job:
+            return job
+        stored = await self.client.update_status(self.resource, wanted)
+        self._tell_suspension(job, stored)
+        return stored
+
+    def _tell_suspension(self, before: RawObject, after: RawObject) -> None:
+        said = status.suspension(before, read_spec(before))
+        if said is not None and status.suspension(after, read_spec(before)) is None:
+            reason = "Suspended" if said.status == "True" else "Resumed"
+            self.tell(before, reason, said.message)
+
+    def _nothing_is_left(self, job: RawObject, tally: Tally, plan: Plan) -> bool:
+        """Whether all pods have ended and are counted."""
+        numbers = _numbers(tally, plan)
+        has_more = len(tally.new_succeeded) + len(tally.new_failed) > tracking.MOST_UNCOUNTED
+        return not (numbers.active or numbers.terminating or uncounted_of(job).all or has_more)
+
+    async def _conclude(self, job: RawObject, verdict: Verdict) -> None:
+        await self._write(job, status.concluded_status(job, verdict, self.today()))
+        if verdict.succeeded:
+            self.tell(job, "Completed", "Job completed")
+        else:
+            self.tell(job, verdict.reason, verdict.message, WARNING)
+
+    def _look_again(self, job: RawObject, spec: JobSpec, plan: Plan) -> None:
+        key = key_of(job)
+        left = decision.seconds_until_deadline(job, spec, self.today())
+        for wait in (plan.wait_seconds, left):
+            if wait is not None and wait > 0:
+                self.queue.add_after(key, wait)
+
+    # --- pods without a job ---
+
+    def _look_after(self, pod: Pod) -> None:
+        if is_tracked(pod) and self.dependents.owner_of(pod) is None:
+            self.strays.add(key_of(pod))
+
+    def _leave_behind(self, job: RawObject) -> None:
+        for pod in self.dependents.of(job):
+            if is_tracked(pod):
+                self.strays.add(key_of(pod))
+
+    def chores(self) -> tuple[Coroutine[None, None, None], ...]:
+        return (work_off(self.strays, self._free_stray, 2),)
+
+    async def _free_stray(self, key: ObjectKey) -> None:
+        """Let a pod go that nobody will count."""
+        pod = self.pods.get(key)
+        if pod is None or not is_tracked(pod):
+            return
+        controller = controller_of(pod)
+        if controller is not None and controller.is_of(self.resource):
+            job = await self.client.find(self.resource, ObjectKey(key.namespace, controller.name))
+            if job is not None and uid_of(job) == controller.uid:
+                return
+        elif controller is not None:
+            return  # somebody else's finalizer of the same name
+        await tracking.remove_finalizer(self.client, key, uid_of(pod))
+
+
+def _numbers(tally: Tally, plan: Plan) -> status.Now:
+    """The numbers after the plan was carried out: what was deleted is ending now."""
+    deleted: Sequence[Pod] = plan.delete
+    return status.Now(
+        active=len(tally.active) - len(deleted) + len(plan.create),
+        ready=tally.ready - sum(map(is_ready, deleted)),
+        terminating=tally.terminating + len(deleted),
+    )

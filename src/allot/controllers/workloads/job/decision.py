@@ -1,0 +1,223 @@
+"""What to do about a job next: create pods, delete pods, or call it done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from allot.api.core import Pod
+from allot.api.raw import RawObject
+from allot.controllers.workloads.conditions import conditions_of, is_true
+from allot.controllers.workloads.conditions import find_condition as find
+from allot.controllers.workloads.job.failures import seconds_to_wait, seconds_to_wait_for_index
+from allot.controllers.workloads.job.indexes import index_of, read_indexes
+from allot.controllers.workloads.job.spec import JobSpec
+from allot.controllers.workloads.job.tally import Tally
+from allot.controllers.workloads.pod_control import MOST_AT_ONCE
+from allot.controllers.workloads.pod_ranking import pods_to_delete
+from allot.controllers.workloads.pod_states import restarts_of
+from allot.controllers.workloads.reading import read_time, uid_of
+
+COMPLETE: Final = "Complete"
+FAILED: Final = "Failed"
+SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
+FAILURE_TARGET: Final = "FailureTarget"
+SUSPENDED: Final = "Suspended"
+
+
+class Verdict(NamedTuple):
+    """How a job ends, and why."""
+
+    succeeded: bool
+    reason: str
+    message: str
+
+    @property
+    def announced_by(self) -> str:
+        """The condition that says so while pods are still ending."""
+        return SUCCESS_CRITERIA_MET if self.succeeded else FAILURE_TARGET
+
+    @property
+    def concluded_by(self) -> str:
+        return COMPLETE if self.succeeded else FAILED
+
+
+def is_finished(job: RawObject) -> bool:
+    conditions = conditions_of(job)
+    return is_true(conditions, COMPLETE) or is_true(conditions, FAILED)
+
+
+# --- the end ---
+
+
+def find_verdict(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> Verdict | None:
+    """How the job ends; None while it goes on. What was announced once stays."""
+    announced = _announced(job)
+    if announced is not None:
+        return announced
+    success = _success_by_policy(spec, tally)
+    if success is not None:
+        return success
+    failure = _failure(job, spec, tally, now)
+    if failure is not None:
+        return failure
+    if _has_enough(spec, tally):
+        message = "Reached expected number of succeeded pods"
+        return Verdict(True, "CompletionsReached", message)
+    return None
+
+
+def _announced(job: RawObject) -> Verdict | None:
+    for type_, succeeded in ((SUCCESS_CRITERIA_MET, True), (FAILURE_TARGET, False)):
+        found = find(conditions_of(job), type_)
+        if found is not None and found.get("status") == "True":
+            return Verdict(succeeded, found.get("reason", ""), found.get("message", ""))
+    return None
+
+
+def _success_by_policy(spec: JobSpec, tally: Tally) -> Verdict | None:
+    if not spec.is_indexed:
+        return None
+    for at, rule in enumerate(spec.success_rules):
+        named = rule.get("succeededIndexes")
+        done = tally.completed_indexes
+        if named is not None:
+            wanted = read_indexes(named, spec.completions)
+            done &= wanted
+            needed = rule.get("succeededCount", len(wanted))
+        else:
+            needed = rule.get("succeededCount", spec.completions or 0)
+        if needed and len(done) >= needed:
+            return Verdict(True, "SuccessPolicy", f"Matched rules at index {at}")
+    return None
+
+
+def _failure(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> Verdict | None:
+    if tally.verdict is not None:
+        return Verdict(False, "PodFailurePolicy", tally.verdict.message)
+    if tally.failed > spec.backoff_limit or _has_restarted_too_often(spec, tally):
+        return Verdict(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    left = seconds_until_deadline(job, spec, now)
+    if left is not None and left <= 0:
+        return Verdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")
+    if spec.is_per_index:
+        return _failure_of_indexes(spec, tally)
+    return None
+
+
+def _has_restarted_too_often(spec: JobSpec, tally: Tally) -> bool:
+    """With OnFailure the node starts containers again, which counts like pods."""
+    if not spec.restarts_containers:
+        return False
+    restarts = sum(restarts_of(pod) for pod in tally.active if pod.phase in ("Pending", "Running"))
+    return restarts >= spec.backoff_limit if spec.backoff_limit else restarts > 0
+
+
+def _failure_of_indexes(spec: JobSpec, tally: Tally) -> Verdict | None:
+    lost = len(tally.failed_indexes)
+    if spec.max_failed_indexes is not None and lost > spec.max_failed_indexes:
+        return Verdict(
+            False,
+            "MaxFailedIndexesExceeded",
+            "Job has exceeded the specified maximal number of failed indexes",
+        )
+    if lost and lost + len(tally.completed_indexes) >= (spec.completions or 0):
+        return Verdict(False, "FailedIndexes", "Job has failed indexes")
+    return None
+
+
+def _has_enough(spec: JobSpec, tally: Tally) -> bool:
+    if spec.completions is None:
+        return tally.succeeded > 0 and not tally.active and not tally.terminating
+    return tally.succeeded >= spec.completions
+
+
+def seconds_until_deadline(job: RawObject, spec: JobSpec, now: datetime) -> float | None:
+    """What is left of the time the job may take; None if there is no limit, or it has not begun."""
+    began = read_time(job.get("status", "startTime"))
+    if spec.active_deadline_seconds is None or spec.is_suspended or began is None:
+        return None
+    due = began + timedelta(seconds=spec.active_deadline_seconds)
+    return (due - now).total_seconds()
+
+
+# --- on the way ---
+
+
+class Plan(NamedTuple):
+    """Pods to make (by index, or None where there are no indexes), pods to delete, when to look again."""
+
+    create: tuple[int | None, ...] = ()
+    delete: tuple[Pod, ...] = ()
+    wait_seconds: float | None = None
+
+
+def plan_pods(spec: JobSpec, tally: Tally, now: datetime) -> Plan:
+    """The pods that a job which goes on needs, or has too many of."""
+    if spec.is_suspended:
+        return Plan(delete=tally.active)
+    wanted = _wanted_active(spec, tally)
+    surplus = _misplaced(spec, tally)
+    others = [pod for pod in tally.active if uid_of(pod) not in set(map(uid_of, surplus))]
+    if len(others) > wanted:
+        surplus += pods_to_delete(others, len(others) - wanted, others, now)
+    if surplus:
+        return Plan(delete=tuple(surplus[:MOST_AT_ONCE]))
+    missing = wanted - len(tally.active)
+    if spec.replaces_only_failed:
+        missing -= tally.terminating
+    if missing <= 0:
+        return Plan()
+    return _creation(spec, tally, min(missing, MOST_AT_ONCE), now)
+
+
+def _wanted_active(spec: JobSpec, tally: Tally) -> int:
+    if spec.completions is None:
+        return len(tally.active) if tally.succeeded else spec.parallelism
+    left = spec.completions - tally.succeeded - len(tally.failed_indexes)
+    return max(min(left, spec.parallelism), 0)
+
+
+def _misplaced(spec: JobSpec, tally: Tally) -> list[Pod]:
+    """Active pods whose index is unknown, done, or somebody else's too; of two the older stays."""
+    if not spec.is_indexed:
+        return []
+    over = tally.completed_indexes | tally.failed_indexes
+    seen: set[int] = set()
+    found = []
+    for pod in sorted(tally.active, key=lambda pod: str(pod.get("metadata", "creationTimestamp"))):
+        index = index_of(pod)
+        if index is None or index >= (spec.completions or 0) or index in over or index in seen:
+            found.append(pod)
+        else:
+            seen.add(index)
+    return found
+
+
+def _creation(spec: JobSpec, tally: Tally, count: int, now: datetime) -> Plan:
+    if not spec.is_per_index:
+        wait = seconds_to_wait(tally.failed_pods, tally.succeeded_pods, now)
+        if wait:
+            return Plan(wait_seconds=wait)
+    if not spec.is_indexed:
+        return Plan(create=(None,) * count)
+    free = _free_indexes(spec, tally)
+    if not spec.is_per_index:
+        return Plan(create=tuple(free[:count]))
+    latest = tally.latest_failed_by_index
+    waits = {
+        index: seconds_to_wait_for_index(latest[index], now) if index in latest else 0.0
+        for index in free
+    }
+    ready = [index for index in free if not waits[index]]
+    later = min((wait for wait in waits.values() if wait), default=None)
+    return Plan(create=tuple(ready[:count]), wait_seconds=later)
+
+
+def _free_indexes(spec: JobSpec, tally: Tally) -> list[int]:
+    """Indexes that nobody works on and that are not over, in order."""
+    taken = {index_of(pod) for pod in tally.active}
+    over = tally.completed_indexes | tally.failed_indexes
+    everything: Iterable[int] = range(spec.completions or 0)
+    return [index for index in everything if index not in taken and index not in over]

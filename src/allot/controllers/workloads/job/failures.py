@@ -1,0 +1,140 @@
+"""What a failed pod means for its job, and how long to wait before the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, NamedTuple
+
+from allot.api.core import Pod
+from allot.controllers.workloads.conditions import conditions_of, find_condition
+from allot.controllers.workloads.reading import (
+    Json,
+    annotations_of,
+    created_at,
+    name_of,
+    namespace_of,
+    read_time,
+)
+
+INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
+FIRST_BACKOFF_SECONDS: Final = 10.0
+MOST_BACKOFF_SECONDS: Final = 600.0
+
+
+class Action(Enum):
+    """What a rule of the job says about a failed pod."""
+
+    COUNT = "Count"
+    IGNORE = "Ignore"
+    FAIL_JOB = "FailJob"
+    FAIL_INDEX = "FailIndex"
+
+
+class Judgement(NamedTuple):
+    """The action, and for the end of the job, why."""
+
+    action: Action
+    message: str = ""
+
+
+def judge_failure(pod: Pod, rules: Sequence[Json]) -> Judgement:
+    """The first rule that applies decides; without one, failures count."""
+    if pod.phase != "Failed":  # being deleted: nobody knows yet how it ended
+        return Judgement(Action.COUNT)
+    for index, rule in enumerate(rules):
+        why = _why_exit_codes(pod, rule) or _why_conditions(pod, rule)
+        if why:
+            action = rule.get("action", "")
+            known = action in {member.value for member in Action}
+            message = f"{why} matching {action} rule at index {index}"
+            return Judgement(Action(action) if known else Action.COUNT, message)
+    return Judgement(Action.COUNT)
+
+
+def _why_exit_codes(pod: Pod, rule: Json) -> str:
+    wanted = rule.get("onExitCodes")
+    if not wanted:
+        return ""
+    values = wanted.get("values") or ()
+    for container, code in _failed_containers(pod):
+        if wanted.get("containerName") not in (None, container):
+            continue
+        if (code in values) == (wanted.get("operator") == "In"):
+            where = f"{namespace_of(pod)}/{name_of(pod)}"
+            return f"Container {container} for pod {where} failed with exit code {code}"
+    return ""
+
+
+def _failed_containers(pod: Pod) -> Iterator[tuple[str, int]]:
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for status in pod.get("status", field, default=()):
+            code = ((status.get("state") or {}).get("terminated") or {}).get("exitCode", 0)
+            if code:
+                yield status.get("name", ""), code
+
+
+def _why_conditions(pod: Pod, rule: Json) -> str:
+    for pattern in rule.get("onPodConditions") or ():
+        found = find_condition(conditions_of(pod), pattern.get("type", ""))
+        if found is not None and found.get("status") == pattern.get("status", "True"):
+            return f"Pod {namespace_of(pod)}/{name_of(pod)} has condition {pattern['type']}"
+    return ""
+
+
+# --- waiting ---
+
+
+def finished_at(pod: Pod) -> datetime:
+    """When its last container ended; for one that never ran, when it was given up."""
+    ends = [
+        read_time(((status.get("state") or {}).get("terminated") or {}).get("finishedAt"))
+        for status in pod.get("status", "containerStatuses", default=())
+    ]
+    known = [end for end in ends if end is not None]
+    if known:
+        return max(known)
+    ready = find_condition(conditions_of(pod), "Ready")
+    for text in (
+        pod.get("metadata", "deletionTimestamp"),
+        ready.get("lastTransitionTime") if ready else None,
+    ):
+        moment = read_time(text)
+        if moment is not None:
+            return moment
+    return created_at(pod)
+
+
+def backoff_seconds(failures: int) -> float:
+    """10 s after the first failure, twice as much after each one more, ten minutes at most."""
+    if failures <= 0:
+        return 0.0
+    return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), MOST_BACKOFF_SECONDS)
+
+
+def seconds_to_wait(failed: Iterable[Pod], succeeded: Iterable[Pod], now: datetime) -> float:
+    """How long no new pod should be made, given those that ended: a success makes up for failures."""
+    last_success = max(map(finished_at, succeeded), default=None)
+    ends = [finished_at(pod) for pod in failed]
+    if last_success is not None:
+        ends = [end for end in ends if end > last_success]
+    if not ends:
+        return 0.0
+    return _left(max(ends), len(ends), now)
+
+
+def seconds_to_wait_for_index(failed: Pod, now: datetime) -> float:
+    """The same for one index, whose last failed pod knows how many there were before it."""
+    return _left(finished_at(failed), failures_before(failed) + 1, now)
+
+
+def _left(end: datetime, failures: int, now: datetime) -> float:
+    due = end + timedelta(seconds=backoff_seconds(failures))
+    return max((due - now).total_seconds(), 0.0)
+
+
+def failures_before(pod: Pod) -> int:
+    """How many pods had failed on its index when it was made."""
+    text = annotations_of(pod).get(INDEX_FAILURE_COUNT, "")
+    return int(text) if text.isascii() and text.isdigit() else 0

@@ -1,0 +1,117 @@
+"""A job's status, step by step: what is going on, what was counted, how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from allot.api.raw import RawObject
+from allot.controllers.workloads.conditions import (
+    Condition,
+    conditions_of,
+    find_condition,
+    is_true,
+    with_condition,
+)
+from allot.controllers.workloads.job.decision import SUSPENDED, Verdict
+from allot.controllers.workloads.job.indexes import written_indexes
+from allot.controllers.workloads.job.spec import JobSpec
+from allot.controllers.workloads.job.tally import Tally, Uncounted, uncounted_of
+from allot.controllers.workloads.reading import Json, counted, written_time
+
+
+class Now(NamedTuple):
+    """The numbers that are true at this moment."""
+
+    active: int
+    ready: int
+    terminating: int
+
+
+def set_condition(conditions: Sequence[Json], wanted: Condition, now: datetime) -> tuple[Json, ...]:
+    return with_condition(conditions, wanted, now, dated=("lastProbeTime",))
+
+
+def suspension(job: RawObject, spec: JobSpec) -> Condition | None:
+    """What is to be said about a suspension that began or ended; None if that has been said."""
+    known = find_condition(conditions_of(job), SUSPENDED)
+    is_said = known is not None and known.get("status") == "True"
+    if spec.is_suspended and not is_said:
+        return Condition(SUSPENDED, "True", "JobSuspended", "Job suspended")
+    if not spec.is_suspended and is_said:
+        return Condition(SUSPENDED, "False", "JobResumed", "Job resumed")
+    return None
+
+
+def start_time(job: RawObject, spec: JobSpec, now: datetime) -> str | None:
+    """When it began; again when it is resumed."""
+    known: str | None = job.get("status", "startTime")
+    resumed = not spec.is_suspended and is_true(conditions_of(job), SUSPENDED)
+    if resumed or (known is None and not spec.is_suspended):
+        return written_time(now)
+    return known
+
+
+def announced_status(
+    job: RawObject,
+    spec: JobSpec,
+    tally: Tally,
+    numbers: Now,
+    uncounted: Uncounted,
+    verdict: Verdict | None,
+    now: datetime,
+) -> Json:
+    """The status before finalizers go: with the uids that are about to be counted."""
+    conditions = conditions_of(job)
+    said = suspension(job, spec)
+    if said is not None and verdict is None:
+        conditions = set_condition(conditions, said, now)
+    if verdict is not None:
+        announced = Condition(verdict.announced_by, "True", verdict.reason, verdict.message)
+        conditions = set_condition(conditions, announced, now)
+    status: Json = {
+        "startTime": start_time(job, spec, now),
+        "active": numbers.active or None,
+        "ready": numbers.ready,
+        "terminating": numbers.terminating,
+        "uncountedTerminatedPods": _written(uncounted),
+        "conditions": list(conditions) or None,
+    }
+    if spec.is_indexed:
+        status["completedIndexes"] = written_indexes(tally.completed_indexes) or None
+        status["succeeded"] = len(tally.completed_indexes) or None
+    if spec.is_per_index:
+        status["failedIndexes"] = written_indexes(tally.failed_indexes)
+    return status
+
+
+def counted_status(job: RawObject, spec: JobSpec, freed: Iterable[str]) -> Json:
+    """The status after finalizers went: those uids are in the numbers."""
+    gone = frozenset(freed)
+    uncounted = uncounted_of(job)
+    left = Uncounted(uncounted.succeeded - gone, uncounted.failed - gone)
+    status: Json = {"uncountedTerminatedPods": _written(left)}
+    fields = [("failed", uncounted.failed & gone)]
+    if not spec.is_indexed:
+        fields.append(("succeeded", uncounted.succeeded & gone))
+    for field, moved in fields:
+        status[field] = (counted(job, field) + len(moved)) or None
+    return status
+
+
+def concluded_status(job: RawObject, verdict: Verdict, now: datetime) -> Json:
+    """The status of a job of which nothing is left to wait for."""
+    conclusion = Condition(verdict.concluded_by, "True", verdict.reason, verdict.message)
+    status: Json = {"conditions": list(set_condition(conditions_of(job), conclusion, now))}
+    if verdict.succeeded:
+        status["completionTime"] = written_time(now)
+    return status
+
+
+def _written(uncounted: Uncounted) -> Json:
+    return {
+        name: sorted(uids)
+        for name, uids in (("succeeded", uncounted.succeeded), ("failed", uncounted.failed))
+        if uids
+    }

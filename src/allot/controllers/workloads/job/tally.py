@@ -1,0 +1,175 @@
+"""Where a job stands: what its status has counted already, and what its pods add to that.
+
+A finished pod goes through three states, and counts exactly once whatever happens in between:
+
+    has the finalizer, not in the status        new: write its uid into uncountedTerminatedPods
+    its uid is in uncountedTerminatedPods       counted: take the finalizer away, then move it to the number
+    no finalizer, not in the status             part of the number
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from allot.api.core import Pod
+from allot.api.raw import RawObject
+from allot.controllers.workloads.job.failures import (
+    Action,
+    Judgement,
+    failures_before,
+    finished_at,
+    judge_failure,
+)
+from allot.controllers.workloads.job.indexes import Indexes, index_of, read_indexes
+from allot.controllers.workloads.job.spec import JobSpec
+from allot.controllers.workloads.pod_states import is_active, is_ready, is_terminating
+from allot.controllers.workloads.reading import counted, is_deleting, uid_of
+
+TRACKING: Final = "batch.kubernetes.io/job-tracking"
+
+
+def is_tracked(pod: Pod) -> bool:
+    return TRACKING in pod.get("metadata", "finalizers", default=())
+
+
+def has_failed(pod: Pod, spec: JobSpec) -> bool:
+    """Pods that are being deleted count at once, unless the job waits to see how they end."""
+    if pod.phase == "Failed":
+        return True
+    if not is_deleting(pod) or pod.phase == "Succeeded":
+        return False
+    return not spec.replaces_only_failed or not pod.node_name  # nobody will say how it ended
+
+
+class Uncounted(NamedTuple):
+    """Uids in the status that are not yet in its numbers."""
+
+    succeeded: frozenset[str]
+    failed: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.succeeded | self.failed
+
+
+def uncounted_of(job: RawObject) -> Uncounted:
+    return Uncounted(
+        frozenset(job.get("status", "uncountedTerminatedPods", "succeeded", default=())),
+        frozenset(job.get("status", "uncountedTerminatedPods", "failed", default=())),
+    )
+
+
+class Tally(NamedTuple):
+    """All that decisions need to know."""
+
+    active: tuple[Pod, ...]
+    ready: int
+    terminating: int
+    new_succeeded: tuple[Pod, ...]
+    new_failed: tuple[Pod, ...]
+    new_ignored: tuple[Pod, ...]
+    """Failed, and the job does not mind."""
+    kept: frozenset[str]
+    """Failed pods that stay uncounted until their index has a successor, which takes over their count."""
+    succeeded: int
+    failed: int
+    completed_indexes: Indexes
+    failed_indexes: Indexes
+    verdict: Judgement | None
+    """A failure that ends the job at once."""
+    failed_pods: tuple[Pod, ...]
+    """All that can be seen, counted or not."""
+    succeeded_pods: tuple[Pod, ...]
+    latest_failed_by_index: dict[int, Pod]
+
+
+def take_stock(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
+    uncounted = uncounted_of(job)
+    fresh = [pod for pod in pods if is_tracked(pod) and uid_of(pod) not in uncounted.all]
+    limit = spec.completions if spec.is_indexed else None
+    succeeded = tuple(pod for pod in fresh if pod.phase == "Succeeded" and _fits(pod, limit))
+    judged = [
+        (pod, judge_failure(pod, spec.failure_rules)) for pod in fresh if has_failed(pod, spec)
+    ]
+    failed = tuple(pod for pod, judgement in judged if judgement.action is not Action.IGNORE)
+    ignored = tuple(pod for pod, judgement in judged if judgement.action is Action.IGNORE)
+    # An index that a shrinking job no longer has is neither success nor failure.
+    ignored += tuple(pod for pod in fresh if pod.phase == "Succeeded" and not _fits(pod, limit))
+    completed = read_indexes(job.get("status", "completedIndexes"), limit)
+    completed |= _indexes(succeeded) if spec.is_indexed else frozenset()
+    latest = _latest_failed(pods, spec)
+    failed_indexes = read_indexes(job.get("status", "failedIndexes"), limit)
+    if spec.is_per_index:
+        failed_indexes |= _lost(judged, latest, spec)
+        failed_indexes -= completed
+    active = tuple(pod for pod in pods if is_active(pod))
+    if spec.is_indexed:
+        count = len(completed)
+    else:
+        count = counted(job, "succeeded") + len(uncounted.succeeded) + len(succeeded)
+    return Tally(
+        active=active,
+        ready=sum(map(is_ready, active)),
+        terminating=sum(map(is_terminating, pods)),
+        new_succeeded=succeeded,
+        new_failed=failed,
+        new_ignored=ignored,
+        kept=_kept(latest, active, failed_indexes | completed)
+        if spec.is_per_index
+        else frozenset(),
+        succeeded=count,
+        failed=counted(job, "failed") + len(uncounted.failed) + len(failed),
+        completed_indexes=completed,
+        failed_indexes=failed_indexes,
+        verdict=next((found for _, found in judged if found.action is Action.FAIL_JOB), None),
+        failed_pods=tuple(
+            pod
+            for pod in pods
+            if pod.phase == "Failed" or (is_tracked(pod) and has_failed(pod, spec))
+            if pod not in ignored
+        ),
+        succeeded_pods=tuple(pod for pod in pods if pod.phase == "Succeeded"),
+        latest_failed_by_index=latest,
+    )
+
+
+def _fits(pod: Pod, limit: int | None) -> bool:
+    if limit is None:
+        return True
+    index = index_of(pod)
+    return index is not None and index < limit
+
+
+def _indexes(pods: Iterable[Pod]) -> Indexes:
+    return frozenset(index for index in map(index_of, pods) if index is not None)
+
+
+def _latest_failed(pods: Iterable[Pod], spec: JobSpec) -> dict[int, Pod]:
+    if not spec.is_indexed:
+        return {}
+    by_index: defaultdict[int, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        index = index_of(pod)
+        if index is not None and has_failed(pod, spec):
+            by_index[index].append(pod)
+    return {
+        index: max(found, key=lambda pod: (failures_before(pod), finished_at(pod)))
+        for index, found in by_index.items()
+    }
+
+
+def _lost(
+    judged: Iterable[tuple[Pod, Judgement]], latest: dict[int, Pod], spec: JobSpec
+) -> Indexes:
+    """Indexes that have failed too often, or in a way that makes another attempt pointless."""
+    lost = {index_of(pod) for pod, judgement in judged if judgement.action is Action.FAIL_INDEX}
+    limit = spec.backoff_limit_per_index or 0
+    lost |= {index for index, pod in latest.items() if failures_before(pod) >= limit}
+    return frozenset(index for index in lost if index is not None)
+
+
+def _kept(latest: dict[int, Pod], active: Iterable[Pod], over: Indexes) -> frozenset[str]:
+    replaced = _indexes(active) | over
+    return frozenset(uid_of(pod) for index, pod in latest.items() if index not in replaced)

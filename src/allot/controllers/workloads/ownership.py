@@ -1,0 +1,164 @@
+"""Who controls what, and who may take or must let go of what.
+
+An object is controlled by at most one owner. Owners look for theirs by selector:
+
+    controlled by me, selected       mine
+    controlled by me, not selected   let go
+    controlled by nobody, selected   take it, unless it or I are being deleted
+    controlled by somebody else      not my business
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from allot.api.raw import RawObject
+from allot.client.resources import Resource
+from allot.controllers.workloads.reading import (
+    Json,
+    is_deleting,
+    labels_of,
+    name_of,
+    namespace_of,
+    selector_of,
+    uid_of,
+)
+from allot.validation.label_selector import is_empty, selects
+
+RawT = TypeVar("RawT", bound=RawObject)
+
+BY_CONTROLLER: Final = "controller uid"
+ORPHANS: Final = "label of orphans"
+BY_SELECTOR: Final = "selected label"
+
+
+class ControllerReference(NamedTuple):
+    """The owner that controls an object."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def is_of(self, resource: Resource[Any]) -> bool:
+        """Whether it is of this kind, in whatever version."""
+        return self.kind == resource.kind and self.group == resource.group
+
+
+def controller_of(obj: RawObject) -> ControllerReference | None:
+    for reference in obj.get("metadata", "ownerReferences", default=()):
+        if reference.get("controller"):
+            return ControllerReference(
+                reference.get("apiVersion", ""),
+                reference.get("kind", ""),
+                reference.get("name", ""),
+                reference.get("uid", ""),
+            )
+    return None
+
+
+def is_controlled_by(obj: RawObject, owner: RawObject) -> bool:
+    controller = controller_of(obj)
+    return controller is not None and controller.uid == uid_of(owner)
+
+
+def controller_reference(resource: Resource[Any], owner: RawObject) -> Json:
+    """What an object says when `owner` controls it."""
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+# --- indexes ---
+
+
+def controller_uid(obj: RawObject) -> Iterable[str]:
+    """For an index of what each owner controls."""
+    controller = controller_of(obj)
+    return (controller.uid,) if controller else ()
+
+
+def orphan_labels(obj: RawObject) -> Iterable[str]:
+    """For an index of what nobody controls, by each label and by namespace."""
+    if controller_of(obj) is not None:
+        return ()
+    namespace = namespace_of(obj)
+    return (
+        _place(namespace),
+        *(_place(namespace, key, value) for key, value in labels_of(obj).items()),
+    )
+
+
+def selected_label(owner: RawObject) -> Iterable[str]:
+    """For an index of owners by one label that all of theirs have, or by namespace if there is none."""
+    return (_selected_place(owner),)
+
+
+def places_of_orphans(owner: RawObject) -> str:
+    """Where in the index of orphans all are that `owner` could select."""
+    return _selected_place(owner)
+
+
+def _selected_place(owner: RawObject) -> str:
+    labels: Mapping[str, str] = selector_of(owner).get("matchLabels") or {}
+    first = min(labels.items(), default=None)
+    namespace = namespace_of(owner)
+    return _place(namespace, *first) if first else _place(namespace)
+
+
+def _place(namespace: str, key: str = "", value: str = "") -> str:
+    return f"{namespace}/{key}={value}" if key else f"{namespace}/"
+
+
+# --- claiming ---
+
+
+class Claims(NamedTuple, Generic[RawT]):
+    """What an owner has, what it should take, and what it must let go of."""
+
+    mine: tuple[RawT, ...]
+    to_adopt: tuple[RawT, ...]
+    to_release: tuple[RawT, ...]
+
+
+def sort_claims(
+    owner: RawObject, controlled: Iterable[RawT], orphans: Iterable[RawT]
+) -> Claims[RawT]:
+    """What becomes of those that `owner` controls, and of those that nobody controls."""
+    selector, going = selector_of(owner), is_deleting(owner)
+    mine: list[RawT] = []
+    released: list[RawT] = []
+    for obj in controlled:
+        (mine if selects(selector, labels_of(obj)) else released).append(obj)
+    if going:
+        return Claims(tuple(mine), (), ())
+    adopted = (
+        ()
+        if is_empty(selector)
+        else tuple(
+            obj for obj in orphans if not is_deleting(obj) and selects(selector, labels_of(obj))
+        )
+    )
+    return Claims(tuple(mine), adopted, tuple(released))
+
+
+def adoption(resource: Resource[Any], owner: RawObject, obj: RawObject) -> Json:
+    """A strategic patch with which `owner` takes `obj`, and no other of that name."""
+    reference = controller_reference(resource, owner)
+    return {"metadata": {"uid": uid_of(obj), "ownerReferences": [reference]}}
+
+
+def release(owner: RawObject, obj: RawObject) -> Json:
+    """A strategic patch with which `owner` lets go of `obj`."""
+    reference = {"$patch": "delete", "uid": uid_of(owner)}
+    return {"metadata": {"uid": uid_of(obj), "ownerReferences": [reference]}}

@@ -1,0 +1,147 @@
+"""Creating and deleting pods for a workload: awaited, told in events, and not too many mistakes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from allot.api.core import Pod
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError, ClientError
+from allot.client.events import NORMAL, WARNING, EventRecorder, reference_to
+from allot.client.options import DeleteOptions
+from allot.client.resources import PODS, Resource
+from allot.controllers.workloads.expectations import Expectations
+from allot.controllers.workloads.names import NewSuffix, generated_name, random_suffix
+from allot.controllers.workloads.ownership import is_controlled_by
+from allot.controllers.workloads.reading import key_of, name_of, uid_of
+
+log = logging.getLogger(__name__)
+
+FIRST_BATCH: Final = 1
+MOST_AT_ONCE: Final = 500
+"""Pods that one reconciliation creates or deletes at most."""
+
+
+class NameTakenError(ClientError):
+    """Somebody else has a pod of the name that was made up. Make up another."""
+
+
+class PodControl:
+    """Writes pods for owners of one resource."""
+
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        resource: Resource[Any],
+        expectations: Expectations,
+        new_suffix: NewSuffix = random_suffix,
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._resource = resource
+        self._expectations = expectations
+        self._new_suffix = new_suffix
+
+    async def create(self, owner: RawObject, pod: Pod, base: str = "") -> Pod:
+        """Create a pod under its name, or one that begins with `base`.
+
+        The name is made up here, not by the server: so a request whose answer is lost can be repeated, and
+        what it created is awaited by name.
+        """
+        if base:
+            pod = pod.with_value(base, "metadata", "generateName")
+            name = generated_name(base, self._new_suffix)
+            pod = pod.with_value(name, "metadata", "name")
+        key, name = key_of(owner), name_of(pod)
+        self._expectations.expect_creation(key, name)
+        try:
+            created = await self._create_or_find(owner, pod)
+        except BaseException as error:
+            self._expectations.created(key, name)
+            if isinstance(error, ClientError) and not _is_namespace_going(error):
+                self._tell(owner, WARNING, "FailedCreate", self.create_note(owner, pod, error))
+            raise
+        self._tell(owner, NORMAL, "SuccessfulCreate", self.create_note(owner, pod))
+        return created
+
+    async def _create_or_find(self, owner: RawObject, pod: Pod) -> Pod:
+        try:
+            return await self._client.create(PODS, pod)
+        except ApiStatusError as error:
+            if not error.is_already_exists:
+                raise
+            found = await self._client.find(PODS, key_of(pod))
+            if found is None or not is_controlled_by(found, owner):
+                raise NameTakenError(f'pods "{name_of(pod)}" already exists') from None
+            return found
+
+    async def create_all(
+        self, owner: RawObject, pods: Sequence[Pod], base: str | Callable[[Pod], str]
+    ) -> ClientError | None:
+        """Create them in batches of 1, 2, 4, … until something goes wrong; that is returned.
+
+        If one cannot be created, probably none can: the server is spared the other attempts.
+        """
+        names = base if callable(base) else lambda _pod: base
+        done, size = 0, FIRST_BATCH
+        while done < len(pods):
+            batch = pods[done : done + size]
+            results = await asyncio.gather(
+                *(self.create(owner, pod, names(pod)) for pod in batch), return_exceptions=True
+            )
+            for result in results:
+                if isinstance(result, ClientError):
+                    return None if _is_namespace_going(result) else result
+                if isinstance(result, BaseException):
+                    raise result
+            done += len(batch)
+            size *= 2
+        return None
+
+    async def delete(self, owner: RawObject, pod: Pod) -> None:
+        """Delete this pod, not a successor of its name. One that is gone already is no mistake."""
+        key, uid = key_of(owner), uid_of(pod)
+        self._expectations.expect_deletion(key, uid)
+        try:
+            await self._client.delete(PODS, key_of(pod), DeleteOptions(uid=uid))
+        except BaseException as error:
+            self._expectations.deleted(key, uid)
+            if isinstance(error, ApiStatusError) and (error.is_not_found or error.is_conflict):
+                return
+            if isinstance(error, ClientError):
+                self._tell(owner, WARNING, "FailedDelete", self.delete_note(owner, pod, error))
+            raise
+        self._tell(owner, NORMAL, "SuccessfulDelete", self.delete_note(owner, pod))
+
+    async def delete_all(self, owner: RawObject, pods: Sequence[Pod]) -> ClientError | None:
+        """Delete them all; the first thing that went wrong is returned."""
+        results = await asyncio.gather(
+            *(self.delete(owner, pod) for pod in pods), return_exceptions=True
+        )
+        failure = None
+        for result in results:
+            if isinstance(result, ClientError):
+                failure = failure or result
+            elif isinstance(result, BaseException):
+                raise result
+        return failure
+
+    # --- what users are told ---
+
+    def create_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
+        return f"Error creating: {error}" if error else f"Created pod: {name_of(pod)}"
+
+    def delete_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
+        return f"Error deleting: {error}" if error else f"Deleted pod: {name_of(pod)}"
+
+    def _tell(self, owner: RawObject, type_: str, reason: str, note: str) -> None:
+        self._recorder.event(reference_to(self._resource, owner), type_, reason, reason, note)
+
+
+def _is_namespace_going(error: ClientError) -> bool:
+    return isinstance(error, ApiStatusError) and error.is_namespace_terminating

@@ -1,0 +1,71 @@
+"""How far a pod is: active, ready, available."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from allot.api.core import Pod
+from allot.controllers.workloads.conditions import conditions_of, find_condition
+from allot.controllers.workloads.reading import Json, is_deleting, read_time
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether it runs or may come to run: not finished, and nobody wants it gone."""
+    return not pod.is_finished and not is_deleting(pod)
+
+
+def is_terminating(pod: Pod) -> bool:
+    """Whether it is on its way out, but may still run."""
+    return is_deleting(pod) and not pod.is_finished
+
+
+def ready_condition(pod: Pod) -> Json | None:
+    return find_condition(conditions_of(pod), "Ready")
+
+
+def is_ready(pod: Pod) -> bool:
+    condition = ready_condition(pod)
+    return condition is not None and condition.get("status") == "True"
+
+
+def ready_since(pod: Pod) -> datetime | None:
+    """When it became ready, if it is."""
+    condition = ready_condition(pod)
+    if condition is None or condition.get("status") != "True":
+        return None
+    return read_time(condition.get("lastTransitionTime"))
+
+
+def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
+    """Whether it has been ready for long enough to be relied upon."""
+    if not is_ready(pod):
+        return False
+    if not min_ready_seconds:
+        return True
+    since = ready_since(pod)
+    return since is not None and since + timedelta(seconds=min_ready_seconds) <= now
+
+
+def seconds_until_available(
+    pods: Iterable[Pod], min_ready_seconds: int, now: datetime
+) -> float | None:
+    """When the next ready pod will have been ready for long enough; None if none waits for that."""
+    if not min_ready_seconds:
+        return None
+    moments = [
+        since + timedelta(seconds=min_ready_seconds)
+        for since in map(ready_since, pods)
+        if since is not None
+    ]
+    waits = [(moment - now).total_seconds() for moment in moments if moment > now]
+    return min(waits, default=None)
+
+
+def restarts_of(pod: Pod) -> int:
+    """How often its containers were started again."""
+    return sum(
+        int(status.get("restartCount", 0))
+        for field in ("containerStatuses", "initContainerStatuses")
+        for status in pod.get("status", field, default=())
+    )

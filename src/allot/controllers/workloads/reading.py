@@ -1,0 +1,106 @@
+"""What is read from objects of any kind: identity, age, labels, times as the API writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+
+Json = dict[str, Any]
+
+LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def uid_of(obj: RawObject) -> str:
+    return str(obj.get("metadata", "uid", default=""))
+
+
+def name_of(obj: RawObject) -> str:
+    return str(obj.get("metadata", "name", default=""))
+
+
+def namespace_of(obj: RawObject) -> str:
+    return str(obj.get("metadata", "namespace", default=""))
+
+
+def key_of(obj: RawObject) -> ObjectKey:
+    return ObjectKey(namespace_of(obj), name_of(obj))
+
+
+def is_deleting(obj: RawObject) -> bool:
+    return obj.get("metadata", "deletionTimestamp") is not None
+
+
+def labels_of(obj: RawObject) -> Mapping[str, str]:
+    labels: Mapping[str, str] = obj.get("metadata", "labels", default={})
+    return labels
+
+
+def annotations_of(obj: RawObject) -> Mapping[str, str]:
+    annotations: Mapping[str, str] = obj.get("metadata", "annotations", default={})
+    return annotations
+
+
+def generation_of(obj: RawObject) -> int:
+    return int(obj.get("metadata", "generation", default=0))
+
+
+def created_at(obj: RawObject) -> datetime:
+    return read_time(obj.get("metadata", "creationTimestamp")) or LONG_AGO
+
+
+def selector_of(workload: RawObject) -> Json:
+    selector: Json = workload.get("spec", "selector", default={})
+    return selector
+
+
+def template_of(workload: RawObject) -> Json:
+    template: Json = workload.get("spec", "template", default={})
+    return template
+
+
+def replicas_of(workload: RawObject) -> int:
+    """How many are wanted."""
+    return int(workload.get("spec", "replicas", default=1))
+
+
+def min_ready_seconds_of(workload: RawObject) -> int:
+    return int(workload.get("spec", "minReadySeconds", default=0))
+
+
+def counted(workload: RawObject, field: str) -> int:
+    """A number in its status; zero if nobody has written it yet."""
+    return int(workload.get("status", field, default=0))
+
+
+def read_time(text: str | None) -> datetime | None:
+    """A moment as the API writes it; None if there is none, or nothing we can read."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def written_time(moment: datetime) -> str:
+    """A moment as the API writes it, in whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def without_nulls(value: Any) -> Any:
+    """JSON without fields that are null, which say the same as fields that are missing."""
+    if isinstance(value, dict):
+        return {name: without_nulls(part) for name, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [without_nulls(part) for part in value]
+    return value
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values mean the same."""
+    return bool(one == other or without_nulls(one) == without_nulls(other))

@@ -1,0 +1,91 @@
+"""The volume claims of pods: made before the pod, and kept after it unless the set says otherwise.
+
+whenDeleted: Delete   the set owns them, and takes them along
+whenScaled: Delete    a pod that is too many owns them, and takes them along
+"""
+
+from __future__ import annotations
+
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.informer import Informer
+from allot.client.options import PatchType
+from allot.client.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Resource
+from allot.controllers.workloads.reading import (
+    Json,
+    is_deleting,
+    key_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from allot.controllers.workloads.stateful_set.identity import (
+    claim_name,
+    claim_templates_of,
+    make_claims,
+)
+
+
+class ClaimGoingError(Exception):
+    """A claim of that name is being deleted. The pod has to wait for the next one."""
+
+
+def is_deleted_with(stateful_set: RawObject, event: str) -> bool:
+    """Whether claims go when the set is deleted (`whenDeleted`) or scaled down (`whenScaled`)."""
+    policy = stateful_set.get("spec", "persistentVolumeClaimRetentionPolicy", event)
+    return bool(policy == "Delete")
+
+
+def owned_by(resource: Resource[RawObject] | Resource[Pod], owner: RawObject) -> Json:
+    """A reference that makes the garbage collector delete what has it when `owner` is gone."""
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+    }
+
+
+class VolumeClaims:
+    """Writes the claims of stateful sets."""
+
+    def __init__(self, client: Client, claims: Informer[RawObject]) -> None:
+        self._client = client
+        self._claims = claims
+
+    async def ensure(self, stateful_set: RawObject, ordinal: int) -> None:
+        """Create what is missing of a pod's claims."""
+        owner = owned_by(STATEFUL_SETS, stateful_set)
+        is_owned = is_deleted_with(stateful_set, "whenDeleted")
+        for claim in make_claims(stateful_set, ordinal):
+            known = self._claims.get(key_of(claim))
+            if known is None:
+                references = [owner] if is_owned else None
+                await self._create(claim.with_value(references, "metadata", "ownerReferences"))
+            elif is_deleting(known):
+                raise ClaimGoingError(f"{key_of(claim)} is being deleted")
+
+    async def _create(self, claim: RawObject) -> None:
+        try:
+            await self._client.create(PERSISTENT_VOLUME_CLAIMS, claim)
+        except ApiStatusError as error:
+            if not error.is_already_exists:
+                raise
+
+    async def leave_to(self, stateful_set: RawObject, pod: Pod) -> None:
+        """Let a pod that is too many take its claims along, if the set wants that."""
+        if not is_deleted_with(stateful_set, "whenScaled"):
+            return
+        for template in claim_templates_of(stateful_set):
+            key = ObjectKey(namespace_of(stateful_set), claim_name(template, name_of(pod)))
+            if self._claims.get(key) is None:
+                continue
+            patch = {"metadata": {"ownerReferences": [owned_by(PODS, pod)]}}
+            try:
+                await self._client.patch(PERSISTENT_VOLUME_CLAIMS, key, patch, PatchType.STRATEGIC)
+            except ApiStatusError as error:
+                if not error.is_not_found:
+                    raise

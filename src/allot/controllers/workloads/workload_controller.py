@@ -1,0 +1,79 @@
+"""What controllers of workloads have in common: their copies, their queue, their quiet about lost races."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from datetime import datetime
+from typing import ClassVar, Final
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.errors import ApiStatusError
+from allot.client.events import NORMAL, reference_to
+from allot.client.resources import PODS, Resource
+from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.workloads.expectations import Expectations
+from allot.controllers.workloads.pod_control import PodControl
+from allot.controllers.workloads.reading import key_of
+
+log = logging.getLogger(__name__)
+
+STALE_SECONDS: Final = 0.05
+"""After a conflict the copy is out of date; so soon it will not be any more."""
+
+
+class WorkloadController(QueueController[ObjectKey]):
+    """Brings workloads of one kind in order, each by its key."""
+
+    resource: ClassVar[Resource[RawObject]]
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self.informers = surroundings.informers
+        self.recorder = surroundings.recorder
+        self.expectations = Expectations(self.clock)
+        self.pod_control = PodControl(self.client, self.recorder, self.resource, self.expectations)
+        self.workloads = self.informers.informer(self.resource)
+        self.pods = self.informers.informer(PODS)
+        self.workloads.add_handlers(self._touched, lambda _old, new: self._touched(new), self._gone)
+
+    def _touched(self, workload: RawObject) -> None:
+        self.queue.add(key_of(workload))
+
+    def _gone(self, workload: RawObject) -> None:
+        self.expectations.forget(key_of(workload))
+        self.queue.add(key_of(workload))
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        workload = self.workloads.get(key)
+        if workload is None:
+            await self.clean_up(key)
+            return
+        try:
+            await self.bring_in_order(workload)
+        except ApiStatusError as error:
+            if not error.is_conflict:
+                raise
+            log.debug("%s %s: %s; again in a moment", self.resource.kind, key, error)
+            self.queue.add_after(key, STALE_SECONDS)
+
+    @abstractmethod
+    async def bring_in_order(self, workload: RawObject) -> None:
+        """Compare what is with what should be, and do something about it."""
+
+    async def clean_up(self, key: ObjectKey) -> None:
+        """The workload is gone. The garbage collector takes care of what it owned."""
+
+    def today(self) -> datetime:
+        return self.clock.today()
+
+    def can_count(self, key: ObjectKey) -> bool:
+        """Whether all of our own writes have come back. If not, it is looked at again when they should have."""
+        wait = self.expectations.seconds_left(key)
+        if wait:
+            self.queue.add_after(key, wait)
+        return not wait
+
+    def tell(self, workload: RawObject, reason: str, note: str, type_: str = NORMAL) -> None:
+        self.recorder.event(reference_to(self.resource, workload), type_, reason, reason, note)

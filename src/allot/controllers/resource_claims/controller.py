@@ -1,0 +1,155 @@
+"""What happens to pods, claims and templates, turned into keys; and what is done about each."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar, NamedTuple
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.resources import PODS, RESOURCE_CLAIMS
+from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.resource_claims.decisions import lacks_reservation
+from allot.controllers.resource_claims.indexes import (
+    CLAIMS_BY_POD,
+    PODS_BY_CLAIM,
+    PODS_BY_TEMPLATE,
+    claims_used_by_pod,
+    owning_pod,
+    pods_behind_claim,
+    templates_used_by_pod,
+)
+from allot.controllers.resource_claims.making import TEMPLATES, ClaimMaker
+from allot.controllers.resource_claims.metrics import ClaimMetrics
+from allot.controllers.resource_claims.pods import (
+    has_claims,
+    is_deleting,
+    is_done,
+    key_of,
+    uid_of,
+    used_claims,
+)
+from allot.controllers.resource_claims.reservations import Reservations
+
+
+class Kind(Enum):
+    POD = "pod"
+    CLAIM = "claim"
+
+
+class Key(NamedTuple):
+    """A pod that may need claims, or a claim that may not be needed."""
+
+    kind: Kind
+    object: ObjectKey
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.object}"
+
+
+class ResourceClaimController(QueueController[Key]):
+    """Makes claims from templates and frees claims whose pods are done."""
+
+    name: ClassVar[str] = "resourceclaim-controller"
+    queue_name: ClassVar[str] = "resource_claim"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        informers = surroundings.informers
+        self._pods = informers.informer(PODS)
+        self._claims = informers.informer(RESOURCE_CLAIMS)
+        templates = informers.informer(TEMPLATES)
+        self._metrics = ClaimMetrics(surroundings.registry)
+        self._reservations = Reservations(self.client, self._pods, self._claims)
+        self._maker = ClaimMaker(
+            self.client,
+            self._claims,
+            templates,
+            surroundings.recorder,
+            surroundings.gates,
+            self._metrics,
+            lambda pod, seconds: self.queue.add_after(Key(Kind.POD, pod), seconds),
+        )
+        self._pods.add_index(PODS_BY_CLAIM, claims_used_by_pod)
+        self._pods.add_index(PODS_BY_TEMPLATE, templates_used_by_pod)
+        self._claims.add_index(CLAIMS_BY_POD, pods_behind_claim)
+        self._pods.add_handlers(
+            self._pod_changed, lambda _, pod: self._pod_changed(pod), self._pod_deleted
+        )
+        self._claims.add_handlers(
+            self._claim_changed, lambda _, claim: self._claim_changed(claim), self._claim_deleted
+        )
+        templates.add_handlers(self._template_added)
+
+    async def reconcile(self, key: Key) -> None:
+        match key.kind:
+            case Kind.POD:
+                pod = self._pods.get(key.object)
+                if pod is None or is_deleting(pod) or is_done(pod):
+                    return
+                if pod.node_name:
+                    await self._reservations.add_missing(pod)
+                await self._maker.make_missing(pod)
+            case Kind.CLAIM:
+                await self._reservations.clean_up(key.object)
+
+    # --- what happens ---
+
+    def _pod_changed(self, pod: Pod) -> None:
+        if is_done(pod):
+            self._queue_claims_of(pod)
+        elif has_claims(pod):
+            self.queue.add(Key(Kind.POD, key_of(pod)))
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        if self._queue_claims_of(pod):
+            self._reservations.pod_deleted(uid_of(pod))
+
+    def _queue_claims_of(self, pod: Pod) -> bool:
+        """Look at all claims that the pod used, has reserved or owns; whether there may be any."""
+        namespace = key_of(pod).namespace
+        keys = {ObjectKey(namespace, name) for name in used_claims(pod)}
+        for claim in self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
+            keys.add(_key(claim))
+        for key in keys:
+            self.queue.add(Key(Kind.CLAIM, key))
+        return bool(keys) or has_claims(pod)
+
+    def _claim_changed(self, claim: ResourceClaim) -> None:
+        key = _key(claim)
+        self._metrics.claim_seen(key, claim)
+        self._maker.claim_seen(key)
+        if _may_be_unneeded(claim):
+            self.queue.add(Key(Kind.CLAIM, key))
+        if claim.status.allocation is not None:
+            for pod in self._pods.by_index(PODS_BY_CLAIM, str(key)):
+                if pod.node_name and lacks_reservation(claim, uid_of(pod)):
+                    self.queue.add(Key(Kind.POD, key_of(pod)))
+
+    def _claim_deleted(self, claim: ResourceClaim) -> None:
+        key = _key(claim)
+        self._metrics.claim_seen(key, None)
+        self._maker.claim_seen(key)
+        pods = {key_of(pod) for pod in self._pods.by_index(PODS_BY_CLAIM, str(key))}
+        if (owner := owning_pod(claim)) is not None:
+            pods.add(ObjectKey(key.namespace, owner.name))
+        for pod in pods:
+            self.queue.add(Key(Kind.POD, pod))
+
+    def _template_added(self, template: RawObject) -> None:
+        for pod in self._pods.by_index(PODS_BY_TEMPLATE, str(template.key)):
+            self.queue.add(Key(Kind.POD, key_of(pod)))
+
+
+def _key(claim: ResourceClaim) -> ObjectKey:
+    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
+
+
+def _may_be_unneeded(claim: ResourceClaim) -> bool:
+    return (
+        bool(claim.status.reserved_for)
+        or claim.metadata.deletion_timestamp is not None
+        or owning_pod(claim) is not None
+    )

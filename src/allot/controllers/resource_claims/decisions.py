@@ -1,0 +1,173 @@
+"""What becomes of a claim when the pods that use it are done.
+
+    reserved ──► the last consumer is done ──► released and deallocated ──► unprotected
+                                                                               │ its pod is done, too
+    deleted by somebody ──► deallocated ──► unprotected ──► gone ◄── deleted ◄─┘
+
+A claim that is allocated and was never reserved stays so: it may have been allocated ahead of its first
+consumer. One that the API server deletes for somebody waits for its last consumer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+from allot.api.claims import ResourceClaim, ResourceClaimConsumerReference
+from allot.api.core import Pod
+from allot.api.resource import DELETE_PROTECTION
+from allot.controllers.resource_claims.indexes import is_pod
+from allot.controllers.resource_claims.pods import is_done, uid_of
+
+
+class PodState(Enum):
+    """What is known about a pod that a claim refers to."""
+
+    NEEDED = auto()
+    """It is there and may use its claims."""
+    DONE = auto()
+    """It is there and will never use them (again)."""
+    GONE = auto()
+    """It is not there any more."""
+    REPLACED = auto()
+    """It is not there any more, and another one has its name."""
+    UNKNOWN = auto()
+    """Our copy cannot tell: ask the server."""
+
+
+def state_in_copy(uid: str, copy: Pod | None, was_deleted: bool) -> PodState:
+    """What an informer's copy says. It may be behind, so that a pod it does not show may be new."""
+    is_same = copy is not None and uid_of(copy) == uid
+    if was_deleted:
+        return PodState.GONE if copy is None or is_same else PodState.REPLACED
+    if copy is None or not is_same:
+        return PodState.UNKNOWN
+    return PodState.DONE if is_done(copy) else PodState.NEEDED
+
+
+def state_on_server(uid: str, found: Pod | None) -> PodState:
+    """What the server's answer says. It is true now, and all states but NEEDED stay true."""
+    if found is None:
+        return PodState.GONE
+    if uid_of(found) != uid:
+        return PodState.REPLACED
+    return PodState.DONE if is_done(found) else PodState.NEEDED
+
+
+# --- what there is to do ---
+
+
+@dataclass(frozen=True)
+class Release:
+    """Take these consumers out of the reservations, and with the last of them the allocation."""
+
+    uids: tuple[str, ...]
+    deallocate: bool
+
+
+@dataclass(frozen=True)
+class Deallocate:
+    """Clear the allocation that nobody uses."""
+
+
+@dataclass(frozen=True)
+class Unprotect:
+    """Remove our finalizer."""
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete the claim."""
+
+
+Step = Release | Deallocate | Unprotect | Delete
+
+MUST_GO: Final = frozenset({PodState.DONE, PodState.REPLACED})
+"""The owners whose claims are deleted. Those of owners that are gone are the garbage collector's."""
+
+
+def consumers_left(
+    claim: ResourceClaim, done: Container[str]
+) -> tuple[ResourceClaimConsumerReference, ...]:
+    """The reservations without those of pods, by uid, that are done or gone."""
+    return tuple(
+        consumer
+        for consumer in claim.status.reserved_for
+        if not (is_pod(consumer) and consumer.uid in done)
+    )
+
+
+def plan(claim: ResourceClaim, done: Container[str], owner: PodState) -> tuple[Step, ...]:
+    """What to do with a claim, in order. Each step is only for the claim as the step before left it."""
+    metadata, status = claim.metadata, claim.status
+    left = consumers_left(claim, done)
+    is_protected = DELETE_PROTECTION in metadata.finalizers
+    is_going = metadata.deletion_timestamp is not None
+    steps: list[Step] = []
+    if left != status.reserved_for:
+        kept = {consumer.uid for consumer in left}
+        dropped = tuple(one.uid for one in status.reserved_for if one.uid not in kept)
+        deallocate = not left and is_protected and status.allocation is not None
+        steps.append(Release(dropped, deallocate))
+        if not left and is_protected:
+            steps.append(Unprotect())
+    elif is_going and is_protected and not left:
+        if status.allocation is not None:
+            steps.append(Deallocate())
+        steps.append(Unprotect())
+    if not left and not is_going and owner in MUST_GO:
+        steps.append(Delete())
+    return tuple(steps)
+
+
+def patch_for(step: Release | Deallocate | Unprotect, claim: ResourceClaim) -> dict[str, Any]:
+    """The step as a strategic merge patch that only fits this version of the claim.
+
+    A patch, because what others know of a claim and we do not must stay.
+    """
+    metadata: dict[str, Any] = {
+        "uid": claim.metadata.uid,
+        "resourceVersion": claim.metadata.resource_version,
+    }
+    match step:
+        case Release(uids, deallocate):
+            gone = [{"$patch": "delete", "uid": uid} for uid in uids]
+            status: dict[str, Any] = {"reservedFor": gone}
+            return {
+                "metadata": metadata,
+                "status": status | ({"allocation": None} if deallocate else {}),
+            }
+        case Deallocate():
+            return {"metadata": metadata, "status": {"allocation": None}}
+        case Unprotect():
+            metadata["$deleteFromPrimitiveList/finalizers"] = [DELETE_PROTECTION]
+            return {"metadata": metadata}
+
+
+# --- pods that got their node without the scheduler ---
+
+
+def lacks_reservation(claim: ResourceClaim, pod_uid: str) -> bool:
+    """Whether a pod on a node may not use its claim, and a reservation would change that."""
+    return (
+        claim.status.allocation is not None
+        and claim.metadata.deletion_timestamp is None
+        and all(consumer.uid != pod_uid for consumer in claim.status.reserved_for)
+    )
+
+
+def reservation_patch(claim: ResourceClaim, pod: Pod) -> dict[str, Any]:
+    consumer = {
+        "resource": "pods",
+        "name": pod.data["metadata"]["name"],
+        "uid": uid_of(pod),
+    }
+    return {
+        "metadata": {
+            "uid": claim.metadata.uid,
+            "resourceVersion": claim.metadata.resource_version,
+        },
+        "status": {"reservedFor": [consumer]},
+    }

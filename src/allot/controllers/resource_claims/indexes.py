@@ -1,0 +1,45 @@
+"""How pods and claims find each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.api.claims import ResourceClaim, ResourceClaimConsumerReference
+from allot.api.core import Pod
+from allot.api.meta import OwnerReference
+from allot.controllers.resource_claims.pods import claim_entries, used_claims
+
+PODS_BY_CLAIM: Final = "resource-claims/pods-by-claim"
+PODS_BY_TEMPLATE: Final = "resource-claims/pods-by-template"
+CLAIMS_BY_POD: Final = "resource-claims/claims-by-pod"
+"""By the uid of the pod that owns or has reserved the claim."""
+
+
+def claims_used_by_pod(pod: Pod) -> list[str]:
+    namespace = pod.data["metadata"].get("namespace", "")
+    return [f"{namespace}/{name}" for name in used_claims(pod)]
+
+
+def templates_used_by_pod(pod: Pod) -> list[str]:
+    namespace = pod.data["metadata"].get("namespace", "")
+    entries = claim_entries(pod)
+    return [f"{namespace}/{entry.template_name}" for entry in entries if entry.template_name]
+
+
+def pods_behind_claim(claim: ResourceClaim) -> list[str]:
+    uids = [consumer.uid for consumer in claim.status.reserved_for if is_pod(consumer)]
+    owner = owning_pod(claim)
+    return uids if owner is None else [*uids, owner.uid]
+
+
+def owning_pod(claim: ResourceClaim) -> OwnerReference | None:
+    """The pod for which the claim was made."""
+    for owner in claim.metadata.owner_references:
+        if owner.controller and owner.kind == "Pod" and owner.api_version == "v1":
+            return owner
+    return None
+
+
+def is_pod(consumer: ResourceClaimConsumerReference) -> bool:
+    """Whether a consumer is a pod; the reservations of others are theirs to remove."""
+    return consumer.resource == "pods" and not consumer.api_group

@@ -1,0 +1,59 @@
+"""What is remembered between two looks at the API. It saves requests; nothing is decided from it alone for long."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from allot.api.identities import ObjectKey
+
+MAX_DELETED: Final = 5000
+MAX_MADE: Final = 5000
+MADE_SECONDS: Final = 30.0
+"""How long a claim that we made, and that the informer does not show, is taken for granted."""
+
+
+class DeletedPods:
+    """The uids of pods that are gone for good, the last so many of them."""
+
+    def __init__(self, limit: int = MAX_DELETED) -> None:
+        self._uids: OrderedDict[str, None] = OrderedDict()
+        self._limit = limit
+
+    def add(self, uid: str) -> None:
+        self._uids[uid] = None
+        self._uids.move_to_end(uid)
+        if len(self._uids) > self._limit:
+            self._uids.popitem(last=False)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._uids
+
+
+class MadeClaims:
+    """Claims that we made and that the informer has not shown yet, with the uids of their pods."""
+
+    def __init__(self, now: Callable[[], float], limit: int = MAX_MADE) -> None:
+        self._now = now
+        self._limit = limit
+        self._made: OrderedDict[ObjectKey, tuple[str, float]] = OrderedDict()
+
+    def add(self, key: ObjectKey, pod_uid: str) -> None:
+        self._made[key] = (pod_uid, self._now() + MADE_SECONDS)
+        self._made.move_to_end(key)
+        if len(self._made) > self._limit:
+            self._made.popitem(last=False)
+
+    def forget(self, key: ObjectKey) -> None:
+        """The informer knows better now."""
+        self._made.pop(key, None)
+
+    def is_made_for(self, key: ObjectKey, pod_uid: str) -> bool:
+        made = self._made.get(key)
+        if made is None:
+            return False
+        if made[1] <= self._now():
+            del self._made[key]
+            return False
+        return made[0] == pod_uid

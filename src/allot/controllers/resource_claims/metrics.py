@@ -1,0 +1,145 @@
+"""What is counted: claims made, and claims there are.
+
+Under the names of Kubernetes v1.38, and under those of the KEPs, which can also tell prioritized lists apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from allot.api.claims import ResourceClaim
+from allot.api.identities import ObjectKey
+from allot.api.resource import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
+
+FROM_TEMPLATE: Final = "resource_claim_template"
+FROM_EXTENDED_RESOURCE: Final = "extended_resource"
+_USES: Final = ("admin_access", "prioritized_list")
+
+
+class Uses(NamedTuple):
+    """The features by which claims are told apart."""
+
+    admin_access: bool
+    prioritized_list: bool
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        return _text(self.admin_access), _text(self.prioritized_list)
+
+
+class ClaimFacts(NamedTuple):
+    """What the gauges say of a claim."""
+
+    allocated: bool
+    uses: Uses
+    source: str
+
+
+def claim_facts(claim: ResourceClaim) -> ClaimFacts:
+    requests = claim.spec.devices.requests
+    uses = Uses(
+        any(one.exactly is not None and one.exactly.admin_access for one in requests),
+        any(one.first_available for one in requests),
+    )
+    annotations = claim.metadata.annotations
+    source = ""
+    if POD_CLAIM_NAME in annotations:
+        source = FROM_TEMPLATE
+    elif annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
+        source = FROM_EXTENDED_RESOURCE
+    return ClaimFacts(claim.status.allocation is not None, uses, source)
+
+
+class ClaimMetrics:
+    """The metrics of one controller."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.creates = Counter(
+            "dynamic_resource_allocation_resourceclaim_creates",
+            "Claims that were made, or could not be.",
+            ("status", "admin_access", "owner_api_group", "owner_api_kind"),
+            registry=registry,
+        )
+        self.created = Counter(
+            "resourceclaim_controller_create",
+            "Requests to create a claim.",
+            _USES,
+            registry=registry,
+        )
+        self.failed = Counter(
+            "resourceclaim_controller_create_failures",
+            "Requests to create a claim that failed.",
+            _USES,
+            registry=registry,
+        )
+        for counter in (self.created, self.failed):
+            counter.labels("false", "false")
+        self._facts: dict[ObjectKey, ClaimFacts] = {}
+        self._claims: Tally[ClaimFacts] = Tally()
+        registry.register(_Claims(lambda: self._claims))
+
+    def tried_to_create(self, uses: Uses, *, worked: bool) -> None:
+        status = "success" if worked else "failure"
+        self.creates.labels(status, _text(uses.admin_access), "", "Pod").inc()
+        self.created.labels(*uses.labels).inc()
+        if not worked:
+            self.failed.labels(*uses.labels).inc()
+
+    def claim_seen(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
+        """A claim is like this now; None if it is gone."""
+        known = self._facts.pop(key, None)
+        if known is not None:
+            self._claims[known] -= 1
+        if claim is not None:
+            facts = self._facts[key] = claim_facts(claim)
+            self._claims[facts] += 1
+
+
+class _Claims(Collector):
+    """Gauges that are put together when somebody reads them."""
+
+    def __init__(self, count: Callable[[], Tally[ClaimFacts]]) -> None:
+        self._count = count
+
+    def collect(self) -> Iterator[Metric]:
+        by_state: Tally[tuple[str, ...]] = Tally()
+        total: Tally[tuple[str, ...]] = Tally({("false", "false"): 0})
+        allocated: Tally[tuple[str, ...]] = Tally({("false", "false"): 0})
+        for facts, count in self._count().items():
+            state = (_text(facts.allocated), _text(facts.uses.admin_access), facts.source)
+            by_state[state] += count
+            total[facts.uses.labels] += count
+            if facts.allocated:
+                allocated[facts.uses.labels] += count
+        yield _gauge(
+            "dynamic_resource_allocation_resource_claims",
+            "Claims there are.",
+            ("allocated", "admin_access", "source"),
+            by_state,
+        )
+        yield _gauge("resourceclaim_controller_resource_claims", "Claims there are.", _USES, total)
+        yield _gauge(
+            "resourceclaim_controller_allocated_resource_claims",
+            "Claims that are allocated.",
+            _USES,
+            allocated,
+        )
+
+
+def _gauge(
+    name: str, what: str, labels: tuple[str, ...], counts: Tally[tuple[str, ...]]
+) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(name, what, labels=labels)
+    for values, count in sorted(counts.items()):
+        gauge.add_metric(values, count)
+    return gauge
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

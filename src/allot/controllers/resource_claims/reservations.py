@@ -1,0 +1,176 @@
+"""Keeps `status.reservedFor` true, and frees and deletes claims that nobody needs any more.
+
+Every write is for the version of the claim that was decided on. If somebody was quicker, the decision is made anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.informer import Informer
+from allot.client.options import DeleteOptions, PatchType
+from allot.client.resources import PODS, RESOURCE_CLAIMS
+from allot.controllers.resource_claims.decisions import (
+    Delete,
+    PodState,
+    Step,
+    Unprotect,
+    consumers_left,
+    lacks_reservation,
+    patch_for,
+    plan,
+    reservation_patch,
+    state_in_copy,
+    state_on_server,
+)
+from allot.controllers.resource_claims.indexes import is_pod, owning_pod
+from allot.controllers.resource_claims.memory import DeletedPods
+from allot.controllers.resource_claims.pods import (
+    claim_entries,
+    extended_claim,
+    is_deleting,
+    is_done,
+    key_of,
+    uid_of,
+    used_claims,
+)
+from allot.controllers.resource_claims.templates import is_made_for
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS: Final = 5
+_GONE: Final = frozenset({PodState.GONE, PodState.REPLACED})
+
+
+class Reservations:
+    """Brings claims in step with the pods that use them."""
+
+    def __init__(
+        self, client: Client, pods: Informer[Pod], claims: Informer[ResourceClaim]
+    ) -> None:
+        self._client = client
+        self._pods = pods
+        self._claims = claims
+        self._deleted = DeletedPods()
+
+    def pod_deleted(self, uid: str) -> None:
+        self._deleted.add(uid)
+
+    # --- claims whose pods are done ---
+
+    async def clean_up(self, key: ObjectKey) -> None:
+        """Drop reservations of pods that are done or gone, and what follows from that."""
+        claim = self._claims.get(key)
+        for _ in range(ATTEMPTS):
+            if claim is None:
+                return
+            try:
+                for step in await self._plan(claim):
+                    claim = await self._take(step, claim)
+                return
+            except ApiStatusError as error:
+                if error.is_not_found:
+                    return
+                if not error.is_conflict:
+                    raise
+            claim = await self._client.find(RESOURCE_CLAIMS, key)
+        raise RuntimeError(f"claim {key} changes faster than we can write")
+
+    async def _plan(self, claim: ResourceClaim) -> tuple[Step, ...]:
+        namespace = claim.metadata.namespace
+        done = set()
+        for consumer in claim.status.reserved_for:
+            if is_pod(consumer):
+                pod = ObjectKey(namespace, consumer.name)
+                if await self._state(pod, consumer.uid) is not PodState.NEEDED:
+                    done.add(consumer.uid)
+        owner, state = owning_pod(claim), PodState.NEEDED
+        if owner is not None and not consumers_left(claim, done):
+            state = await self._state(ObjectKey(namespace, owner.name), owner.uid)
+        return plan(claim, done, state)
+
+    async def _state(self, key: ObjectKey, uid: str) -> PodState:
+        state = state_in_copy(uid, self._pods.get(key), uid in self._deleted)
+        if state is PodState.UNKNOWN:
+            found: Pod | None = await self._client.find(PODS, key)
+            state = state_on_server(uid, found)
+            if state in _GONE:
+                self._deleted.add(uid)
+        return state
+
+    async def _take(self, step: Step, claim: ResourceClaim) -> ResourceClaim:
+        """The claim after the step."""
+        metadata = claim.metadata
+        key = ObjectKey(metadata.namespace, metadata.name)
+        log.debug("claim %s: %s", key, step)
+        if isinstance(step, Delete):
+            options = DeleteOptions(uid=metadata.uid, resource_version=metadata.resource_version)
+            await self._client.delete(RESOURCE_CLAIMS, key, options)
+            return claim
+        return await self._client.patch(
+            RESOURCE_CLAIMS,
+            key,
+            patch_for(step, claim),
+            PatchType.STRATEGIC,
+            subresource="" if isinstance(step, Unprotect) else "status",
+        )
+
+    # --- pods that got their node without the scheduler ---
+
+    async def add_missing(self, pod: Pod) -> None:
+        """Reserve the allocated claims of a pod that is on a node for it."""
+        namespace, uid = key_of(pod).namespace, uid_of(pod)
+        for name in used_claims(pod):
+            key = ObjectKey(namespace, name)
+            claim = self._claims.get(key)
+            if claim is not None and lacks_reservation(claim, uid):
+                await self._reserve(key, pod)
+
+    async def _reserve(self, key: ObjectKey, pod: Pod) -> None:
+        """Our copies may be behind: look at both before writing."""
+        for _ in range(ATTEMPTS):
+            claim = await self._client.find(RESOURCE_CLAIMS, key)
+            if claim is None or not lacks_reservation(claim, uid_of(pod)):
+                return
+            if _must_be_owned(pod, key.name) and not is_made_for(claim, uid_of(pod)):
+                return
+            found = await self._client.find(PODS, key_of(pod))
+            if not _may_use_claims(found, uid_of(pod)):
+                return
+            try:
+                await self._client.patch(
+                    RESOURCE_CLAIMS,
+                    key,
+                    reservation_patch(claim, pod),
+                    PatchType.STRATEGIC,
+                    subresource="status",
+                )
+                return
+            except ApiStatusError as error:
+                if error.is_not_found:
+                    return
+                if not error.is_conflict:
+                    raise
+        raise RuntimeError(f"claim {key} changes faster than we can write")
+
+
+def _may_use_claims(pod: Pod | None, uid: str) -> bool:
+    return (
+        pod is not None
+        and uid_of(pod) == uid
+        and bool(pod.node_name)
+        and not is_done(pod)
+        and not is_deleting(pod)
+    )
+
+
+def _must_be_owned(pod: Pod, claim_name: str) -> bool:
+    """Whether the claim is one made for the pod, so that another's of that name is not meant."""
+    named = any(entry.claim_name == claim_name for entry in claim_entries(pod))
+    return not named or claim_name == extended_claim(pod)

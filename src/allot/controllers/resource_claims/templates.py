@@ -1,0 +1,138 @@
+"""The claim that an entry of a pod gets: its name, its content, and what speaks against it.
+
+The name looks like a generated one, but its end comes from the pod's uid. So whoever makes the claim, and however
+often, after a lost answer, from an old copy, or as one of two controllers at once: there is only one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.api.resource import POD_CLAIM_NAME
+from allot.controllers.resource_claims.indexes import owning_pod
+from allot.controllers.resource_claims.pods import claim_statuses, key_of, uid_of
+from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
+
+MAX_BASE: Final = 57
+"""So that a hyphen and the end fit into a name of 63 characters."""
+SUFFIX_LENGTH: Final = 5
+_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""No vowels, and nothing that looks like another: no words come out."""
+
+NO_ADMIN_ACCESS: Final = "admin access is requested, but the feature is disabled"
+NO_PRIORITIZED_LIST: Final = (
+    "template includes a prioritized list of subrequests, but the feature is disabled"
+)
+
+
+def name_base(pod_name: str, entry_name: str) -> str:
+    """What the claim's name begins with. If both names are too long, each gives in proportion."""
+    length = len(pod_name) + 1 + len(entry_name)
+    if length > MAX_BASE:
+        pod_name = pod_name[: len(pod_name) * MAX_BASE // length].rstrip("-.")
+        entry_name = entry_name[: len(entry_name) * MAX_BASE // length].rstrip("-")
+    return f"{pod_name}-{entry_name}-"
+
+
+def name_suffix(pod_uid: str, entry_name: str, attempt: int = 0) -> str:
+    """What the claim's name ends with. Another attempt is for a name that somebody else has."""
+    digest = hashlib.sha256(f"{pod_uid}/{entry_name}/{attempt}".encode()).digest()
+    number = int.from_bytes(digest[:8])
+    letters = []
+    for _ in range(SUFFIX_LENGTH):
+        number, index = divmod(number, len(_SUFFIX_LETTERS))
+        letters.append(_SUFFIX_LETTERS[index])
+    return "".join(letters)
+
+
+def claim_key(pod: Pod, entry_name: str, attempt: int = 0) -> ObjectKey:
+    namespace, pod_name = key_of(pod)
+    suffix = name_suffix(uid_of(pod), entry_name, attempt)
+    return ObjectKey(namespace, name_base(pod_name, entry_name) + suffix)
+
+
+def claim_from(template: RawObject, pod: Pod, entry_name: str, name: str) -> RawObject:
+    """The claim to create under a name. What we do not know of the template's spec goes along."""
+    namespace, pod_name = key_of(pod)
+    labels = template.get("spec", "metadata", "labels", default={})
+    annotations = template.get("spec", "metadata", "annotations", default={})
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": pod_name,
+        "uid": uid_of(pod),
+        "controller": True,
+    }
+    metadata = {
+        "namespace": namespace,
+        "name": name,
+        "generateName": name_base(pod_name, entry_name),
+        "annotations": {**annotations, POD_CLAIM_NAME: entry_name},
+        "ownerReferences": [owner],
+    }
+    if labels:
+        metadata["labels"] = labels
+    return RawObject({"metadata": metadata, "spec": template.get("spec", "spec", default={})})
+
+
+def refusal(template: RawObject, gates: FeatureGates) -> str | None:
+    """Why no claim can be made from a template, as long as the gates are as they are."""
+    if ADMIN_ACCESS not in gates and wants_admin_access(template):
+        return NO_ADMIN_ACCESS
+    if PRIORITIZED_LIST not in gates and has_prioritized_list(template):
+        return NO_PRIORITIZED_LIST
+    return None
+
+
+def wants_admin_access(template: RawObject) -> bool:
+    return any((request.get("exactly") or {}).get("adminAccess") for request in _requests(template))
+
+
+def has_prioritized_list(template: RawObject) -> bool:
+    return any(request.get("firstAvailable") for request in _requests(template))
+
+
+def _requests(template: RawObject) -> list[dict[str, Any]]:
+    requests: list[dict[str, Any]] = template.get("spec", "spec", "devices", "requests", default=[])
+    return requests
+
+
+def claim_already_made(
+    claims: Iterable[ResourceClaim], pod_uid: str, entry_name: str
+) -> ResourceClaim | None:
+    """The claim that was made for an entry although the pod does not say so: the oldest, if there are several."""
+    made = [
+        claim
+        for claim in claims
+        if claim.metadata.annotations.get(POD_CLAIM_NAME) == entry_name
+        and claim.metadata.deletion_timestamp is None
+        and is_made_for(claim, pod_uid)
+    ]
+    return min(made, key=_age_and_name, default=None)
+
+
+def is_made_for(claim: ResourceClaim, pod_uid: str) -> bool:
+    owner = owning_pod(claim)
+    return owner is not None and owner.uid == pod_uid
+
+
+def _age_and_name(claim: ResourceClaim) -> tuple[float, str]:
+    created = claim.metadata.creation_timestamp
+    return (created.timestamp() if created is not None else 0.0, claim.metadata.name)
+
+
+def statuses_to_tell(pod: Pod, claim_by_entry: Mapping[str, str]) -> list[dict[str, str]] | None:
+    """`status.resourceClaimStatuses` with these claims, sorted; None if the pod says so already."""
+    known = claim_statuses(pod)
+    if all(known.get(entry) == claim for entry, claim in claim_by_entry.items()):
+        return None
+    told = []
+    for entry, claim in sorted({**known, **claim_by_entry}.items()):
+        told.append({"name": entry, **({"resourceClaimName": claim} if claim else {})})
+    return told

@@ -1,0 +1,40 @@
+"""What the controller remembers, and what it forgets."""
+
+from __future__ import annotations
+
+from allot.api.identities import ObjectKey
+from allot.controllers.resource_claims.memory import MADE_SECONDS, DeletedPods, MadeClaims
+
+C, D = ObjectKey("ns", "c"), ObjectKey("ns", "d")
+
+
+def test_the_last_deleted_pods_are_remembered() -> None:
+    deleted = DeletedPods(limit=2)
+    for uid in ("a", "b", "a", "c"):
+        deleted.add(uid)
+
+    assert ["a" in deleted, "b" in deleted, "c" in deleted] == [True, False, True]
+
+
+def test_a_claim_is_ours_until_it_is_seen_or_time_is_up() -> None:
+    time = [0.0]
+    made = MadeClaims(lambda: time[0])
+    made.add(C, "pod")
+    made.add(D, "pod")
+    assert made.is_made_for(C, "pod")
+    assert not made.is_made_for(C, "another")
+
+    made.forget(C)
+    assert not made.is_made_for(C, "pod")
+
+    time[0] = MADE_SECONDS
+    assert not made.is_made_for(D, "pod")
+
+
+def test_the_oldest_claims_are_forgotten_first() -> None:
+    made = MadeClaims(lambda: 0.0, limit=1)
+    made.add(C, "pod")
+    made.add(D, "pod")
+
+    assert not made.is_made_for(C, "pod")
+    assert made.is_made_for(D, "pod")

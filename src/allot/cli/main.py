@@ -31,6 +31,7 @@ class _Commands(click.Group):
         "binding-controller",
         "cel",
         "controller-manager",
+        "demo",
         "down",
         "kubeconfig",
         "lint",

@@ -1,0 +1,165 @@
+"""`allot nodes`: simulated nodes and their devices, against any Kubernetes API server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allot.cli.apiserver import loop_factory, set_up_logging
+from allot.cli.components import Component, PageAddress, api_server_options, run_until_stopped
+from allot.cli.errors import EXIT_OK, CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allot.driver.hardware import Hardware
+    from allot.kubelet.settings import Settings
+    from allot.simulation import SimulatedHardware
+
+
+@click.command()
+@api_server_options
+@click.option(
+    "--hardware",
+    multiple=True,
+    metavar="FILE[=N]",
+    help="Create these nodes, N of them, with their devices: a file, or a profile (see --profiles).",
+)
+@click.option("--profiles", "lists_profiles", is_flag=True, help="List the profiles, and end.")
+@click.option(
+    "--all",
+    "all_nodes",
+    is_flag=True,
+    help="Serve every node, not only those labelled allot.dev/simulated=true. Never beside real nodes.",
+)
+@click.option(
+    "--run-seconds",
+    type=click.FloatRange(min=0),
+    help="How long containers run that do not say it. Default: until they are stopped.",
+)
+@click.option(
+    "--job-run-seconds",
+    type=click.FloatRange(min=0),
+    help="The same for pods of Jobs. Default: as all others.",
+)
+@click.option(
+    "--start-seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="How long pods take to start that do not say it.",
+)
+@click.option(
+    "--complete-annotation",
+    default="",
+    metavar="NAME",
+    help='Pods with this annotation and the value "true" succeed as soon as they start.',
+)
+@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+def nodes(
+    kubeconfig: Path | None,
+    context: str | None,
+    hardware: tuple[str, ...],
+    lists_profiles: bool,
+    all_nodes: bool,
+    run_seconds: float | None,
+    job_run_seconds: float | None,
+    start_seconds: float,
+    complete_annotation: str,
+    verbose: int,
+) -> int:
+    """Simulate nodes: pods that are bound to them run, end and go, without any container.
+
+    Serves nodes with the label allot.dev/simulated=true, whoever creates them and when. Ctrl-C stops it; whoever
+    comes next goes on. Annotations of pods say what they do: docs/nodes.md has them.
+    """
+    set_up_logging(verbose)
+    if lists_profiles:
+        _list_profiles()
+        return EXIT_OK
+    from allot.kubelet.settings import Settings
+
+    settings = Settings(
+        all_nodes=all_nodes,
+        run_seconds=run_seconds,
+        job_run_seconds=job_run_seconds,
+        start_seconds=start_seconds,
+        complete_annotation=complete_annotation,
+    )
+    described = load_all(hardware)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_run(kubeconfig, context, settings, described))
+    return EXIT_OK
+
+
+def _list_profiles() -> None:
+    from allot.driver.loading import load_hardware, profiles
+
+    for name in profiles():
+        hardware = load_hardware(name)
+        drivers = ", ".join(sorted({key.driver for key in hardware.sources}))
+        click.echo(f"{name:12} {len(hardware.nodes)} node(s): {drivers}")
+
+
+def load_all(references: Sequence[str]) -> list[Hardware]:
+    """The hardware that was asked for; no two of them may be about the same things."""
+    from allot.driver.errors import HardwareError
+    from allot.driver.loading import load_hardware
+
+    try:
+        found = [load_hardware(reference) for reference in references]
+    except HardwareError as error:
+        raise CommandError(str(error)) from error
+    owners: dict[object, str] = {}
+    for reference, hardware in zip(references, found, strict=True):
+        things = {f"hardware {hardware.name}", *(f"node {node.name}" for node in hardware.nodes)}
+        things |= {f"pool {key.pool} of {key.driver}" for key in hardware.sources}
+        for thing in sorted(things):
+            if thing in owners:
+                raise CommandError(
+                    f"--hardware {reference}: {thing} is in {owners[thing]} already; "
+                    "give one of them another name"
+                )
+            owners[thing] = reference
+    return found
+
+
+async def _run(
+    kubeconfig: Path | None, context: str | None, settings: Settings, described: Sequence[Hardware]
+) -> None:
+    from allot.client.connecting import connect
+    from allot.client.errors import ClientError
+    from allot.simulation import SimulatedHardware
+
+    try:
+        client = connect(kubeconfig, context, user_agent="allot-nodes")
+    except ClientError as error:
+        raise CommandError(str(error)) from error
+    click.echo(f"allot nodes: {'all nodes' if settings.all_nodes else settings.node_selector}")
+    for hardware in described:
+        nodes, pools = len(hardware.nodes), len(hardware.sources)
+        click.echo(f"  {hardware.name}: {nodes} node(s), {pools} pool(s)")
+    simulation = SimulatedHardware(client, settings, described)
+    component = Component(client, lambda: _simulate(simulation), lambda: simulation.is_ready)
+    await run_until_stopped(component, None, PageAddress("", 0))
+
+
+async def _simulate(simulation: SimulatedHardware) -> None:
+    from allot.client.errors import ClientError
+    from allot.driver.publisher import NoSlicesServedError
+    from allot.kubelet.registration import ForeignNodeError
+
+    try:
+        await simulation.create_nodes()
+        await simulation.run()
+    except* (ClientError, ForeignNodeError, NoSlicesServedError) as errors:
+        raise CommandError(_first_message(errors)) from errors
+
+
+def _first_message(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)

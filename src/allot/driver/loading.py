@@ -1,0 +1,71 @@
+"""Finds hardware descriptions: files, or profiles that come with allot."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from allot.driver.errors import HardwareError
+from allot.driver.hardware import Hardware
+from allot.driver.reading import read_hardware
+
+_REFERENCE: Final = re.compile(r"(?P<where>.+?)(?:=(?P<count>\d{1,9}))?", re.DOTALL).fullmatch
+_PROFILES: Final = files("allot.driver.profiles")
+
+
+def profiles() -> list[str]:
+    """The names of the descriptions that come with allot."""
+    return sorted(
+        entry.name.removesuffix(".yaml")
+        for entry in _PROFILES.iterdir()
+        if entry.name.endswith(".yaml")
+    )
+
+
+def load_hardware(reference: str) -> Hardware:
+    """The hardware that `FILE`, `PROFILE`, or one of these with `=N` for so many nodes, stands for."""
+    found = _REFERENCE(reference)
+    if found is None:
+        raise HardwareError("--hardware", "", f"expected FILE[=N] or one of {_choice()}")
+    where = found["where"]
+    count = int(found["count"]) if found["count"] else None
+    text, source, name = _read(where)
+    return read_hardware(_document(text, source), source, name, count)
+
+
+class _Found(NamedTuple):
+    text: str
+    source: str
+    name: str
+
+
+def _read(where: str) -> _Found:
+    if where in profiles():
+        return _Found((_PROFILES / f"{where}.yaml").read_text(encoding="utf-8"), where, where)
+    path = Path(where)
+    try:
+        return _Found(path.read_text(encoding="utf-8"), where, path.stem)
+    except FileNotFoundError:
+        raise HardwareError(
+            where, "", f"there is no such file, and no such profile; there is {_choice()}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise HardwareError(where, "", getattr(error, "strerror", None) or str(error)) from None
+
+
+def _choice() -> str:
+    return ", ".join(profiles())
+
+
+def _document(text: str, source: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise HardwareError(source, line, error.problem or "not YAML") from None
+    except yaml.YAMLError as error:
+        raise HardwareError(source, "", str(error)) from None

@@ -1,0 +1,66 @@
+"""Placeholders in texts: `gpu-{i}`, `numa-{i//4}`, `0000:{i*16+1:02x}:00.0`.
+
+A name, then perhaps steps of arithmetic with whole numbers, taken from left to right, then perhaps how the number is
+written (`:02x`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_INSIDE: Final = re.compile(
+    r"\s*(?P<name>[A-Za-z]+)\s*(?P<steps>(?:(?://|[-+*%])\s*\d{1,9}\s*)*)(?::(?P<format>0?\d{0,2}[dxX]?))?"
+).fullmatch
+_STEP: Final = re.compile(r"(//|[-+*%])\s*(\d+)")
+
+
+class PlaceholderError(ValueError):
+    """A placeholder cannot be filled in."""
+
+
+def filled(value: Any, values: Mapping[str, int | str]) -> Any:
+    """`value` with all placeholders in its texts, and in the keys of its mappings, filled in."""
+    if isinstance(value, str):
+        return _filled_text(value, values) if "{" in value else value
+    if isinstance(value, Mapping):
+        return {filled(key, values): filled(item, values) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, values) for item in value]
+    return value
+
+
+def _filled_text(text: str, values: Mapping[str, int | str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: _value(match[1], values), text)
+
+
+def _value(inside: str, values: Mapping[str, int | str]) -> str:
+    found = _INSIDE(inside)
+    value = values.get(found["name"]) if found is not None else None
+    if found is None or value is None:
+        known = ", ".join(f"{{{name}}}" for name in values)
+        raise PlaceholderError(f"{{{inside}}} is no placeholder here; there is {known}")
+    if isinstance(value, str):
+        if found["steps"] or found["format"]:
+            raise PlaceholderError(f"{{{inside}}}: {found['name']} is no number")
+        return value
+    for operator, written in _STEP.findall(found["steps"]):
+        value = _step(value, operator, int(written), inside)
+    return format(value, found["format"] or "d")
+
+
+def _step(value: int, operator: str, number: int, inside: str) -> int:
+    if operator in ("//", "%") and not number:
+        raise PlaceholderError(f"{{{inside}}}: there is no division by 0")
+    match operator:
+        case "//":
+            return value // number
+        case "%":
+            return value % number
+        case "*":
+            return value * number
+        case "+":
+            return value + number
+    return value - number

@@ -1,0 +1,1 @@
+"""Hardware to choose from by name."""

@@ -1,0 +1,247 @@
+"""The loop that keeps ResourceSlices as the hardware is: publishes, repairs, and takes back what is gone.
+
+Only slices with this hardware's label are looked at. Pools of a node wait until there is the node, and belong to it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from allot.api.core import Node
+from allot.api.identities import ObjectKey
+from allot.api.meta import OwnerReference
+from allot.api.slices import ResourceSlice
+from allot.client.client import Client
+from allot.client.discovery import served
+from allot.client.errors import ApiStatusError
+from allot.client.informer import Informer, InformerFactory
+from allot.client.options import DeleteOptions, Scope
+from allot.client.resources import DEVICE_CLASSES, NODES, RESOURCE_SLICES, Resource
+from allot.client.retrying import Backoff
+from allot.client.work_queue import WorkQueue, work_off
+from allot.driver.hardware import Hardware, PoolKey
+from allot.driver.publishing import Marks, Plan, dropped_fields, plan_pool
+
+log = logging.getLogger(__name__)
+
+HARDWARE_LABEL: Final = "allot.dev/hardware"
+WORKERS: Final = 8
+REPAIR_SECONDS: Final = 30.0
+"""What others change stays so long before it is put right."""
+CONFLICT_SECONDS: Final = 0.2
+FAILURES: Final = Backoff(first_seconds=0.2, most_seconds=60.0, jitter=0.0)
+_BY_POOL: Final = "pool"
+
+
+class NoSlicesServedError(Exception):
+    """The server has no ResourceSlices."""
+
+    def __init__(self) -> None:
+        super().__init__("the API server does not serve resourceslices.resource.k8s.io")
+
+
+class SlicePublisher:
+    """Publishes one hardware description until cancelled. It can be run again."""
+
+    def __init__(
+        self, client: Client, hardware: Hardware, *, repair_seconds: float = REPAIR_SECONDS
+    ) -> None:
+        self._client = client
+        self._hardware = hardware
+        self._repair_seconds = repair_seconds
+        self._unvisited = set(hardware.sources)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every pool has had its turn."""
+        return not self._unvisited
+
+    async def run(self) -> None:
+        resource = await served(self._client, RESOURCE_SLICES)
+        if resource is None:
+            raise NoSlicesServedError
+        await self._create_classes()
+        informers = InformerFactory(self._client)
+        label = f"{HARDWARE_LABEL}={self._hardware.name}"
+        publication = _Publication(
+            self._client,
+            self._hardware,
+            resource,
+            informers.informer(resource, Scope(label_selector=label)),
+            informers.informer(NODES, Scope(label_selector=label)),
+            self._repair_seconds,
+            self._unvisited.discard,
+        )
+        informers.start()
+        try:
+            await informers.wait_synced()
+            await publication.run()
+        finally:
+            await informers.stop()
+
+    async def _create_classes(self) -> None:
+        """Classes are the administrator's: those that exist stay as they are."""
+        resource = await served(self._client, DEVICE_CLASSES)
+        if resource is None:
+            return
+        for device_class in self._hardware.classes:
+            try:
+                await self._client.create(resource, device_class)
+            except ApiStatusError as error:
+                if not error.is_already_exists:
+                    raise
+
+
+class _Publication:
+    """One run of a publisher."""
+
+    def __init__(
+        self,
+        client: Client,
+        hardware: Hardware,
+        resource: Resource[ResourceSlice],
+        slices: Informer[ResourceSlice],
+        nodes: Informer[Node],
+        repair_seconds: float,
+        visited: Callable[[PoolKey], None],
+    ) -> None:
+        self._client = client
+        self._hardware = hardware
+        self._visited = visited
+        self._resource = resource
+        self._slices = slices
+        self._nodes = nodes
+        self._repair_seconds = repair_seconds
+        self._queue: WorkQueue[PoolKey] = WorkQueue(clock=client.clock, backoff=FAILURES)
+        self._pools_by_node: dict[str, list[PoolKey]] = {}
+        self._unkept: dict[PoolKey, dict[str, str]] = {}
+        """Versions of slices that are not as they were written: no use to write them again."""
+        for key, source in hardware.sources.items():
+            if source.node is not None:
+                self._pools_by_node.setdefault(source.node.name, []).append(key)
+        slices.add_index(_BY_POOL, lambda slice_: (_index_value(_pool_key(slice_)),))
+
+    async def run(self) -> None:
+        for key in (*self._hardware.sources, *map(_pool_key, self._slices.list())):
+            self._queue.add(key)
+        followed = self._slices.add_handlers(
+            on_add=self._repair,
+            on_update=lambda _, slice_: self._repair(slice_),
+            on_delete=self._repair,
+        )
+        nodes_followed = self._nodes.add_handlers(
+            on_add=self._follow_node, on_update=lambda _, node: self._follow_node(node)
+        )
+        try:
+            await work_off(self._queue, self._visit, WORKERS)
+        finally:
+            self._slices.remove_handlers(followed)
+            self._nodes.remove_handlers(nodes_followed)
+
+    def _repair(self, slice_: ResourceSlice) -> None:
+        self._queue.add_after(_pool_key(slice_), self._repair_seconds)
+
+    def _follow_node(self, node: Node) -> None:
+        for key in self._pools_by_node.get(node.metadata.name, ()):
+            self._queue.add(key)
+
+    async def _visit(self, key: PoolKey) -> None:
+        await self._reconcile(key)
+        self._visited(key)
+
+    async def _reconcile(self, key: PoolKey) -> None:
+        source = self._hardware.sources.get(key)
+        existing = self._slices.by_index(_BY_POOL, _index_value(key))
+        marks = Marks({HARDWARE_LABEL: self._hardware.name})
+        if source is not None and source.node is not None:
+            node = self._nodes.get(ObjectKey("", source.node.name))
+            if node is None:  # its slices go with it, and come back with it
+                return
+            marks = marks._replace(owner=_owner(node))
+        wanted = self._hardware.slices(key) if source is not None else ()
+        plan = plan_pool(existing, wanted, marks)
+        versions = _versions(existing)
+        if plan.is_empty or versions == self._unkept.get(key):
+            return
+        try:
+            written = await self._carry_out(plan)
+        except ApiStatusError as error:
+            await self._explain(key, plan, error)
+            return
+        self._note_unkept(key, versions, written)
+
+    async def _carry_out(self, plan: Plan) -> list[tuple[ResourceSlice, ResourceSlice]]:
+        """What was sent, with what the server made of it."""
+        for slice_ in plan.delete:
+            await self._delete(slice_)
+        return [
+            *[(sent, await self._client.update(self._resource, sent)) for sent in plan.update],
+            *[(sent, await self._client.create(self._resource, sent)) for sent in plan.create],
+        ]
+
+    async def _delete(self, slice_: ResourceSlice) -> None:
+        metadata = slice_.metadata
+        options = DeleteOptions(uid=metadata.uid, resource_version=metadata.resource_version)
+        try:
+            await self._client.delete(self._resource, ObjectKey("", metadata.name), options)
+        except ApiStatusError as error:
+            if not error.is_not_found:
+                raise
+
+    async def _explain(self, key: PoolKey, plan: Plan, error: ApiStatusError) -> None:
+        """Decide what a refusal means; what is not understood is tried again, later and later."""
+        if error.is_invalid:
+            log.error("pool %s of %s is not published: %s", key.pool, key.driver, error)
+        elif error.is_already_exists:
+            await self._meet_others(key, plan)
+        elif error.is_conflict or error.is_not_found:
+            self._queue.add_after(key, CONFLICT_SECONDS)  # the news should be here by then
+        else:
+            raise error
+
+    async def _meet_others(self, key: PoolKey, plan: Plan) -> None:
+        """Another has created a slice of that name: one like us, or somebody who does not know us."""
+        for slice_ in plan.create:
+            found = await self._client.find(self._resource, ObjectKey("", slice_.metadata.name))
+            label = found.metadata.labels.get(HARDWARE_LABEL) if found is not None else None
+            if found is not None and label != self._hardware.name:
+                log.warning("resource slice %s belongs to somebody else", slice_.metadata.name)
+                self._queue.add_after(key, self._repair_seconds)
+                return
+        self._queue.add_after(key, CONFLICT_SECONDS)
+
+    def _note_unkept(
+        self,
+        key: PoolKey,
+        versions: dict[str, str],
+        written: list[tuple[ResourceSlice, ResourceSlice]],
+    ) -> None:
+        self._unkept.pop(key, None)
+        dropped = sorted({field for pair in written for field in dropped_fields(*pair)})
+        if dropped:
+            log.warning(
+                "pool %s of %s: the server does not keep %s; is a feature gate off?",
+                key.pool,
+                key.driver,
+                ", ".join(dropped),
+            )
+            self._unkept[key] = versions | _versions(stored for _, stored in written)
+
+
+def _versions(slices: Iterable[ResourceSlice]) -> dict[str, str]:
+    return {slice_.metadata.name: slice_.metadata.resource_version for slice_ in slices}
+
+
+def _pool_key(slice_: ResourceSlice) -> PoolKey:
+    return PoolKey(slice_.spec.driver, slice_.spec.pool.name)
+
+
+def _index_value(key: PoolKey) -> str:
+    return f"{key.driver} {key.pool}"
+
+
+def _owner(node: Node) -> OwnerReference:
+    metadata = node.metadata
+    return OwnerReference("v1", "Node", metadata.name, metadata.uid, controller=True)

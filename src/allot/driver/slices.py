@@ -1,0 +1,50 @@
+"""A pool cut into slices that the API accepts, each with a name that says which part it is."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from allot.api.base import replace
+from allot.api.slices import ResourcePool, ResourceSliceSpec
+from allot.validation.resource_slice import MAX_COUNTER_SETS, device_limit
+
+_LONGEST_NAME: Final = 253
+
+
+def cut_into_slices(pool: ResourceSliceSpec) -> tuple[ResourceSliceSpec, ...]:
+    """Counters first, then devices in their order. A pool without anything is one empty slice.
+
+    One device that needs more room than usual makes all slices of the pool shorter, so that adding such a device
+    moves others at most once.
+    """
+    counters, devices = pool.shared_counters or (), pool.devices or ()
+    limit = device_limit(devices)
+    parts = [
+        replace(
+            pool,
+            devices=None,
+            partition_type_attribute=None,
+            shared_counters=counters[at : at + MAX_COUNTER_SETS],
+        )
+        for at in range(0, len(counters), MAX_COUNTER_SETS)
+    ]
+    parts += [
+        replace(pool, shared_counters=None, devices=devices[at : at + limit])
+        for at in range(0, len(devices), limit)
+    ]
+    if not parts:
+        parts = [replace(pool, shared_counters=None, devices=None)]
+    count = len(parts)
+    return tuple(replace(part, pool=ResourcePool(pool.pool.name, 0, count)) for part in parts)
+
+
+def slice_name(driver: str, pool: str, index: int) -> str:
+    """Always the same for the same part of a pool, so that nobody ever publishes it twice.
+
+    The number comes first: allocation goes through slices by name, and their order is the driver's preference.
+    """
+    digest = hashlib.blake2s(f"{driver}/{pool}".encode(), digest_size=4).hexdigest()
+    middle = f"{driver}-{pool}".replace("/", "-")
+    room = _LONGEST_NAME - len(f"{index:05x}--{digest}")
+    return f"{index:05x}-{middle[:room].rstrip('-.')}-{digest}"

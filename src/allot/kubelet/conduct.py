@@ -1,0 +1,122 @@
+"""What the containers of a pod do while they run, as its annotations say.
+
+    allot.dev/run-seconds: "30"          how long containers run; "forever"
+    allot.dev/exit-code: "1,1,0"         how they end: the first run, the second, and all that follow
+    allot.dev/start-seconds: "5"         how long the pod is prepared before anything runs
+    allot.dev/ready-seconds: "3"         how long containers run before they are ready
+    allot.dev/stop-seconds: "8"          how long the pod takes to stop when it is deleted
+
+With a container's name behind it (`allot.dev/run-seconds.worker`) one of the first two, or of readiness, is about that
+container only. Init containers end at once, and well, unless one of these is about them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from allot.api.core import Pod
+from allot.kubelet.settings import (
+    EXIT_CODE,
+    FOREVER,
+    READY_SECONDS,
+    RUN_SECONDS,
+    START_SECONDS,
+    STOP_SECONDS,
+    Settings,
+)
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How one pod behaves. Values that cannot be read count as missing, and are listed in `problems`."""
+
+    start_seconds: float = 0.0
+    stop_seconds: float = 0.0
+    default_run_seconds: float | None = None
+    run_seconds_by_container: Mapping[str, float | None] = field(default_factory=dict)
+    exit_codes_by_container: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ready_seconds_by_container: Mapping[str, float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def run_seconds(self, container: str, *, is_init: bool = False) -> float | None:
+        """How long it runs; None: until it is stopped."""
+        found = self.run_seconds_by_container
+        if container in found:
+            return found[container]
+        if is_init:
+            return 0.0
+        return found.get("", self.default_run_seconds)
+
+    def exit_code(self, container: str, run: int, *, is_init: bool = False) -> int:
+        """How its run of this number, counted from 0, ends."""
+        by_container = self.exit_codes_by_container
+        fallback = () if is_init else by_container.get("", ())
+        codes = by_container.get(container, fallback) or (0,)
+        return codes[min(run, len(codes) - 1)]
+
+    def ready_seconds(self, container: str) -> float:
+        found = self.ready_seconds_by_container
+        return found.get(container, found.get("", 0.0))
+
+
+def conduct_of(pod: Pod, settings: Settings) -> Conduct:
+    annotations = pod.metadata.annotations
+    default = _default_run_seconds(pod, settings)
+    if not any(name.startswith("allot.dev/") for name in annotations):
+        return Conduct(settings.start_seconds, default_run_seconds=default)
+    run: dict[str, float | None] = {}
+    ready: dict[str, float] = {}
+    codes: dict[str, tuple[int, ...]] = {}
+    start, stop = settings.start_seconds, 0.0
+    problems = []
+    for name, text in annotations.items():
+        try:
+            if name == START_SECONDS:
+                start = _seconds(text)
+            elif name == STOP_SECONDS:
+                stop = _seconds(text)
+            elif (container := _about(name, RUN_SECONDS)) is not None:
+                run[container] = None if text == FOREVER else _seconds(text)
+            elif (container := _about(name, READY_SECONDS)) is not None:
+                ready[container] = _seconds(text)
+            elif (container := _about(name, EXIT_CODE)) is not None:
+                codes[container] = tuple(_exit_code(part) for part in text.split(","))
+        except ValueError as error:
+            problems.append(f"annotation {name}: {text!r} is not {error}")
+    return Conduct(start, stop, default, run, codes, ready, tuple(problems))
+
+
+def _default_run_seconds(pod: Pod, settings: Settings) -> float | None:
+    completes = settings.complete_annotation
+    if completes and pod.metadata.annotations.get(completes) == "true":
+        return 0.0
+    if settings.job_run_seconds is not None and any(
+        owner.kind == "Job" and owner.controller for owner in pod.metadata.owner_references
+    ):
+        return settings.job_run_seconds
+    return settings.run_seconds
+
+
+def _about(name: str, prefix: str) -> str | None:
+    """The container that an annotation is about, empty for all; None if it is another annotation."""
+    if name == prefix:
+        return ""
+    return name[len(prefix) + 1 :] or None if name.startswith(prefix + ".") else None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not math.isfinite(seconds) or seconds < 0:
+        raise ValueError("a number of seconds")
+    return seconds
+
+
+def _exit_code(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) > 255:
+        raise ValueError("a list of exit codes from 0 to 255")
+    return int(text)

@@ -1,0 +1,241 @@
+"""One container: from waiting to running to ended, and perhaps again.
+
+    waiting ──► running ──► terminated ──► waiting (CrashLoopBackOff) ──► running
+                                  │ first time, or not to be restarted        ▲
+                                  └────────────────────────────────────────────┘
+
+Each step takes one arrow. How far a container has come is read from its status alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from allot.kubelet.conduct import Conduct
+from allot.kubelet.settings import RestartBackoff
+from allot.kubelet.wire_times import read_time, seconds_between, wire_time
+
+ALWAYS: Final = "Always"
+ON_FAILURE: Final = "OnFailure"
+CRASH_LOOP: Final = "CrashLoopBackOff"
+STOPPED_CODE: Final = 143
+"""What a process leaves behind that is asked to stop (signal 15)."""
+KILLED_CODE: Final = 137
+"""... and one that does not listen (signal 9)."""
+
+Status = dict[str, Any]
+
+
+class ContainerPlan(NamedTuple):
+    """A container as the pod's spec describes it."""
+
+    name: str
+    image: str
+    restart_policy: str
+    is_init: bool = False
+
+    @property
+    def is_sidecar(self) -> bool:
+        return self.is_init and self.restart_policy == ALWAYS
+
+    def restarts_after(self, exit_code: int) -> bool:
+        return self.restart_policy == ALWAYS or (
+            self.restart_policy == ON_FAILURE and exit_code != 0
+        )
+
+
+class Surroundings(NamedTuple):
+    """What a step depends on besides the container."""
+
+    pod_uid: str
+    conduct: Conduct
+    backoff: RestartBackoff
+    now: datetime
+
+
+class Step(NamedTuple):
+    """The status after a step, and when the next one is due, if time alone decides that."""
+
+    status: Status
+    wake_at: datetime | None = None
+
+
+# --- reading a status ---
+
+
+def running(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return _part(status, "state", "running")
+
+
+def terminated(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return _part(status, "state", "terminated")
+
+
+def exit_code(status: Mapping[str, Any]) -> int | None:
+    """How it ended; None while it has not."""
+    ended = terminated(status)
+    return int(ended.get("exitCode", 0)) if ended is not None else None
+
+
+def has_run(status: Mapping[str, Any]) -> bool:
+    return bool(
+        running(status) is not None or terminated(status) is not None or status.get("restartCount")
+    )
+
+
+def is_finished(plan: ContainerPlan, status: Mapping[str, Any]) -> bool:
+    """Whether it has ended and stays so."""
+    code = exit_code(status)
+    return code is not None and not plan.restarts_after(code)
+
+
+def _part(status: Mapping[str, Any], *path: str) -> Mapping[str, Any] | None:
+    value: Any = status
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else None
+
+
+# --- statuses ---
+
+
+def waiting_status(plan: ContainerPlan, before: Mapping[str, Any] | None, reason: str) -> Status:
+    """It has not run yet."""
+    state = {"waiting": {"reason": reason}}
+    return {**_fresh(plan), **(before or {}), "ready": False, "started": False, "state": state}
+
+
+def start(plan: ContainerPlan, before: Mapping[str, Any] | None, around: Surroundings) -> Status:
+    """It runs; or it has already ended, if it has nothing to do."""
+    status = {**_fresh(plan), **(before or {})}
+    ended = terminated(status) or _last_run(status)
+    restarts = int(status["restartCount"])
+    if ended is not None:
+        restarts += 1
+        status["lastState"] = {"terminated": dict(ended)}
+    status |= {
+        "restartCount": restarts,
+        "imageID": plan.image,
+        "containerID": _container_id(around.pod_uid, plan.name, restarts),
+        "state": {"running": {"startedAt": wire_time(around.now)}},
+        "ready": around.conduct.ready_seconds(plan.name) == 0,
+        "started": True,
+    }
+    if _run_seconds(plan, around.conduct) == 0:
+        return _ended(plan, status, around)
+    return status
+
+
+def _fresh(plan: ContainerPlan) -> Status:
+    return {
+        "name": plan.name,
+        "image": plan.image,
+        "imageID": "",
+        "restartCount": 0,
+        "lastState": {},
+    }
+
+
+def _run_seconds(plan: ContainerPlan, conduct: Conduct) -> float | None:
+    """What a pod runs for is not for its sidecars to end."""
+    if plan.is_sidecar:
+        return conduct.run_seconds_by_container.get(plan.name)
+    return conduct.run_seconds(plan.name, is_init=plan.is_init)
+
+
+def stop(status: Mapping[str, Any], now: datetime, code: int) -> Status:
+    """It is made to end, if it runs. One that never ran stays as it is."""
+    runs = running(status)
+    return _terminated(status, runs, code, now) if runs is not None else dict(status)
+
+
+def _terminated(
+    status: Mapping[str, Any], runs: Mapping[str, Any], code: int, now: datetime
+) -> Status:
+    ended = {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "startedAt": runs.get("startedAt"),
+        "finishedAt": wire_time(now),
+        "containerID": status.get("containerID", ""),
+    }
+    return {**status, "ready": False, "started": False, "state": {"terminated": ended}}
+
+
+def _ended(plan: ContainerPlan, status: Status, around: Surroundings) -> Status:
+    runs = running(status)
+    assert runs is not None
+    run = int(status["restartCount"])
+    code = around.conduct.exit_code(plan.name, run, is_init=plan.is_init)
+    ended = _terminated(status, runs, code, around.now)
+    # An init container is as ready as it can be when it has ended well.
+    return ended | {"ready": plan.is_init and not plan.is_sidecar and code == 0}
+
+
+def _last_run(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return _part(status, "lastState", "terminated")
+
+
+def _container_id(uid: str, name: str, restarts: int) -> str:
+    digest = hashlib.sha256(f"{uid}/{name}/{restarts}".encode()).hexdigest()
+    return f"simulated://{digest}"
+
+
+# --- steps of one that has been started ---
+
+
+def step(plan: ContainerPlan, status: Mapping[str, Any], around: Surroundings) -> Step:
+    """What becomes of a container by now that has been started once."""
+    runs = running(status)
+    if runs is not None:
+        return _step_running(plan, dict(status), runs, around)
+    ended = terminated(status)
+    if ended is not None and not plan.restarts_after(int(ended.get("exitCode", 0))):
+        return Step(dict(status))
+    return _step_ended(plan, dict(status), ended or _last_run(status), around)
+
+
+def _step_running(
+    plan: ContainerPlan, status: Status, runs: Mapping[str, Any], around: Surroundings
+) -> Step:
+    began = read_time(runs.get("startedAt"), around.now)
+    seconds = _run_seconds(plan, around.conduct)
+    ends = _later(began, seconds) if seconds is not None else None
+    if ends is not None and ends <= around.now:
+        return Step(_ended(plan, status, around))
+    ready_at = _later(began, around.conduct.ready_seconds(plan.name))
+    if ready_at is None or ready_at > around.now:
+        wake = min((at for at in (ready_at, ends) if at is not None), default=None)
+        return Step(status | {"ready": False, "started": True}, wake)
+    return Step(status | {"ready": True, "started": True}, ends)
+
+
+def _step_ended(
+    plan: ContainerPlan, status: Status, ended: Mapping[str, Any] | None, around: Surroundings
+) -> Step:
+    if ended is None:
+        return Step(start(plan, status, around))
+    finished = read_time(ended.get("finishedAt"), around.now)
+    ran = seconds_between(read_time(ended.get("startedAt"), finished), finished)
+    wait = around.backoff.seconds(int(status.get("restartCount", 0)), ran)
+    due = _later(finished, wait)
+    if due is not None and due <= around.now:
+        return Step(start(plan, status, around))
+    if terminated(status) is not None:
+        message = f"back-off {wait:g}s restarting failed container={plan.name}"
+        status |= {
+            "state": {"waiting": {"reason": CRASH_LOOP, "message": message}},
+            "lastState": {"terminated": dict(ended)},
+        }
+    return Step(status, due)
+
+
+def _later(moment: datetime, seconds: float) -> datetime | None:
+    """So many seconds later; None if the calendar ends before."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return None

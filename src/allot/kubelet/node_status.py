@@ -1,0 +1,183 @@
+"""What a living node says about itself: status, labels, taints that no longer hold, and its lease."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from allot.api.core import Node
+from allot.client.clock import micro_time
+from allot.kubelet.settings import OFFLINE, Settings
+from allot.kubelet.wire_times import read_time, seconds_between, wire_time
+
+LEASE_NAMESPACE: Final = "kube-node-lease"
+DEFAULT_CAPACITY: Final = {
+    "cpu": "8",
+    "ephemeral-storage": "100Gi",
+    "memory": "32Gi",
+    "pods": "110",
+}
+KUBELET_VERSION: Final = "v1.38.0"
+STALE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Taints that say a node cannot be reached, which is not so once it is ready."""
+_SPREAD: Final = 0.2
+
+# type, status, reason, message
+_HEALTHY: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "simulated: there is memory"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "simulated: there is room on the disk"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "simulated: there are process numbers"),
+    ("Ready", "True", "KubeletReady", "simulated: ready for pods"),
+)
+
+
+def is_offline(node: Node) -> bool:
+    return node.metadata.annotations.get(OFFLINE) == "true"
+
+
+def is_ready(node: Node) -> bool:
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in node.get("status", "conditions", default=())
+    )
+
+
+def address_of(node: Node) -> str:
+    """The address by which others reach it; empty if it has none."""
+    for address in node.get("status", "addresses", default=()):
+        if address.get("type") == "InternalIP":
+            return str(address.get("address", ""))
+    return ""
+
+
+# --- status ---
+
+
+def status_after(
+    node: Node, address: str, settings: Settings, now: datetime
+) -> dict[str, Any] | None:
+    """The status that the node must have; None if it says so already, and not too long ago.
+
+    Amounts that somebody has set stay; what is missing is filled in.
+    """
+    before: Mapping[str, Any] = node.get("status", default={})
+    conditions = list(before.get("conditions") or ())
+    is_due = heartbeat_age(node, now) >= _heartbeat_seconds(node.metadata.name, settings)
+    status = dict(before)
+    capacity = before.get("capacity") or before.get("allocatable") or {}
+    status["capacity"] = {**DEFAULT_CAPACITY, **capacity}
+    status["allocatable"] = {**status["capacity"], **(before.get("allocatable") or {})}
+    status["conditions"] = _conditions(conditions, is_due, wire_time(now))
+    if not before.get("addresses"):
+        status["addresses"] = [
+            {"type": "InternalIP", "address": address},
+            {"type": "Hostname", "address": node.metadata.name},
+        ]
+    status["nodeInfo"] = {**_node_info(node), **_without_blanks(before.get("nodeInfo") or {})}
+    return status if status != before else None
+
+
+def heartbeat_age(node: Node, now: datetime) -> float:
+    """Seconds since the node last said that it is well; endless if it never did."""
+    for condition in node.get("status", "conditions", default=()):
+        if condition.get("type") == "Ready" and condition.get("lastHeartbeatTime"):
+            return seconds_between(read_time(condition["lastHeartbeatTime"], now), now)
+    return float("inf")
+
+
+def _heartbeat_seconds(name: str, settings: Settings) -> float:
+    """Not the same for all, so that nodes of the same age do not all speak at once."""
+    return settings.heartbeat_seconds * (1 - _SPREAD * fraction(name))
+
+
+def fraction(name: str) -> float:
+    """A number from 0 up to 1 that belongs to a name."""
+    return zlib.crc32(name.encode()) / 2**32
+
+
+def _conditions(
+    before: Sequence[Mapping[str, Any]], is_due: bool, now: str
+) -> list[dict[str, Any]]:
+    found = {condition.get("type", ""): dict(condition) for condition in before}
+    is_due = is_due or any(
+        found.get(type_, {}).get("status") != status for type_, status, _, _ in _HEALTHY
+    )
+    if not is_due:
+        return list(found.values())
+    for type_, status, reason, message in _HEALTHY:
+        known = found.get(type_, {})
+        since = known.get("lastTransitionTime") if known.get("status") == status else None
+        found[type_] = {
+            **known,
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": since or now,
+        }
+    return list(found.values())
+
+
+def _node_info(node: Node) -> dict[str, str]:
+    identity = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{node.metadata.uid}.node.allot.dev"))
+    return {
+        "architecture": node.metadata.labels.get("kubernetes.io/arch", "amd64"),
+        "bootID": identity,
+        "containerRuntimeVersion": "simulated://1.0.0",
+        "kernelVersion": "6.12.0",
+        "kubeProxyVersion": "",
+        "kubeletVersion": KUBELET_VERSION,
+        "machineID": identity.replace("-", ""),
+        "operatingSystem": node.metadata.labels.get("kubernetes.io/os", "linux"),
+        "osImage": "allot (simulated)",
+        "systemUUID": identity,
+    }
+
+
+def _without_blanks(info: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in info.items() if value}
+
+
+# --- labels and taints ---
+
+
+def missing_labels(node: Node) -> dict[str, str]:
+    """Labels that every node has."""
+    wanted = {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": node.metadata.name,
+        "kubernetes.io/os": "linux",
+    }
+    labels = node.metadata.labels
+    return {name: value for name, value in wanted.items() if name not in labels}
+
+
+def taints_to_keep(node: Node) -> list[dict[str, Any]] | None:
+    """The taints without those that are no longer true; None if all of them are."""
+    if not is_ready(node):
+        return None
+    kept = [taint for taint in node.taints if taint.get("key") not in STALE_TAINTS]
+    return kept if len(kept) < len(node.taints) else None
+
+
+# --- leases ---
+
+
+def lease_spec(name: str, settings: Settings, now: datetime) -> dict[str, Any]:
+    return {
+        "holderIdentity": name,
+        "leaseDurationSeconds": settings.lease_seconds,
+        "renewTime": micro_time(now),
+    }
+
+
+def new_lease(node: Node, settings: Settings, now: datetime) -> dict[str, Any]:
+    """The lease of a node that has none. It goes when the node goes."""
+    name = node.metadata.name
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.metadata.uid}
+    metadata = {"namespace": LEASE_NAMESPACE, "name": name, "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": lease_spec(name, settings, now)}

@@ -1,0 +1,118 @@
+"""The conditions of a pod that its node reports. All others belong to somebody else, and stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+SCHEDULED: Final = "PodScheduled"
+CAN_START: Final = "PodReadyToStartContainers"
+INITIALIZED: Final = "Initialized"
+CONTAINERS_READY: Final = "ContainersReady"
+READY: Final = "Ready"
+
+SUCCEEDED: Final = "Succeeded"
+FAILED: Final = "Failed"
+
+
+class Progress(NamedTuple):
+    """How far a pod has come."""
+
+    phase: str
+    has_sandbox: bool
+    uninitialized: tuple[str, ...] = ()
+    """Init containers that must end first."""
+    unready: tuple[str, ...] = ()
+    """Containers that are not ready."""
+    unmet_gates: tuple[str, ...] = ()
+    """Readiness gates of the pod that are not true."""
+
+
+class _Said(NamedTuple):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+def conditions_after(
+    before: Sequence[Mapping[str, Any]], progress: Progress, generation: int, now: str
+) -> list[dict[str, Any]]:
+    """All conditions of the pod. Those that say the same as before keep their times."""
+    found = {condition.get("type", ""): dict(condition) for condition in before}
+    for said in _said(progress):
+        known = found.get(said.type)
+        condition = _condition(said, generation)
+        if known is not None and _says(known) == _says(condition):
+            continue
+        same_status = known is not None and known.get("status") == said.status
+        since = known.get("lastTransitionTime") if known is not None and same_status else None
+        found[said.type] = condition | {"lastTransitionTime": since or now}
+    return list(found.values())
+
+
+def unmet_gates(
+    gates: Iterable[Mapping[str, Any]], conditions: Iterable[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    true = {condition.get("type") for condition in conditions if condition.get("status") == "True"}
+    wanted = (str(gate.get("conditionType", "")) for gate in gates)
+    return tuple(gate for gate in wanted if gate not in true)
+
+
+def _said(progress: Progress) -> tuple[_Said, ...]:
+    return (
+        _Said(CAN_START, _status(progress.has_sandbox)),
+        _initialized(progress),
+        _ready(progress),
+        _containers_ready(progress),
+        _Said(SCHEDULED, "True"),
+    )
+
+
+def _initialized(progress: Progress) -> _Said:
+    if progress.phase == SUCCEEDED:
+        return _Said(INITIALIZED, "True", "PodCompleted")
+    if progress.uninitialized:
+        message = f"containers with incomplete status: [{' '.join(progress.uninitialized)}]"
+        return _Said(INITIALIZED, "False", "ContainersNotInitialized", message)
+    return _Said(INITIALIZED, "True")
+
+
+def _containers_ready(progress: Progress) -> _Said:
+    if progress.phase == SUCCEEDED:
+        return _Said(CONTAINERS_READY, "False", "PodCompleted")
+    if progress.phase == FAILED:
+        return _Said(CONTAINERS_READY, "False", "PodFailed")
+    if progress.unready:
+        message = f"containers with unready status: [{' '.join(progress.unready)}]"
+        return _Said(CONTAINERS_READY, "False", "ContainersNotReady", message)
+    return _Said(CONTAINERS_READY, "True")
+
+
+def _ready(progress: Progress) -> _Said:
+    containers = _containers_ready(progress)
+    if containers.status == "True" and progress.unmet_gates:
+        message = "; ".join(f'"{gate}" is not true' for gate in progress.unmet_gates)
+        return _Said(READY, "False", "ReadinessGatesNotReady", message)
+    return containers._replace(type=READY)
+
+
+def _condition(said: _Said, generation: int) -> dict[str, Any]:
+    condition: dict[str, Any] = {"type": said.type, "status": said.status, "lastProbeTime": None}
+    if said.reason:
+        condition["reason"] = said.reason
+    if said.message:
+        condition["message"] = said.message
+    if generation:
+        condition["observedGeneration"] = generation
+    return condition
+
+
+def _says(condition: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(
+        condition.get(name) or "" for name in ("status", "reason", "message", "observedGeneration")
+    )
+
+
+def _status(is_true: bool) -> str:
+    return "True" if is_true else "False"

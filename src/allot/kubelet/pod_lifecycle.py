@@ -1,0 +1,312 @@
+"""A pod on its node: what its status must say by now, and whether it can go.
+
+    Pending ──► Running ──► Succeeded, Failed
+       │           │              ▲
+       └───────────┴── deleted: stopped, and then removed
+
+`decide` looks at the pod and the time, and at nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from allot.api.core import Pod
+from allot.kubelet import containers
+from allot.kubelet.conduct import Conduct, conduct_of
+from allot.kubelet.containers import ContainerPlan, Status, Surroundings
+from allot.kubelet.pod_conditions import (
+    CAN_START,
+    FAILED,
+    SUCCEEDED,
+    Progress,
+    conditions_after,
+    unmet_gates,
+)
+from allot.kubelet.settings import Settings
+from allot.kubelet.wire_times import read_time, seconds_between, wire_time
+
+PENDING: Final = "Pending"
+RUNNING: Final = "Running"
+DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
+DEFAULT_GRACE_SECONDS: Final = 30
+
+
+class Place(NamedTuple):
+    """Where the pod is, as far as its status tells."""
+
+    host_ip: str
+    pod_ip: str
+
+
+class Decision(NamedTuple):
+    """What to do about a pod now, and after how many seconds to look again."""
+
+    status: Status | None = None
+    """To be written, if not None."""
+    is_gone: bool = False
+    """It has stopped and can be removed."""
+    wake_seconds: float | None = None
+
+
+NOTHING: Final = Decision()
+
+
+def has_begun(pod: Pod) -> bool:
+    """Whether anything of the pod was started: then its claims have been looked at."""
+    status = pod.get("status", default={})
+    if any(
+        condition.get("type") == CAN_START and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
+    ):
+        return True
+    return any(
+        containers.has_run(container)
+        for field in ("containerStatuses", "initContainerStatuses")
+        for container in status.get(field) or ()
+    )
+
+
+def decide(
+    pod: Pod, place: Place, settings: Settings, now: datetime, *, may_start: bool
+) -> Decision:
+    """`may_start` tells whether the pod's claims are its own; it is asked only before the start."""
+    is_deleted = pod.metadata.deletion_timestamp is not None
+    if pod.is_finished:
+        is_gone = is_deleted and pod.metadata.deletion_grace_period_seconds != 0
+        return Decision(is_gone=is_gone)
+    conduct = conduct_of(pod, settings)
+    course = _Course(pod, place, conduct, settings, now)
+    if is_deleted:
+        stops_at, code = _stop(pod, conduct, now)
+        if stops_at <= now or not has_begun(pod):
+            return course.stopped(code)
+        course.wake(stops_at)
+    deadline = course.deadline()
+    if deadline is not None:
+        if deadline <= now:
+            return course.stopped(containers.KILLED_CODE, DEADLINE_EXCEEDED)
+        course.wake(deadline)
+    if not has_begun(pod):
+        if not may_start:
+            return course.waiting()
+        starts_at = course.started_at + timedelta(seconds=conduct.start_seconds)
+        if starts_at > now:
+            course.wake(starts_at)
+            return course.waiting()
+    return course.advanced()
+
+
+def _stop(pod: Pod, conduct: Conduct, now: datetime) -> tuple[datetime, int]:
+    """When a deleted pod stops, and how its processes end."""
+    if not conduct.stop_seconds:
+        return now, containers.STOPPED_CODE  # whatever the server's clock shows
+    grace = pod.metadata.deletion_grace_period_seconds
+    grace = DEFAULT_GRACE_SECONDS if grace is None else grace
+    ends = pod.metadata.deletion_timestamp or now
+    if conduct.stop_seconds > grace:
+        return ends, containers.KILLED_CODE
+    return ends - timedelta(seconds=grace - conduct.stop_seconds), containers.STOPPED_CODE
+
+
+class _Course:
+    """One decision in the making."""
+
+    def __init__(
+        self, pod: Pod, place: Place, conduct: Conduct, settings: Settings, now: datetime
+    ) -> None:
+        self._pod = pod
+        self._place = place
+        self._now = now
+        self._around = Surroundings(pod.metadata.uid, conduct, settings.backoff, now)
+        self._before: Mapping[str, Any] = pod.get("status", default={})
+        policy = pod.get("spec", "restartPolicy", default=containers.ALWAYS)
+        self._init = tuple(
+            # An init container is never run again once it has ended well.
+            _plan(spec, containers.ON_FAILURE if policy == containers.ALWAYS else policy, True)
+            for spec in pod.get("spec", "initContainers", default=())
+        )
+        self._main = tuple(
+            _plan(spec, policy) for spec in pod.get("spec", "containers", default=())
+        )
+        self._ephemeral = tuple(
+            _plan(spec, "Never") for spec in pod.get("spec", "ephemeralContainers", default=())
+        )
+        self._wake_at: datetime | None = None
+
+    @property
+    def started_at(self) -> datetime:
+        """When the node took the pod on."""
+        return read_time(self._before.get("startTime"), self._now)
+
+    def deadline(self) -> datetime | None:
+        seconds = self._pod.get("spec", "activeDeadlineSeconds")
+        if not isinstance(seconds, int) or "startTime" not in self._before:
+            return None
+        return self.started_at + timedelta(seconds=min(seconds, 10**9))
+
+    def wake(self, at: datetime | None) -> None:
+        if at is not None and (self._wake_at is None or at < self._wake_at):
+            self._wake_at = at
+
+    # --- outcomes ---
+
+    def waiting(self) -> Decision:
+        """Nothing has been started, and nothing is yet."""
+        init = self._waiting(self._init, "initContainerStatuses", "PodInitializing")
+        reason = "PodInitializing" if self._init else "ContainerCreating"
+        main = self._waiting(self._main, "containerStatuses", reason)
+        return self._decision(PENDING, init, main, has_sandbox=False)
+
+    def stopped(self, code: int, reason: str = "") -> Decision:
+        """All that runs is made to end. What was not done counts as failed."""
+        ended = {
+            field: [
+                containers.stop(status, self._now, code)
+                for status in self._statuses(field, plans).values()
+            ]
+            for field, plans in (
+                ("initContainerStatuses", self._init),
+                ("containerStatuses", self._main),
+            )
+        }
+        main = ended["containerStatuses"]
+        codes = [containers.exit_code(status) for status in main]
+        succeeded = not reason and len(main) == len(self._main) and all(code == 0 for code in codes)
+        phase = SUCCEEDED if succeeded else FAILED
+        extra = {"reason": reason, "message": "The pod ran longer than it may."} if reason else {}
+        return self._decision(
+            phase, ended["initContainerStatuses"], main, has_sandbox=False, extra=extra
+        )
+
+    def advanced(self) -> Decision:
+        """Everything takes the step that is due."""
+        init, is_initialized, has_failed = self._advance_init()
+        if has_failed:
+            main = self._waiting(self._main, "containerStatuses", "PodInitializing")
+            return self._decision(FAILED, init, main, has_sandbox=False)
+        if not is_initialized:
+            main = self._waiting(self._main, "containerStatuses", "PodInitializing")
+            return self._decision(PENDING, init, main, has_sandbox=True)
+        main = self._advance(self._main, "containerStatuses")
+        if all(map(containers.is_finished, self._main, main)):
+            phase = FAILED if any(containers.exit_code(status) for status in main) else SUCCEEDED
+            self._wake_at = None
+            init = [containers.stop(status, self._now, containers.STOPPED_CODE) for status in init]
+            return self._decision(phase, init, main, has_sandbox=False)
+        return self._decision(RUNNING, init, main, has_sandbox=True)
+
+    # --- containers ---
+
+    def _statuses(self, field: str, plans: Iterable[ContainerPlan]) -> dict[str, Status]:
+        """What is known of these containers, in the order of the spec."""
+        known = {status.get("name"): status for status in self._before.get(field) or ()}
+        return {plan.name: known[plan.name] for plan in plans if plan.name in known}
+
+    def _waiting(self, plans: Iterable[ContainerPlan], field: str, reason: str) -> list[Status]:
+        known = self._statuses(field, plans)
+        return [containers.waiting_status(plan, known.get(plan.name), reason) for plan in plans]
+
+    def _advance(self, plans: Iterable[ContainerPlan], field: str) -> list[Status]:
+        known = self._statuses(field, plans)
+        return [self._advance_one(plan, known.get(plan.name)) for plan in plans]
+
+    def _advance_one(self, plan: ContainerPlan, status: Status | None) -> Status:
+        if status is None or not containers.has_run(status):
+            status = containers.start(plan, status, self._around)
+            if containers.running(status) is None:
+                return status  # what follows is another step, after this one has been told
+        after, wake_at = containers.step(plan, status, self._around)
+        self.wake(wake_at)
+        return after
+
+    def _advance_init(self) -> tuple[list[Status], bool, bool]:
+        """One after the other. Their statuses; whether all are done; whether one has failed for good."""
+        known = self._statuses("initContainerStatuses", self._init)
+        statuses, is_waiting, has_failed = [], False, False
+        for plan in self._init:
+            before = known.get(plan.name)
+            if is_waiting:
+                statuses.append(containers.waiting_status(plan, before, "PodInitializing"))
+                continue
+            status = self._advance_one(plan, before)
+            statuses.append(status)
+            if plan.is_sidecar:
+                is_waiting = not containers.has_run(status)
+            else:
+                is_waiting = containers.exit_code(status) != 0
+                has_failed = is_waiting and containers.is_finished(plan, status)
+        return statuses, not is_waiting, has_failed
+
+    # --- the status ---
+
+    def _decision(
+        self,
+        phase: str,
+        init: list[Status],
+        main: list[Status],
+        *,
+        has_sandbox: bool,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Decision:
+        status = dict(self._before)
+        status |= {"phase": phase, **(extra or {})}
+        status.setdefault("startTime", wire_time(self._now))
+        status |= {"hostIP": self._place.host_ip, "hostIPs": [{"ip": self._place.host_ip}]}
+        if has_sandbox or any(map(containers.has_run, main)):
+            status.setdefault("podIP", self._place.pod_ip)
+            status.setdefault("podIPs", [{"ip": status["podIP"]}])
+        if init:
+            status["initContainerStatuses"] = init
+        if main:
+            status["containerStatuses"] = main
+        if self._ephemeral and has_sandbox:
+            status["ephemeralContainerStatuses"] = self._advance(
+                self._ephemeral, "ephemeralContainerStatuses"
+            )
+        generation = self._pod.metadata.generation
+        if generation:
+            status["observedGeneration"] = generation
+        conditions = self._before.get("conditions") or ()
+        progress = Progress(
+            phase,
+            has_sandbox,
+            self._uninitialized(init),
+            tuple(container["name"] for container in (*init, *main) if self._is_unready(container)),
+            unmet_gates(self._pod.get("spec", "readinessGates", default=()), conditions),
+        )
+        status["conditions"] = conditions_after(
+            conditions, progress, generation, wire_time(self._now)
+        )
+        wake = None
+        if self._wake_at is not None:
+            wake = max(seconds_between(self._now, self._wake_at), 0.0)
+        return Decision(status if status != self._before else None, wake_seconds=wake)
+
+    def _uninitialized(self, init: Iterable[Status]) -> tuple[str, ...]:
+        sidecars = {plan.name for plan in self._init if plan.is_sidecar}
+        return tuple(
+            status["name"]
+            for status in init
+            if not (
+                containers.has_run(status)
+                if status["name"] in sidecars
+                else containers.exit_code(status) == 0
+            )
+        )
+
+    def _is_unready(self, status: Status) -> bool:
+        """Init containers other than sidecars need not be ready."""
+        plan = next((plan for plan in self._init if plan.name == status["name"]), None)
+        return not status.get("ready") and (plan is None or plan.is_sidecar)
+
+
+def _plan(spec: Mapping[str, Any], policy: str, is_init: bool = False) -> ContainerPlan:
+    return ContainerPlan(
+        str(spec.get("name", "")),
+        str(spec.get("image", "")),
+        spec.get("restartPolicy") or policy,
+        is_init,
+    )

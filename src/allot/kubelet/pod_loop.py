@@ -1,0 +1,179 @@
+"""Runs the pods of simulated nodes: writes what `pod_lifecycle` decides, when it decides it.
+
+One informer brings the pods of all nodes. What is done about an event does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Node, Pod
+from allot.api.identities import ObjectKey
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.events import WARNING, EventRecorder, reference_to
+from allot.client.informer import Informer
+from allot.client.options import DeleteOptions
+from allot.client.resources import PODS
+from allot.client.retrying import Backoff
+from allot.client.work_queue import WorkQueue, work_off
+from allot.kubelet.addresses import POD_NETWORK, pick_address
+from allot.kubelet.conduct import conduct_of
+from allot.kubelet.node_status import address_of, is_offline
+from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing
+from allot.kubelet.pod_lifecycle import Place, decide, has_begun
+from allot.kubelet.settings import Settings
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 16
+CONFLICT_SECONDS: Final = 0.1
+"""After a conflict the newer version should be here by then."""
+FAILURES: Final = Backoff(first_seconds=0.05, most_seconds=30.0, jitter=0.0)
+PATIENCE_SECONDS: Final = 1.0
+"""A claim that is not the pod's own may become so meanwhile, without anything being wrong."""
+STEPS_AT_ONCE: Final = 8
+"""A pod that has more to do gets in line again."""
+_BY_NODE: Final = "node"
+_BY_CLAIM: Final = "claim that the pod waits for"
+_BY_ADDRESS: Final = "address"
+
+
+class PodLoop:
+    """Serves the pods bound to nodes that an informer knows."""
+
+    def __init__(
+        self,
+        client: Client,
+        nodes: Informer[Node],
+        pods: Informer[Pod],
+        claims: Informer[ResourceClaim],
+        recorder: EventRecorder,
+        settings: Settings,
+    ) -> None:
+        self._client = client
+        self._clock = client.clock
+        self._nodes, self._pods, self._claims = nodes, pods, claims
+        self._recorder = recorder
+        self._settings = settings
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(clock=client.clock, backoff=FAILURES)
+        self._waiting_since: dict[ObjectKey, float] = {}
+        pods.add_index(_BY_NODE, lambda pod: (pod.node_name,))
+        pods.add_index(_BY_CLAIM, _claims_waited_for)
+        pods.add_index(_BY_ADDRESS, lambda pod: (pod.get("status", "podIP", default=""),))
+        pods.add_handlers(
+            on_add=self._follow,
+            on_update=lambda _, pod: self._follow(pod),
+            on_delete=lambda pod: self._forget(pod.key),
+        )
+        nodes.add_handlers(
+            on_add=lambda node: self._follow_node(None, node), on_update=self._follow_node
+        )
+        claims.add_handlers(
+            on_add=self._follow_claim, on_update=lambda _, claim: self._follow_claim(claim)
+        )
+
+    async def run(self) -> None:
+        await work_off(self._queue, self._reconcile, WORKERS)
+
+    # --- what happens ---
+
+    def _follow(self, pod: Pod) -> None:
+        if self._node_of(pod) is not None:
+            self._queue.add(pod.key)
+
+    def _forget(self, key: ObjectKey) -> None:
+        self._waiting_since.pop(key, None)
+        self._queue.forget(key)
+
+    def _follow_node(self, old: Node | None, node: Node) -> None:
+        """A node that begins to serve has pods to look after."""
+        if _serves(node) and (old is None or not _serves(old)):
+            for pod in self._pods.by_index(_BY_NODE, node.metadata.name):
+                self._queue.add(pod.key)
+
+    def _follow_claim(self, claim: ResourceClaim) -> None:
+        metadata = claim.metadata
+        for pod in self._pods.by_index(_BY_CLAIM, f"{metadata.namespace}/{metadata.name}"):
+            self._queue.add(pod.key)
+
+    def _node_of(self, pod: Pod) -> Node | None:
+        node = self._nodes.get(ObjectKey("", pod.node_name))
+        return node if node is not None and _serves(node) else None
+
+    # --- what is done about it ---
+
+    async def _reconcile(self, key: ObjectKey) -> None:
+        pod = self._pods.get(key)
+        node = self._node_of(pod) if pod is not None else None
+        if pod is None or node is None or not self._may_look_at(pod):
+            return
+        try:
+            await self._bring_up_to_date(key, pod, address_of(node))
+        except ApiStatusError as error:
+            if error.is_conflict:
+                self._queue.add_after(key, CONFLICT_SECONDS)
+            elif not error.is_not_found:
+                raise
+
+    async def _bring_up_to_date(self, key: ObjectKey, pod: Pod, host_ip: str) -> None:
+        now = self._clock.today()
+        place = Place(host_ip, self._address(pod, host_ip))
+        wanted = None
+        for _ in range(STEPS_AT_ONCE):
+            may_start = has_begun(pod) or not what_is_missing(pod, self._claims.get)
+            decision = decide(pod, place, self._settings, now, may_start=may_start)
+            if decision.is_gone:
+                options = DeleteOptions(uid=pod.metadata.uid, grace_period_seconds=0)
+                await self._client.delete(PODS, key, options)
+                return
+            if decision.wake_seconds is not None:
+                self._queue.add_after(key, decision.wake_seconds)
+            if decision.status is None or decision.status == wanted:
+                return  # a server that does not keep all of a status is not asked again
+            wanted = decision.status
+            pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
+        self._queue.add(key)
+
+    def _may_look_at(self, pod: Pod) -> bool:
+        """Whether it is time: the news that a pod's claims are its own may come after the pod itself."""
+        key = pod.key
+        if pod.is_finished or pod.metadata.deletion_timestamp is not None or has_begun(pod):
+            return True
+        missing = what_is_missing(pod, self._claims.get)
+        if not missing:
+            self._waiting_since.pop(key, None)
+            for problem in conduct_of(pod, self._settings).problems:
+                self._warn(pod, "InvalidAnnotation", problem)
+            return True
+        waits = self._clock.now() - self._waiting_since.setdefault(key, self._clock.now())
+        if waits < PATIENCE_SECONDS:
+            self._queue.add_after(key, PATIENCE_SECONDS - waits)
+            return False
+        self._warn(pod, "FailedPrepareDynamicResources", f"the pod cannot start: {missing}")
+        return True
+
+    def _warn(self, pod: Pod, reason: str, note: str) -> None:
+        self._recorder.event(reference_to(PODS, pod), WARNING, reason, "Starting", note)
+
+    def _address(self, pod: Pod, host_ip: str) -> str:
+        if pod.get("spec", "hostNetwork"):
+            return host_ip
+        known = pod.get("status", "podIP", default="")
+        return known or pick_address(pod.metadata.uid, POD_NETWORK, self._has)
+
+    def _has(self, address: str) -> bool:
+        """Whether a pod has the address. Those that have finished give theirs back."""
+        return any(not pod.is_finished for pod in self._pods.by_index(_BY_ADDRESS, address))
+
+
+def _serves(node: Node) -> bool:
+    return not is_offline(node) and bool(address_of(node))
+
+
+def _claims_waited_for(pod: Pod) -> list[str]:
+    if pod.is_finished or has_begun(pod):
+        return []
+    return [str(use.key) for use in claims_of(pod) if isinstance(use, ClaimUse)]

@@ -1,0 +1,54 @@
+"""All simulated nodes of a cluster, put together around a client."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Final
+
+from allot.client.client import Client
+from allot.client.discovery import served
+from allot.client.events import EventRecorder
+from allot.client.informer import InformerFactory
+from allot.client.options import Scope
+from allot.client.resources import NODES, PODS, RESOURCE_CLAIMS
+from allot.kubelet.node_loop import NodeLoop
+from allot.kubelet.pod_loop import PodLoop
+from allot.kubelet.settings import Settings
+
+COMPONENT: Final = "kubelet"
+BOUND: Final = Scope(field_selector="spec.nodeName!=")
+
+
+class NodeSimulation:
+    """Serves nodes until cancelled. It can be run again."""
+
+    def __init__(self, client: Client, settings: Settings = Settings()) -> None:  # noqa: B008 - a value
+        self._client = client
+        self._settings = settings
+        self._informers: InformerFactory | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self._informers is not None and self._informers.has_synced
+
+    async def run(self) -> None:
+        client, settings = self._client, self._settings
+        informers = InformerFactory(client)
+        recorder = EventRecorder(client, COMPONENT, f"allot-nodes-{socket.gethostname()}")
+        nodes = informers.informer(NODES, Scope(label_selector=settings.node_selector))
+        pods = informers.informer(PODS, BOUND)
+        claims = informers.informer(await served(client, RESOURCE_CLAIMS) or RESOURCE_CLAIMS)
+        node_loop = NodeLoop(client, nodes, settings)
+        pod_loop = PodLoop(client, nodes, pods, claims, recorder, settings)
+        informers.start()
+        recorder.start()
+        self._informers = informers
+        try:
+            await informers.wait_synced()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(node_loop.run())
+                group.create_task(pod_loop.run())
+        finally:
+            await recorder.stop()
+            await informers.stop()

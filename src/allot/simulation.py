@@ -1,0 +1,43 @@
+"""Simulated nodes together with the devices on them: the kubelet's and the driver's part of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from allot.client.client import Client
+from allot.driver.hardware import Hardware
+from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
+from allot.kubelet.registration import NodeDescription, register
+from allot.kubelet.settings import Settings
+from allot.kubelet.simulation import NodeSimulation
+
+
+class SimulatedHardware:
+    """Nodes, those that are described and those of others, and the devices that are described."""
+
+    def __init__(
+        self, client: Client, settings: Settings, described: Sequence[Hardware] = ()
+    ) -> None:
+        self._client = client
+        self._described = described
+        self._nodes = NodeSimulation(client, settings)
+        self._publishers = [SlicePublisher(client, hardware) for hardware in described]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nodes are served and all that is described has been published once."""
+        return self._nodes.is_ready and all(each.is_complete for each in self._publishers)
+
+    async def create_nodes(self) -> None:
+        """Create the nodes that are described; `ForeignNodeError` if a name is taken."""
+        for hardware in self._described:
+            nodes = [NodeDescription(name, *rest) for name, rest in hardware.described_nodes()]
+            await register(self._client, nodes, (HARDWARE_LABEL, hardware.name))
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._nodes.run())
+            for publisher in self._publishers:
+                group.create_task(publisher.run())

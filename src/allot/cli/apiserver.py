@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from allot.cli.components import READY
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
 
@@ -126,4 +127,5 @@ async def _serve(options: ServerOptions) -> None:
             loop.add_signal_handler(name, running.stop)
         click.echo(f"allot API server: {running.url}, storage {options.storage}")
         click.echo(f"  kubectl --kubeconfig {running.kubeconfig} get namespaces")
+        click.echo(READY)
         await running.serving

@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from allot.client.client import Client
     from allot.client.leader_election import ElectionTimes
     from allot.pages import Pages
+
+READY: Final = "ready"
+"""What a component prints when it works."""
+READY_POLL_SECONDS: Final = 0.01
 
 F = TypeVar("F", bound=Callable[..., Any])
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -76,17 +80,28 @@ class Election(NamedTuple):
     times: ElectionTimes
 
 
+class Component(NamedTuple):
+    """What a command runs."""
+
+    client: Client
+    work: Work
+    is_ready: Callable[[], bool]
+    pages: Pages | None = None
+
+
 async def run_until_stopped(
-    client: Client, work: Work, election: Election | None, pages: Pages, address: PageAddress
+    component: Component, election: Election | None, address: PageAddress
 ) -> None:
     """Work until SIGINT or SIGTERM, with an election only while we lead; and serve the pages beside it.
 
-    The client is closed in the end.
+    It prints `ready` when it is. The client is closed in the end.
     """
     from allot.client.errors import ClientError
 
-    serving = _serve(pages, address)
+    client, work, is_ready, pages = component
+    serving = _serve(pages, address) if pages is not None else None
     working = asyncio.ensure_future(_work_if_elected(client, work, election))
+    saying = asyncio.create_task(say_when(is_ready))
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, working.cancel)
@@ -96,10 +111,17 @@ async def run_until_stopped(
     except ClientError as error:
         raise CommandError(str(error)) from error
     finally:
-        if serving is not None:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
+        beside = [saying] if serving is None else [saying, serving]
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await client.close()
+
+
+async def say_when(is_ready: Callable[[], bool]) -> None:
+    while not is_ready():
+        await asyncio.sleep(READY_POLL_SECONDS)
+    click.echo(READY)
 
 
 async def _work_if_elected(client: Client, work: Work, election: Election | None) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import yaml
 
 from allot.cli.apiserver import loop_factory, set_up_logging
 from allot.cli.components import (
+    Component,
     Election,
     PageAddress,
     api_server_options,
@@ -21,6 +22,9 @@ from allot.cli.components import (
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
 from allot.features import FeatureGates
+
+if TYPE_CHECKING:
+    from allot.scheduler.configuration import SchedulerConfiguration
 
 
 @click.command()
@@ -96,17 +100,11 @@ async def _run(
     from allot.client.leader_election import ElectionTimes
     from allot.client.rate_limits import RequestLimit
     from allot.scheduler.assembly import SchedulerProcess
-    from allot.scheduler.configuration import (
-        ConfigurationError,
-        SchedulerConfiguration,
-        read_configuration,
-    )
+    from allot.scheduler.configuration import ConfigurationError
     from allot.scheduler.pages import SchedulerPages
 
+    configuration = load_configuration(config)
     try:
-        configuration = (
-            read_configuration(_document(config)) if config else SchedulerConfiguration()
-        )
         source = kubeconfig or (
             Path(configuration.kubeconfig) if configuration.kubeconfig else None
         )
@@ -120,8 +118,29 @@ async def _run(
         times = ElectionTimes(int(wanted.lease_seconds), wanted.renew_seconds, wanted.retry_seconds)
         election = Election(wanted.namespace, wanted.name, times)
     click.echo("allot scheduler: " + ", ".join(process.profiles))
-    shown = SchedulerPages(process, pages.debug_token)
-    await run_until_stopped(client, process.run, election, shown, pages.address)
+    component = Component(
+        client,
+        process.run,
+        lambda: process.informers.has_synced,
+        SchedulerPages(process, pages.debug_token),
+    )
+    await run_until_stopped(component, election, pages.address)
+
+
+def load_configuration(path: Path | None) -> SchedulerConfiguration:
+    """The configuration in a file, or the default; `CommandError` if it makes no sense."""
+    from allot.scheduler.configuration import (
+        ConfigurationError,
+        SchedulerConfiguration,
+        read_configuration,
+    )
+
+    if path is None:
+        return SchedulerConfiguration()
+    try:
+        return read_configuration(_document(path))
+    except ConfigurationError as error:
+        raise CommandError(f"{path}: {error}") from error
 
 
 def _document(path: Path) -> object:

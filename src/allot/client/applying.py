@@ -36,8 +36,13 @@ class RefusedError(Exception):
         super().__init__(str(error))
 
 
-async def apply(client: Client, documents: Iterable[Document]) -> list[RawObject]:
-    """The objects as they are then. Nothing is written if one of them is of an unknown kind."""
+async def apply(
+    client: Client, documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
+) -> list[RawObject]:
+    """The objects as they are then; those that name no namespace go to the one given.
+
+    Nothing is written if one of them is of an unknown kind.
+    """
     ordered = sorted(documents, key=lambda document: document.get("kind") not in _FIRST)
     kinds = {(kind.api_version, kind.kind): kind for kind in (await discover(client)).kinds}
     found = []
@@ -46,7 +51,9 @@ async def apply(client: Client, documents: Iterable[Document]) -> list[RawObject
         if kind is None:
             raise UnknownKindError(document)
         found.append((kind, document))
-    return [await _apply_one(client, resource_of(kind), document) for kind, document in found]
+    return [
+        await _apply_one(client, resource_of(kind), document, namespace) for kind, document in found
+    ]
 
 
 def resource_of(kind: ServedKind) -> Resource[RawObject]:
@@ -57,11 +64,11 @@ def resource_of(kind: ServedKind) -> Resource[RawObject]:
 
 
 async def _apply_one(
-    client: Client, resource: Resource[RawObject], document: Document
+    client: Client, resource: Resource[RawObject], document: Document, namespace: str
 ) -> RawObject:
     metadata = dict(document.get("metadata") or {})
     if resource.namespaced:
-        metadata.setdefault("namespace", DEFAULT_NAMESPACE)
+        metadata.setdefault("namespace", namespace)
     whole = {**document, "metadata": metadata}
     try:
         try:

@@ -70,6 +70,8 @@ async def _run_all(controllers: Iterable[Controller], surroundings: Surroundings
     async with asyncio.TaskGroup() as group:
         for controller in controllers:
             group.create_task(_keep_running(controller, surroundings), name=controller.name)
+        # A controller whose feature is off has nothing to do; the manager has.
+        await asyncio.Event().wait()
 
 
 async def _keep_running(controller: Controller, surroundings: Surroundings) -> None:

@@ -1,0 +1,150 @@
+"""A cluster whose components are processes of their own: `allot up --separate`."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from allot.cli.components import READY
+from allot.cli.data_directory import KUBECONFIG
+from allot.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from allot.cli.cluster_options import Asked
+    from allot.client.client import Client
+
+PROGRAM: Final = (sys.executable, "-c", "from allot.cli.main import run; run()")
+START_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 20.0
+RESTART_SECONDS: Final = 1.0
+_DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
+
+
+class Command(NamedTuple):
+    """A component, and how it is called."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+def api_server_command(asked: Asked) -> Command:
+    arguments = ("--storage", asked.storage, "--data-dir", str(asked.data_dir))
+    return Command("apiserver", (*arguments, "--port", str(asked.port), *_common(asked)))
+
+
+def other_commands(asked: Asked) -> Iterator[Command]:
+    """What runs beside the API server."""
+    connection = ("--kubeconfig", str(asked.data_dir / KUBECONFIG))
+    alone = (*connection, *_common(asked), "--no-leader-elect", "--port", "0")
+    if asked.has_scheduler:
+        config = ("--config", str(asked.scheduler_config)) if asked.scheduler_config else ()
+        yield Command("scheduler", (*alone, *config))
+    if asked.controllers:
+        yield Command("controller-manager", (*alone, "--controllers", asked.controllers))
+    if asked.has_nodes:
+        hardware = tuple(f"--hardware={reference}" for reference in asked.hardware)
+        served = ("--all",) if asked.all_nodes else ()
+        completes = (f"--complete-annotation={asked.complete_annotation}",)
+        verbose = ("-v",) * asked.verbose
+        yield Command("nodes", (*connection, *verbose, *hardware, *served, *completes))
+
+
+def _common(asked: Asked) -> tuple[str, ...]:
+    return ("--feature-gates", asked.feature_gates, *(("-v",) * asked.verbose))
+
+
+@asynccontextmanager
+async def running_processes(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
+    """All components, each restarted if it ends. The API server is the last to stop."""
+    from allot.client.connecting import connect
+
+    async with AsyncExitStack() as stack:
+        server = _Process(api_server_command(asked))
+        stack.push_async_callback(server.stop)
+        await server.start()
+        others = [_Process(command) for command in other_commands(asked)]
+        for process in others:
+            stack.push_async_callback(process.stop)
+        await asyncio.gather(*(process.start() for process in others))
+        client = connect(asked.data_dir / KUBECONFIG, user_agent="allot-up")
+        stack.push_async_callback(client.close)
+        yield server.first_line.split()[3].rstrip(","), client
+
+
+class _Process:
+    """A component that is started again when it ends by itself."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._keeping: asyncio.Task[None] | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self.first_line = ""
+        self._is_ready = asyncio.Event()
+
+    async def start(self) -> None:
+        """Returns when it is ready; `CommandError` if it ends before."""
+        self._keeping = asyncio.create_task(self._keep())
+        waiting = asyncio.create_task(self._is_ready.wait())
+        await asyncio.wait(
+            {waiting, self._keeping}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        waiting.cancel()
+        if not self._is_ready.is_set():
+            raise CommandError(f"allot {self._command.name} did not start")
+
+    async def stop(self) -> None:
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _keep(self) -> None:
+        while True:
+            code = await self._run_once()
+            if not self._is_ready.is_set():
+                return
+            click.echo(f"allot {self._command.name} ended with {code}; starting it again", err=True)
+            await asyncio.sleep(RESTART_SECONDS)
+
+    async def _run_once(self) -> int:
+        name, arguments = self._command
+        self._process = process = await asyncio.create_subprocess_exec(
+            *PROGRAM,
+            name,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            preexec_fn=_prepare_child,
+        )
+        assert process.stdout is not None
+        async for line in process.stdout:
+            text = line.decode(errors="replace").rstrip()
+            self.first_line = self.first_line or text
+            if text == READY:
+                self._is_ready.set()
+        return await process.wait()
+
+
+def _prepare_child() -> None:
+    """Leave Ctrl-C to us, and end with us, however we end."""
+    os.setpgid(0, 0)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)

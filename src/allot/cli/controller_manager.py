@@ -1,0 +1,103 @@
+"""`allot controller-manager`: the controllers on their own, against any Kubernetes API server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from allot.cli.apiserver import loop_factory, set_up_logging
+from allot.cli.components import (
+    Component,
+    Election,
+    PageAddress,
+    api_server_options,
+    feature_gates_option,
+    page_options,
+    run_until_stopped,
+)
+from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.lint import gates_from_option
+from allot.features import FeatureGates
+
+
+@click.command("controller-manager")
+@api_server_options
+@click.option(
+    "--controllers",
+    default="*",
+    show_default=True,
+    metavar="*,NAME,-NAME",
+    help="Which ones run: * all, NAME this one, -NAME not this one.",
+)
+@feature_gates_option
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Of several replicas, let one work.",
+)
+@click.option("--leader-elect-resource-namespace", default="kube-system", show_default=True)
+@click.option("--leader-elect-resource-name", default="allot-controller-manager", show_default=True)
+@page_options(10257, "/healthz, /readyz and /metrics")
+@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+def controller_manager(
+    kubeconfig: Path | None,
+    context: str | None,
+    controllers: str,
+    feature_gates: str,
+    leader_elect: bool,
+    leader_elect_resource_namespace: str,
+    leader_elect_resource_name: str,
+    bind_address: str,
+    port: int,
+    verbose: int,
+) -> int:
+    """Run the cluster's controllers.
+
+    Claims from templates and their reservations, pool status, evictions, garbage, namespaces, quotas,
+    workloads. Works with `allot apiserver` and, with those that Kubernetes lacks, beside its own manager.
+    Ctrl-C stops it; what is half done is finished by whoever comes next.
+    """
+    set_up_logging(verbose)
+    lease = None
+    if leader_elect:
+        lease = leader_elect_resource_namespace, leader_elect_resource_name
+    gates = gates_from_option(feature_gates)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(
+            _run(kubeconfig, context, controllers, gates, lease, PageAddress(bind_address, port))
+        )
+    return EXIT_OK
+
+
+async def _run(
+    kubeconfig: Path | None,
+    context: str | None,
+    controllers: str,
+    gates: FeatureGates,
+    lease: tuple[str, str] | None,
+    address: PageAddress,
+) -> None:
+    from allot.client.connecting import connect
+    from allot.client.errors import ClientError
+    from allot.client.leader_election import ElectionTimes
+    from allot.client.rate_limits import RequestLimit
+    from allot.controllers.catalogue import UnknownControllerError, chosen
+    from allot.controllers.manager import ControllerManager
+    from allot.pages import Pages
+
+    try:
+        factories = chosen(text.strip() for text in controllers.split(",") if text.strip())
+        client = connect(
+            kubeconfig, context, limit=RequestLimit(), user_agent="allot-controller-manager"
+        )
+    except (UnknownControllerError, ClientError) as error:
+        raise CommandError(str(error)) from error
+    manager = ControllerManager(client, factories, gates)
+    election = Election(*lease, ElectionTimes()) if lease else None
+    click.echo(f"allot controller-manager: {len(factories)} controllers")
+    pages = Pages(lambda: not manager.is_starting, lambda: manager.registry)
+    component = Component(client, manager.run, lambda: manager.is_ready, pages)
+    await run_until_stopped(component, election, address)

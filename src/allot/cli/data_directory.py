@@ -1,0 +1,110 @@
+"""The data directory of `allot up`: who works in it, and what is there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from allot.cli.errors import CommandError
+
+DEFAULT: Final = Path(".allot")
+KUBECONFIG: Final = "kubeconfig"
+_PID_FILE: Final = "up.pid"
+_OURS: Final = ("pki", KUBECONFIG, _PID_FILE, "allot.db")
+_POLL_SECONDS: Final = 0.05
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def data_dir_option(command: F) -> F:
+    return click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=DEFAULT,
+        show_default=True,
+        help="Where the cluster keeps its state.",
+    )(command)
+
+
+@contextmanager
+def occupied(directory: Path) -> Iterator[None]:
+    """Work in the directory alone, until the end of the block or of the process, however it ends."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = os.open(directory / _PID_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    try:
+        if not _lock(file):
+            raise CommandError(
+                f"{directory} is in use by another allot (pid {_read_pid(file)}): "
+                f"stop it with `allot down --data-dir {directory}`, or choose another --data-dir"
+            )
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def occupant(directory: Path) -> int | None:
+    """The process that works in the directory now."""
+    try:
+        file = os.open(directory / _PID_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return None if _lock(file) else _read_pid(file)
+    finally:
+        os.close(file)
+
+
+def stop_occupant(directory: Path, pid: int, seconds: float) -> None:
+    """Ask it to end, and wait until it has."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + seconds
+    while occupant(directory) == pid:
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"process {pid} has not ended after {seconds:g} s; `kill -9 {pid}` ends it, and loses nothing"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def remove_contents(directory: Path) -> bool:
+    """Remove what allot made there, and the directory if nothing else is in it; whether there was anything."""
+    found = [
+        path
+        for path in (directory.iterdir() if directory.is_dir() else ())
+        if path.name.startswith(_OURS)
+    ]
+    for path in found:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    with suppress(OSError):
+        directory.rmdir()
+    return bool(found)
+
+
+def _lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read_pid(file: int) -> int:
+    return int(os.pread(file, 20, 0).strip() or 0)

@@ -1,0 +1,33 @@
+"""`allot reset`: throws a cluster's state away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from allot.cli.data_directory import data_dir_option, occupant, remove_contents
+from allot.cli.errors import EXIT_OK, CommandError
+
+
+@click.command()
+@data_dir_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def reset(data_dir: Path, yes: bool) -> int:
+    """Remove everything that `allot up` keeps in the data directory: all objects, and the credentials."""
+    pid = occupant(data_dir)
+    if pid is not None:
+        raise CommandError(
+            f"a cluster (pid {pid}) works in {data_dir}: stop it with `allot down` first"
+        )
+    if not data_dir.is_dir():
+        click.echo(f"there is nothing in {data_dir}")
+        return EXIT_OK
+    if not yes:
+        click.confirm(f"Remove all state in {data_dir}?", abort=True)
+    try:
+        found = remove_contents(data_dir)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    click.echo(f"{data_dir} is empty now" if found else f"there is nothing of allot in {data_dir}")
+    return EXIT_OK

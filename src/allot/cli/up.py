@@ -1,0 +1,200 @@
+"""`allot up`: a whole cluster on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allot.cli.apiserver import loop_factory, set_up_logging
+from allot.cli.cluster_options import Asked
+from allot.cli.components import feature_gates_option
+from allot.cli.data_directory import KUBECONFIG, data_dir_option, occupied
+from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.lint import gates_from_option
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
+
+
+@click.command()
+@data_dir_option
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6443,
+    show_default=True,
+    help="Of the API server; 0 takes a free one.",
+)
+@click.option(
+    "--storage",
+    default="sqlite",
+    metavar="sqlite:PATH|etcd:URL[,URL…]|memory",
+    help="Where objects are kept. Default: sqlite, in the data directory.",
+)
+@click.option(
+    "--hardware",
+    multiple=True,
+    metavar="FILE[=N]",
+    help="Simulated nodes with their devices: a file or a profile (`allot nodes --profiles`), N nodes.",
+)
+@click.option(
+    "-f",
+    "--filename",
+    "manifests",
+    multiple=True,
+    metavar="FILE|DIR",
+    help="Apply these manifests when the cluster is ready.",
+)
+@click.option(
+    "--scheduler-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A KubeSchedulerConfiguration file.",
+)
+@feature_gates_option
+@click.option("--no-scheduler", is_flag=True, help="Leave scheduling to another scheduler.")
+@click.option("--no-controllers", is_flag=True, help="Run no controllers.")
+@click.option(
+    "--controllers",
+    default="*",
+    show_default=True,
+    metavar="*,NAME,-NAME",
+    help="Which controllers run.",
+)
+@click.option("--no-nodes", is_flag=True, help="Simulate no nodes.")
+@click.option(
+    "--all-nodes",
+    is_flag=True,
+    help="Simulate every node, not only those labelled allot.dev/simulated=true.",
+)
+@click.option(
+    "--complete-annotation",
+    default="",
+    metavar="NAME",
+    help='Pods with this annotation and the value "true" succeed as soon as they start.',
+)
+@click.option("--separate", is_flag=True, help="Run every component as a process of its own.")
+@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+def up(
+    data_dir: Path,
+    port: int,
+    storage: str,
+    hardware: tuple[str, ...],
+    manifests: tuple[str, ...],
+    scheduler_config: Path | None,
+    feature_gates: str,
+    no_scheduler: bool,
+    no_controllers: bool,
+    controllers: str,
+    no_nodes: bool,
+    all_nodes: bool,
+    complete_annotation: str,
+    separate: bool,
+    verbose: int,
+) -> int:
+    """Start a cluster: API server, scheduler, controllers and simulated nodes.
+
+    kubectl and any other client can use it; it says how. Ctrl-C stops it, the state stays.
+    """
+    started = time.monotonic()
+    set_up_logging(verbose)
+    asked = Asked(
+        data_dir=data_dir,
+        port=port,
+        storage=storage,
+        hardware=() if no_nodes else hardware,
+        scheduler_config=scheduler_config,
+        feature_gates=feature_gates,
+        controllers="" if no_controllers else controllers,
+        has_scheduler=not no_scheduler,
+        has_nodes=not no_nodes,
+        all_nodes=all_nodes,
+        complete_annotation=complete_annotation,
+        verbose=verbose,
+    )
+    if hardware and no_nodes:
+        raise CommandError("--hardware needs simulated nodes: leave out --no-nodes")
+    with occupied(data_dir), asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_run(asked, manifests, separate, started))
+    return EXIT_OK
+
+
+async def _run(asked: Asked, manifests: tuple[str, ...], separate: bool, started: float) -> None:
+    from allot.cli.applying import apply_manifests
+    from allot.cli.cluster_processes import running_processes
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stopped.set)
+    running = running_processes(asked) if separate else _running_here(asked)
+    async with running as (url, client):
+        if manifests:
+            await apply_manifests(client, manifests)
+        click.echo(await _greeting(asked, url, client, time.monotonic() - started))
+        await stopped.wait()
+        click.echo("stopping ...", err=True)
+
+
+@asynccontextmanager
+async def _running_here(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
+    """All of it in this process."""
+    from allot.apiserver.authentication import TokenFileError
+    from allot.apiserver.credentials import CredentialError
+    from allot.apiserver.running import AddressError, ServerOptions
+    from allot.cli.nodes import load_all
+    from allot.cli.scheduler import load_configuration
+    from allot.cluster import ClusterParts, running_cluster
+    from allot.controllers.catalogue import UnknownControllerError
+    from allot.kubelet.registration import ForeignNodeError
+    from allot.kubelet.settings import Settings
+    from allot.scheduler.configuration import ConfigurationError
+    from allot.storage.interface import StorageError
+
+    nodes = Settings(all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation)
+    parts = ClusterParts(
+        load_configuration(asked.scheduler_config) if asked.has_scheduler else None,
+        asked.controllers.split(",") if asked.controllers else (),
+        nodes if asked.has_nodes else None,
+        load_all(asked.hardware),
+    )
+    gates = gates_from_option(asked.feature_gates)
+    options = ServerOptions(asked.data_dir, gates, asked.storage, port=asked.port)
+    try:
+        async with running_cluster(options, parts) as (server, cluster):
+            yield server.url, cluster.client("allot-up")
+    except (
+        AddressError,
+        ConfigurationError,
+        CredentialError,
+        ForeignNodeError,
+        StorageError,
+        TokenFileError,
+        UnknownControllerError,
+    ) as error:
+        raise CommandError(str(error)) from error
+
+
+async def _greeting(asked: Asked, url: str, client: Client, seconds: float) -> str:
+    """What there is, and what to type next."""
+    from allot.client.resources import NODES, RESOURCE_SLICES
+
+    nodes = len((await client.list(NODES)).items)
+    slices = (await client.list(RESOURCE_SLICES)).items
+    devices = sum(len(found.spec.devices or ()) for found in slices)
+    kubeconfig = asked.data_dir / KUBECONFIG
+    return f"""\
+allot is ready after {seconds:.1f} s: {url}, {nodes} nodes, {devices} devices
+Type next, in another terminal:
+
+  export KUBECONFIG={kubeconfig.absolute()}
+  kubectl get nodes,resourceslices,deviceclasses
+  allot status
+
+Ctrl-C stops it; the state stays in {asked.data_dir}."""

@@ -1,0 +1,185 @@
+"""A whole cluster in this process: API server, scheduler, controllers, simulated nodes.
+
+The parts talk to the API server through its application, without a socket, each as a client of its own: they know each
+other only through the API, as if each ran on its own machine. Others use the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from allot.apiserver.composition import ApiServer
+from allot.apiserver.running import RunningServer, ServerOptions, running_server
+from allot.client.client import Client
+from allot.client.clock import Clock, LoopClock
+from allot.client.in_process import InProcessTransport
+from allot.client.retrying import Backoff
+from allot.controllers.catalogue import ALL, chosen
+from allot.controllers.manager import ControllerManager, Factory
+from allot.controllers.namespace_furniture import RootCaPublisher
+from allot.controllers.node_lifecycle import NodeLifecycleController
+from allot.controllers.node_lifecycle import Settings as LifecycleSettings
+from allot.driver.hardware import Hardware
+from allot.features import FeatureGates
+from allot.kubelet.settings import Settings as NodeSettings
+from allot.scheduler.assembly import SchedulerProcess, wall_clock
+from allot.scheduler.configuration import SchedulerConfiguration
+from allot.simulation import SimulatedHardware
+
+log = logging.getLogger(__name__)
+
+RESTARTS: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
+READY_POLL_SECONDS: Final = 0.01
+
+
+@dataclass(frozen=True)
+class ClusterParts:
+    """What runs beside the API server."""
+
+    scheduler: SchedulerConfiguration | None = field(default_factory=SchedulerConfiguration)
+    controllers: Sequence[str] = (ALL,)
+    nodes: NodeSettings | None = field(default_factory=NodeSettings)
+    hardware: Sequence[Hardware] = ()
+
+
+class ClusterTime(NamedTuple):
+    """The clocks of a cluster. Tests bring their own."""
+
+    clock: Clock
+    monotonic: Callable[[], float]
+    today: Callable[[], datetime]
+
+
+class Part(NamedTuple):
+    """One component: what it does until cancelled, and whether it does so already."""
+
+    name: str
+    run: Callable[[], Coroutine[Any, Any, None]]
+    is_ready: Callable[[], bool]
+
+
+REAL_TIME: Final = ClusterTime(LoopClock(), time.monotonic, wall_clock)
+
+
+class Cluster:
+    """The parts of a cluster around an API server that answers."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        admin_token: str,
+        parts: ClusterParts,
+        gates: FeatureGates,
+        times: ClusterTime = REAL_TIME,
+        *,
+        root_certificates: str = "",
+    ) -> None:
+        """`root_certificates` is what pods need to trust the server's socket, if it has one."""
+        self.server = server
+        self._admin_token = admin_token
+        self._time = times
+        self._root_certificates = root_certificates
+        self.clients: list[Client] = []
+        self.scheduler: SchedulerProcess | None = None
+        self.controllers: ControllerManager | None = None
+        self.parts: list[Part] = []
+        self._nodes: SimulatedHardware | None = None
+        self._add_parts(parts, gates)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def client(self, user_agent: str = "allot") -> Client:
+        """A new client of the API server, as its admin."""
+        transport = InProcessTransport(self.server.app, self._admin_token, user_agent)
+        client = Client(transport, clock=self._time.clock)
+        self.clients.append(client)
+        return client
+
+    def _add_parts(self, parts: ClusterParts, gates: FeatureGates) -> None:
+        if parts.scheduler is not None:
+            scheduler = SchedulerProcess(
+                self.client("allot-scheduler"),
+                parts.scheduler,
+                gates,
+                clock=self._time.monotonic,
+                today=self._time.today,
+            )
+            self.scheduler = scheduler
+            self.parts.append(
+                Part("scheduler", scheduler.run, lambda: scheduler.informers.has_synced)
+            )
+        if factories := chosen(parts.controllers, self._own_controllers()):
+            manager = ControllerManager(self.client("allot-controller-manager"), factories, gates)
+            self.controllers = manager
+            self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
+        if parts.nodes is not None:
+            nodes = SimulatedHardware(self.client("allot-nodes"), parts.nodes, parts.hardware)
+            self._nodes = nodes
+            self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
+
+    def _own_controllers(self) -> dict[str, Factory]:
+        """Those that are made differently in a cluster of one process."""
+        lifecycle = partial(
+            NodeLifecycleController,
+            # Nodes that somebody creates to try something have no kubelet that would renew a Lease.
+            settings=LifecycleSettings(judges_without_lease=False),
+        )
+        publisher = partial(RootCaPublisher, certificates=self._root_certificates)
+        return {NodeLifecycleController.name: lifecycle, RootCaPublisher.name: publisher}
+
+    async def start(self) -> None:
+        """Returns when all parts work. `ForeignNodeError` if a node's name is taken."""
+        if self._nodes is not None:
+            await self._nodes.create_nodes()
+        self._tasks = [
+            asyncio.create_task(_keep_running(part), name=part.name) for part in self.parts
+        ]
+        while not all(part.is_ready() for part in self.parts):
+            await asyncio.sleep(READY_POLL_SECONDS)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for client in self.clients:
+            await client.close()
+
+
+@asynccontextmanager
+async def running_cluster(
+    options: ServerOptions, parts: ClusterParts
+) -> AsyncIterator[tuple[RunningServer, Cluster]]:
+    """A cluster that works until the end of the block. The parts stop before the server does."""
+    async with AsyncExitStack() as stack:
+        running = await stack.enter_async_context(running_server(options))
+        cluster = Cluster(
+            running.server,
+            running.credentials.admin_token,
+            parts,
+            options.gates,
+            root_certificates=running.credentials.ca_file.read_text(encoding="ascii"),
+        )
+        stack.push_async_callback(cluster.stop)
+        await cluster.start()
+        yield running, cluster
+
+
+async def _keep_running(part: Part) -> None:
+    """A part that breaks does not take the others with it."""
+    failures = 0
+    while True:
+        try:
+            await part.run()
+            return
+        except Exception:
+            failures += 1
+            wait = RESTARTS.seconds(failures, 0.0)
+            log.exception("%s broke; again in %.1f s", part.name, wait)
+            await asyncio.sleep(wait)

@@ -1,0 +1,315 @@
+"""A whole control plane for tests of drivers and controllers, in the test's own process.
+
+    in real time     a thread with an event loop and a socket: any client, in any language, can use it
+    in virtual time  time passes only while a test waits, and then at once: minutes take milliseconds
+
+Objects live in memory. Both are the same cluster as `allot up`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from allot import features
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.apiserver.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.composition import ApiServer
+from allot.apiserver.running import ServerOptions
+from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.client.applying import DEFAULT_NAMESPACE, apply, resource_of
+from allot.client.client import Client
+from allot.client.discovery import discover
+from allot.client.options import Scope
+from allot.client.resources import Resource
+from allot.cluster import Cluster, ClusterParts, ClusterTime, running_cluster
+from allot.driver.loading import load_hardware
+from allot.features import FeatureGates
+from allot.kubelet.settings import Settings as NodeSettings
+from allot.scheduler.configuration import SchedulerConfiguration
+from allot.storage.memory import MemoryStore
+from allot.testing.virtual_time import VirtualClock, VirtualTimeLoop
+
+T = TypeVar("T")
+
+WAIT_SECONDS: Final = 30.0
+POLL_SECONDS: Final = 0.02
+_TOKEN: Final = "test-admin-token"  # noqa: S105 - of no server anybody can reach
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """The cluster a test wants."""
+
+    hardware: Sequence[str] = ()
+    """Profiles or files, each with `=N` for so many nodes."""
+    feature_gates: Mapping[str, bool] | None = None
+    controllers: Sequence[str] = ("*",)
+    has_scheduler: bool = True
+    all_nodes: bool = True
+    """Simulate every node that a test creates."""
+
+    @property
+    def gates(self) -> FeatureGates:
+        return features.with_overrides(self.feature_gates or {})
+
+    @property
+    def parts(self) -> ClusterParts:
+        return ClusterParts(
+            SchedulerConfiguration() if self.has_scheduler else None,
+            self.controllers,
+            NodeSettings(all_nodes=self.all_nodes),
+            [load_hardware(reference) for reference in self.hardware],
+        )
+
+
+class AllotCluster(ABC):
+    """A cluster that a test can talk to. Use it in a `with` block."""
+
+    client: Client
+    """For coroutines that are passed to `run`."""
+
+    def __init__(self, settings: ClusterSettings = ClusterSettings()) -> None:  # noqa: B008 - a value
+        self.settings = settings
+        self._resources: dict[str, Resource[RawObject]] = {}
+
+    @abstractmethod
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in the cluster's event loop, such as a controller's calls with `client`."""
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    # --- what tests do most ---
+
+    def apply(self, *manifests: str | Path | Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Create or change objects: YAML texts, files or dictionaries."""
+        documents = [document for each in manifests for document in _documents(each)]
+        return [dict(obj.data) for obj in self.run(apply(self.client, documents))]
+
+    def get(
+        self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE
+    ) -> dict[str, Any] | None:
+        """An object, or None if there is none. The kind is `Pod`, or `pods.v1`, as manifests or kubectl say it."""
+        return self.run(self._get(kind, name, namespace))
+
+    def list(self, kind: str, namespace: str = "", selector: str = "") -> list_[dict[str, Any]]:
+        """All objects of a kind, in one namespace or in all."""
+        return self.run(self._list(kind, namespace, selector))
+
+    def delete(self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE) -> None:
+        self.run(self._delete(kind, name, namespace))
+
+    def wait_for(
+        self,
+        kind: str,
+        name: str,
+        is_so: Callable[[dict[str, Any] | None], object],
+        namespace: str = DEFAULT_NAMESPACE,
+        seconds: float = WAIT_SECONDS,
+    ) -> dict[str, Any] | None:
+        """The object once it is so (None while there is none); `AssertionError` if that takes too long."""
+        return self.run(self._wait_for(kind, name, is_so, namespace, seconds))
+
+    def wait_for_phase(
+        self,
+        pod: str,
+        phase: str,
+        namespace: str = DEFAULT_NAMESPACE,
+        seconds: float = WAIT_SECONDS,
+    ) -> dict[str, Any]:
+        """A pod that has come to this phase."""
+        found = self.wait_for(
+            "Pod",
+            pod,
+            lambda obj: obj is not None and obj["status"].get("phase") == phase,
+            namespace,
+            seconds,
+        )
+        assert found is not None
+        return found
+
+    async def _resource(self, kind: str) -> Resource[RawObject]:
+        if not self._resources:
+            for served in (await discover(self.client)).kinds:
+                for name in (served.kind, served.plural):
+                    self._resources.setdefault(name, resource_of(served))
+                self._resources[f"{served.plural}.{served.version}.{served.group}".rstrip(".")] = (
+                    resource_of(served)
+                )
+        if kind not in self._resources:
+            raise LookupError(f"the cluster has no kind {kind}")
+        return self._resources[kind]
+
+    async def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
+        resource = await self._resource(kind)
+        found = await self.client.find(resource, _key(resource, namespace, name))
+        return dict(found.data) if found is not None else None
+
+    async def _list(self, kind: str, namespace: str, selector: str) -> list_[dict[str, Any]]:
+        scope = Scope(namespace=namespace, label_selector=selector)
+        page = await self.client.list(await self._resource(kind), scope)
+        return [dict(obj.data) for obj in page.items]
+
+    async def _delete(self, kind: str, name: str, namespace: str) -> None:
+        resource = await self._resource(kind)
+        await self.client.delete(resource, _key(resource, namespace, name))
+
+    async def _wait_for(
+        self,
+        kind: str,
+        name: str,
+        is_so: Callable[[dict[str, Any] | None], object],
+        namespace: str,
+        seconds: float,
+    ) -> dict[str, Any] | None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while True:
+            found = await self._get(kind, name, namespace)
+            if is_so(found):
+                return found
+            if loop.time() > deadline:
+                shown = yaml.safe_dump((found or {}).get("status", found), sort_keys=False)
+                raise AssertionError(f"{kind} {name} is not so after {seconds:g} s:\n{shown}")
+            await asyncio.sleep(POLL_SECONDS)
+
+
+class RealTimeCluster(AllotCluster):
+    """Runs in a thread of its own, and listens on a free port of this machine."""
+
+    kubeconfig: Path
+    url: str
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: ClusterSettings = ClusterSettings(),  # noqa: B008 - a value
+    ) -> None:
+        super().__init__(settings)
+        self._directory = directory
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="allot", daemon=True)
+        self._stack = AsyncExitStack()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self.run(self._start())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.run(self._stack.aclose())
+        self._end()
+
+    async def _start(self) -> None:
+        options = ServerOptions(self._directory, self.settings.gates, "memory", port=0)
+        running, cluster = await self._stack.enter_async_context(
+            running_cluster(options, self.settings.parts)
+        )
+        self.kubeconfig, self.url = running.kubeconfig, running.url
+        self.client = cluster.client("allot-testing")
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class VirtualTimeCluster(AllotCluster):
+    """Stands still between calls. Whoever waits in it waits for nothing but what the cluster does."""
+
+    def __init__(self, settings: ClusterSettings = ClusterSettings()) -> None:  # noqa: B008 - a value
+        super().__init__(settings)
+        self._runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.run(asyncio.sleep(seconds))
+
+    def __enter__(self) -> Self:
+        try:
+            self.run(self._start())
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.run(self._stop())
+        self._runner.close()
+
+    async def _start(self) -> None:
+        clock = VirtualClock()
+        self._store = MemoryStore()
+        self._server = ApiServer(
+            self._store,
+            self.settings.gates,
+            [StaticTokens({_TOKEN: User("admin", groups=(MASTERS,))})],
+            ServiceAccountTokens(ec.generate_private_key(ec.SECP256R1())),
+            clock=clock.whole_seconds,
+        )
+        await self._server.start()
+        time = ClusterTime(clock, clock.now, clock.whole_seconds)
+        self._cluster = Cluster(
+            self._server, _TOKEN, self.settings.parts, self.settings.gates, time
+        )
+        await self._cluster.start()
+        self.client = self._cluster.client("allot-testing")
+
+    async def _stop(self) -> None:
+        await self._cluster.stop()
+        await self._server.close()
+        await self._store.close()
+
+
+list_ = list
+
+
+def _key(resource: Resource[RawObject], namespace: str, name: str) -> ObjectKey:
+    return ObjectKey(namespace if resource.namespaced else "", name)
+
+
+def _documents(manifest: str | Path | Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    if isinstance(manifest, Mapping):
+        return [manifest]
+    text = manifest.read_text(encoding="utf-8") if isinstance(manifest, Path) else manifest
+    return [document for document in yaml.safe_load_all(text) if document]

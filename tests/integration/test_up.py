@@ -1,0 +1,203 @@
+"""`allot up` as a user meets it: a process, kubectl's file, Ctrl-C, kill -9, and starting again."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.runner.rest import RestClient
+from tests.acceptance.server_process import PROGRAM
+
+START_SECONDS = 60.0
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {
+        "containers": [
+            {"name": "c", "image": "example.com/i", "resources": {"claims": [{"name": "gpu"}]}}
+        ],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+    },
+}
+TEMPLATE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly: {deviceClassName: gpu.example.com}
+"""
+PODS = "/api/v1/namespaces/default/pods"
+GENERATED = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+
+def allot(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+class Up:
+    """A running `allot up`."""
+
+    def __init__(self, directory: Path, process: subprocess.Popen[str]) -> None:
+        self.directory, self.process = directory, process
+        self.said: list[str] = []
+
+    def wait_ready(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith("Ctrl-C"):
+                return
+        raise AssertionError("".join(self.said))
+
+    def stop(self, which: signal.Signals = signal.SIGINT) -> int:
+        self.process.send_signal(which)
+        return self.process.wait(60)
+
+    def client(self) -> RestClient:
+        return RestClient.from_kubeconfig(self.directory / "kubeconfig")
+
+
+@contextmanager
+def up(directory: Path, *arguments: str | Path) -> Iterator[Up]:
+    command = [*PROGRAM, "up", "--data-dir", directory, "--port", "0", *arguments]
+    with (
+        (directory.parent / "up.log").open("a+") as log,
+        subprocess.Popen(
+            [str(each) for each in command], stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        running = Up(directory, process)
+        try:
+            running.wait_ready()
+            yield running
+        finally:
+            process.kill()
+            log.seek(0)
+            said = log.read()
+            assert "Traceback" not in said, said
+
+
+def phase_of(client: RestClient, name: str) -> str:
+    answer = client.request("GET", f"{PODS}/{name}")
+    return str(answer.body["status"].get("phase")) if answer.code == 200 else ""
+
+
+def wait_until_running(client: RestClient, name: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while phase_of(client, name) != "Running":
+        assert time.monotonic() < deadline, client.request("GET", f"{PODS}/{name}").body
+        time.sleep(0.02)
+
+
+def devices_in_use(client: RestClient) -> list[tuple[str, str]]:
+    claims = client.call("GET", GENERATED)["items"]
+    return sorted(
+        (result["pool"], result["device"])
+        for claim in claims
+        for result in claim.get("status", {})
+        .get("allocation", {})
+        .get("devices", {})
+        .get("results", ())
+    )
+
+
+def test_its_life(tmp_path: Path) -> None:
+    """Started with hardware and manifests, stopped by Ctrl-C, found again, killed, found again, and stopped by `down`."""
+    directory = tmp_path / "state"
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    (manifests / "template.yaml").write_text(TEMPLATE)
+
+    with up(directory, "--hardware", "gpu-server=1", "-f", manifests) as first:
+        with first.client() as client:
+            client.call("POST", PODS, body=POD)
+            wait_until_running(client, "p")
+            held = devices_in_use(client)
+        assert len(held) == 1
+        assert first.stop() == 0
+    assert any("export KUBECONFIG=" in line for line in first.said)
+
+    with up(directory, "--hardware", "gpu-server=1", "-f", manifests) as second:
+        with second.client() as client:
+            assert devices_in_use(client) == held
+            client.call("POST", PODS, body={**POD, "metadata": {"name": "q"}})
+            wait_until_running(client, "q")
+        twice = allot("up", "--data-dir", directory, "--port", "0")
+        assert twice.returncode == 2
+        assert "is in use by another allot" in twice.stderr
+        assert len(twice.stderr.splitlines()) <= 2
+        refused = allot("reset", "--data-dir", directory, "--yes")
+        assert refused.returncode == 2
+        assert "allot down" in refused.stderr
+        second.process.kill()
+        second.process.wait(60)
+
+    with up(directory, "--hardware", "gpu-server=1", "--separate") as third:
+        with third.client() as client:
+            after_kill = devices_in_use(client)
+            client.call("POST", PODS, body={**POD, "metadata": {"name": "r"}})
+            wait_until_running(client, "r")
+            assert len(set(devices_in_use(client))) == 3
+        assert set(held) < set(after_kill)
+        path = allot("kubeconfig", "--data-dir", directory)
+        assert Path(path.stdout.strip()) == directory / "kubeconfig"
+        assert "stopped" in allot("down", "--data-dir", directory).stdout
+        assert third.process.wait(60) == 0
+
+    assert "no cluster runs" in allot("down", "--data-dir", directory).stdout
+    assert allot("reset", "--data-dir", directory, "--yes").returncode == 0
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--hardware", "nothing-like-it"], "no such profile"),
+        (["--controllers", "nobody"], "there is no controller 'nobody'"),
+        (["--storage", "floppy"], "is not one of"),
+        (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
+        (["--hardware", "gpu-server", "--no-nodes"], "leave out --no-nodes"),
+    ],
+)
+def test_what_makes_no_sense(arguments: list[str], says: str, tmp_path: Path) -> None:
+    answer = allot("up", "--data-dir", tmp_path / "d", "--port", "0", *arguments)
+
+    assert answer.returncode == 2
+    assert says in answer.stderr
+    assert len(answer.stderr.splitlines()) <= 3
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        answer = allot("up", "--data-dir", tmp_path / "d", "--port", str(port))
+
+    assert answer.returncode == 2
+    assert f"127.0.0.1:{port}: Address already in use" in answer.stderr
+
+
+def test_a_corrupt_file(tmp_path: Path) -> None:
+    directory = tmp_path / "d"
+    directory.mkdir()
+    (directory / "allot.db").write_bytes(b"not a database at all, not even nearly" * 100)
+
+    answer = allot("up", "--data-dir", directory, "--port", "0")
+
+    assert answer.returncode == 2
+    assert "allot.db" in answer.stderr
+    assert len(answer.stderr.splitlines()) <= 3

@@ -1,0 +1,88 @@
+"""The control plane that tests of others use."""
+
+from __future__ import annotations
+
+import pytest
+from kubernetes import client as official
+from kubernetes import config
+
+from allot.testing.cluster import AllotCluster, RealTimeCluster, VirtualTimeCluster
+
+CLAIM_TEMPLATE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly: {deviceClassName: gpu.example.com}
+"""
+POD = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  annotations: {allot.dev/run-seconds: "600"}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: example.com/train
+    resources: {claims: [{name: gpu}]}
+  resourceClaims:
+  - {name: gpu, resourceClaimTemplateName: one-gpu}
+"""
+
+
+@pytest.mark.allot_cluster(hardware=["gpu-server"], virtual_time=True)
+def test_ten_minutes_in_virtual_time(allot_cluster: AllotCluster) -> None:
+    assert isinstance(allot_cluster, VirtualTimeCluster)
+    allot_cluster.apply(CLAIM_TEMPLATE, POD)
+
+    running = allot_cluster.wait_for_phase("p", "Running")
+    claims = allot_cluster.list("ResourceClaim", "default")
+    allot_cluster.advance(500)
+    before = allot_cluster.get("Pod", "p")
+    allot_cluster.wait_for_phase("p", "Succeeded", seconds=200)
+
+    assert running["spec"]["nodeName"].startswith("gpu-server")
+    assert [len(each["status"]["allocation"]["devices"]["results"]) for each in claims] == [1]
+    assert before is not None
+    assert before["status"]["phase"] == "Running"
+    allot_cluster.wait_for("Pod", "p", lambda pod: pod is not None)
+    released = allot_cluster.wait_for(
+        "resourceclaims", claims[0]["metadata"]["name"], lambda claim: claim is None
+    )
+    assert released is None
+
+
+@pytest.mark.allot_cluster(hardware=["gpu-server"])
+def test_real_time_with_another_client(allot_cluster: AllotCluster) -> None:
+    assert isinstance(allot_cluster, RealTimeCluster)
+    allot_cluster.apply(CLAIM_TEMPLATE)
+    with config.new_client_from_config(str(allot_cluster.kubeconfig)) as api:  # type: ignore[no-untyped-call]
+        core = official.CoreV1Api(api)
+        pod = official.V1Pod(
+            metadata=official.V1ObjectMeta(name="q"),
+            spec=official.V1PodSpec(containers=[official.V1Container(name="c", image="i")]),
+        )
+        core.create_namespaced_pod("default", pod)
+        allot_cluster.wait_for_phase("q", "Running")
+        found = core.read_namespaced_pod("q", "default")
+        allot_cluster.delete("pods", "q")
+
+    assert found.status is not None
+    assert found.status.phase == "Running"
+
+
+@pytest.mark.allot_cluster(virtual_time=True, has_scheduler=False)
+def test_what_does_not_become_so(allot_cluster: AllotCluster) -> None:
+    allot_cluster.apply(POD)
+
+    with pytest.raises(AssertionError, match="Pod p is not so after 5 s"):
+        allot_cluster.wait_for_phase("p", "Running", seconds=5)
+    with pytest.raises(LookupError, match="no kind Thing"):
+        allot_cluster.get("Thing", "a")
+    assert allot_cluster.get("Pod", "missing") is None

@@ -72,12 +72,19 @@ class Unreliable:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         if self._chance(0.1):
             yield Stream(429, (), _nothing())
             return
-        async with self._transport.stream(path, query, idle_seconds=idle_seconds) as stream:
+        async with self._transport.stream(
+            path, query, idle_seconds=idle_seconds, headers=headers
+        ) as stream:
             yield stream._replace(chunks=self._pieces(stream.chunks))
 
     async def _pieces(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -515,9 +515,14 @@ class Mortal:
         await asyncio.Event().wait()
 
     def stream(
-        self, path: str, query: Query | None = None, *, idle_seconds: float | None = None
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> contextlib.AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(path, query, idle_seconds=idle_seconds)
+        return self._transport.stream(path, query, idle_seconds=idle_seconds, headers=headers)
 
     async def close(self) -> None:
         await self._transport.close()

@@ -29,7 +29,8 @@ from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.taint_toleration import TaintToleration
 from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import LEFTOVER_SECONDS, Place, QueuedPod, SchedulingQueue
+from allot.scheduler.queue import LEFTOVER_SECONDS, SchedulingQueue
+from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (

@@ -30,7 +30,13 @@ from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.resource import EXACT_COUNT, EXISTS, DeviceToleration
-from allot.api.slices import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
+from allot.api.slices import (
+    CapacityRequestPolicy,
+    Device,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
 
 MAX_MORE_DEVICES = 8
 """How many additional devices of a kind are worth proposing."""
@@ -52,13 +58,20 @@ class _Candidate(NamedTuple):
     problem: AllocationProblem
 
 
-def proposals(problem: AllocationProblem, budget: StepBudget) -> tuple[Proposal, ...]:
+def proposals(
+    problem: AllocationProblem,
+    budget: StepBudget,
+    is_enough: Callable[[], bool] = lambda: False,
+) -> tuple[Proposal, ...]:
     """Changes that would make the claims fit, smallest first; empty if no single change would.
 
-    Of several changes of one kind to one thing, only the smallest is proposed.
+    Of several changes of one kind to one thing, only the smallest is proposed. `is_enough` is asked before each
+    is tried: what has been found until then comes back.
     """
     found: dict[str, Proposal] = {}
     for about, candidate in _candidates(problem):
+        if is_enough():
+            break
         if about in found and found[about].size <= candidate.size:
             continue
         outcome = allocate(candidate.problem, budget, lambda: "share")
@@ -78,6 +91,7 @@ def _candidates(problem: AllocationProblem) -> Iterator[tuple[str, _Candidate]]:
             for label, spec, put in _specs(claim, number, request, change):
                 place = f"claim {key}, request {label}"
                 yield from _with_less(place, spec, put, view, problem)
+                yield from _without_selector(place, spec, put)
                 yield from _with_toleration(place, spec, put, view)
     yield from _with_release(problem, view)
     yield from _with_more_devices(problem, view)
@@ -152,6 +166,16 @@ def _without_constraint(
         yield text, _Candidate(2, text, change(replace(devices, constraints=kept)))
 
 
+def _without_selector(
+    place: str, spec: ExactDeviceRequest | DeviceSubRequest, put: PutSpec
+) -> Iterator[tuple[str, _Candidate]]:
+    for index, selector in enumerate(spec.selectors):
+        kept = (*spec.selectors[:index], *spec.selectors[index + 1 :])
+        expression = selector.cel.expression if selector.cel is not None else ""
+        text = f"{place}: do without selector #{index} ({expression})"
+        yield text, _Candidate(3, text, put(replace(spec, selectors=kept)))
+
+
 def _with_less(
     place: str,
     spec: ExactDeviceRequest | DeviceSubRequest,
@@ -179,15 +203,27 @@ def _with_less(
 def _smaller_amounts(
     name: str, requested: Quantity, view: NodeView, problem: AllocationProblem
 ) -> list[Quantity]:
-    """What devices have left of a capacity, where that is less than requested; most first."""
+    """What devices have left of a capacity, or give at most, where that is less than requested; most first."""
     amounts = {}
     for device in view.devices:
         capacity = device.device.capacity.get(name)
-        if capacity is not None:
-            left = capacity.value.nanos - problem.ledger.consumed(device.id).get(name, 0)
-            if 0 < left < requested.nanos:
-                amounts[left] = Quantity.parse(amount_text(left, capacity.value))
+        if capacity is None:
+            continue
+        left = capacity.value.nanos - problem.ledger.consumed(device.id).get(name, 0)
+        if 0 < left < requested.nanos:
+            amounts[left] = Quantity.parse(amount_text(left, capacity.value))
+        for amount in _allowed_amounts(capacity.request_policy):
+            if amount.nanos < min(requested.nanos, left + 1):
+                amounts[amount.nanos] = amount
     return [amounts[left] for left in sorted(amounts, reverse=True)][:MAX_TRIED]
+
+
+def _allowed_amounts(policy: CapacityRequestPolicy | None) -> Iterator[Quantity]:
+    """The amounts that a policy names."""
+    if policy is not None:
+        yield from policy.valid_values
+        if policy.valid_range is not None and policy.valid_range.max is not None:
+            yield policy.valid_range.max
 
 
 def _with_toleration(
@@ -240,7 +276,7 @@ def _with_more_devices(
         ),
     )
     for driver, model in list(models.values())[:MAX_TRIED]:
-        about = f"more like {driver}/{model.name}"
+        about = f"more of {driver}"
         for number in range(1, MAX_MORE_DEVICES + 1):
             inventory.put(_slice_of_copies(driver, model, number, problem.node.name))
             text = (

@@ -1,12 +1,13 @@
 """Reasons: why a device is refused, in words and with values.
 
-The rules are asked in the same order as in `attempt`, so the reason given is the one that decides.
+The rules are asked in the same order as in `attempt`, so the reason given is the one that decides. Only of devices
+that others have it is said first if they would not do anyway: then it does not help that they are given back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from allot.allocation.attempt import Attempt
 from allot.allocation.candidates import LazySelector
@@ -18,6 +19,10 @@ from allot.allocation.ledger import shown_holder
 from allot.allocation.pools import PoolId
 from allot.allocation.requests import Alternative
 from allot.api.quantity import Quantity
+from allot.api.slices import CapacityRequestPolicy
+
+IS_FALSE: Final = " is false: "
+"""Between the place of a selector and its expression, where a device is not of the kind that is wanted."""
 
 
 def refusal(attempt: Attempt, alternative: Alternative, index: int) -> str | None:
@@ -31,7 +36,7 @@ def refusal(attempt: Attempt, alternative: Alternative, index: int) -> str | Non
 def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterator[str]:
     device = attempt.devices[index]
     rules = attempt.rules
-    if attempt.is_in_use(alternative, index):
+    if attempt.is_in_use(alternative, index) and _would_do(attempt, alternative, index):
         yield _in_use(attempt, device, index)
     if not rules.is_selectable(alternative, index):
         yield _not_selected(attempt, alternative, device)
@@ -61,6 +66,14 @@ def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterato
             yield reason
 
 
+def _would_do(attempt: Attempt, alternative: Alternative, index: int) -> bool:
+    """Whether selectors let the device through; also if nobody knows, because nobody had to ask."""
+    try:
+        return attempt.rules.is_selectable(alternative, index)
+    except AllocationError:
+        return True
+
+
 def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
     holders = attempt.rules.ledger.holders(device.id)
     if holders and attempt.rules.ledger.is_dedicated(device.id):
@@ -75,9 +88,8 @@ def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
 def _not_selected(attempt: Attempt, alternative: Alternative, device: PoolDevice) -> str:
     for selector in attempt.rules.selectors(alternative):
         if not selector.matches(device):
-            return (
-                f"{selector.place} is false: {selector.expression}{_values_seen(selector, device)}"
-            )
+            values = _values_seen(selector, device)
+            return f"{selector.place}{IS_FALSE}{selector.expression}{values}"
     if device.selects_node_itself:
         return "is for other nodes"
     return "has binding conditions, which are disabled"
@@ -104,7 +116,26 @@ def _not_allowed(alternative: Alternative, device: PoolDevice) -> str:
         if name not in own:
             return f"has no capacity {name}, of which {requested} is requested"
     asked = ", ".join(f"{name}={amount}" for name, amount in alternative.capacity.items())
-    return f"its request policy does not allow {asked or 'the default'}"
+    allowed = "; ".join(
+        f"{name}: {policy_text(capacity.request_policy)}"
+        for name, capacity in own.items()
+        if capacity.request_policy is not None and name in alternative.capacity
+    )
+    limits = f" ({allowed})" if allowed else ""
+    return f"its request policy does not allow {asked or 'the default'}{limits}"
+
+
+def policy_text(policy: CapacityRequestPolicy) -> str:
+    """The amounts that a policy allows."""
+    if policy.valid_values:
+        return f"one of {', '.join(map(str, policy.valid_values))}"
+    limits = policy.valid_range
+    if limits is None:
+        return "any amount"
+    parts = [f"from {limits.min}"] if limits.min is not None else []
+    parts += [f"to {limits.max}"] if limits.max is not None else []
+    parts += [f"in steps of {limits.step}"] if limits.step is not None else []
+    return " ".join(parts) or "any amount"
 
 
 def _no_capacity(

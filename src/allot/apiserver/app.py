@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
-import uuid
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.authentication import (
+    IMPERSONATE,
     Authentication,
     Credentials,
     PeerCertificate,
@@ -32,6 +31,7 @@ from allot.apiserver.responses import (
     error_response,
 )
 from allot.apiserver.routes import Target, find_target
+from allot.apiserver.uids import new_uid
 from allot.apiserver.watching import Watcher
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,10 @@ READ_SECONDS: Final = 60.0
 SEND_SECONDS: Final = 60.0
 """A client that takes nothing for so long is given up."""
 TLS: Final = "allot.tls"
+WHOLE_BODY: Final = "allot.body"
+"""ASGI extensions: the client's certificate; a body that is there already and need not be waited for."""
+
+_NOTHING: Final[MutableMapping[str, Any]] = {}
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -94,8 +98,12 @@ class App:
                     await self._watch(request, target, labels, receive, send)
                     return
                 request = request._replace(body=await _read(receive, scope))
-                with self._counted(labels):
+                inflight = self._metrics.inflight_of(verb)
+                inflight.inc()
+                try:
                     response = await self._handlers.handle(request, target, verb)
+                finally:
+                    inflight.dec()
         except ApiError as error:
             response = error_response(error)
         except _ClientGoneError:
@@ -110,9 +118,9 @@ class App:
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
-        user = self._impersonated(
-            self._authentication.user_for(_credentials(headers, scope)), scope
-        )
+        user = self._authentication.user_for(_credentials(headers, scope))
+        if any(name.startswith(IMPERSONATE) for name in headers):
+            user = self._impersonated(user, scope)
         # Not decoded yet: an escaped slash in a name does not divide it.
         path = scope["raw_path"].decode("latin-1")
         query = parse_query(scope["query_string"])
@@ -132,19 +140,9 @@ class App:
                 raise refusal(user, attributes)
         return wanted.user
 
-    @contextlib.contextmanager
-    def _counted(self, labels: Labels) -> Iterator[None]:
-        kind = "readOnly" if labels.verb in ("get", "list") else "mutating"
-        gauge = self._metrics.inflight.labels(kind)
-        gauge.inc()
-        try:
-            yield
-        finally:
-            gauge.dec()
-
     async def _send(self, response: Response, scope: Scope, send: Send) -> None:
-        accepts = _header(scope, b"accept-encoding")
-        if len(response.body) >= GZIP_FROM and _accepts_gzip(accepts):
+        large = len(response.body) >= GZIP_FROM
+        if large and _accepts_gzip(_header(scope, b"accept-encoding")):
             response = await asyncio.to_thread(compressed, response)
         headers = [
             *_common_headers(response.content_type),
@@ -206,6 +204,11 @@ class _ClientGoneError(Exception):
 
 async def _read(receive: Receive, scope: Scope) -> bytes:
     """The whole body; 413 if it is larger than anybody needs."""
+    whole: bytes | None = scope.get("extensions", _NOTHING).get(WHOLE_BODY)
+    if whole is not None:
+        if len(whole) > MAX_BODY:
+            raise api_errors.body_too_large(MAX_BODY)
+        return whole
     announced = _header(scope, b"content-length")
     if announced.isdigit() and int(announced) > MAX_BODY:
         raise api_errors.body_too_large(MAX_BODY)
@@ -246,7 +249,7 @@ def _header(scope: Scope, name: bytes) -> bytes:
 
 def _common_headers(content_type: str) -> list[tuple[bytes, bytes]]:
     return [
-        (b"audit-id", str(uuid.uuid4()).encode()),
+        (b"audit-id", new_uid().encode()),
         (b"cache-control", b"no-cache, private"),
         (b"content-type", content_type.encode()),
     ]
@@ -255,7 +258,7 @@ def _common_headers(content_type: str) -> list[tuple[bytes, bytes]]:
 def _credentials(headers: dict[str, str], scope: Scope) -> Credentials:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else None
-    certificate: PeerCertificate | None = scope.get("extensions", {}).get(TLS)
+    certificate: PeerCertificate | None = scope.get("extensions", _NOTHING).get(TLS)
     return Credentials(bearer or None, certificate)
 
 

@@ -182,7 +182,8 @@ class ResourceCache:
 
     async def refresh(self) -> int:
         """Take in everything that was written before this call; the revision it then shows."""
-        await self.start()
+        if self._watch is None:
+            await self.start()
         while True:
             revision = await self._store.revision()
             try:
@@ -196,10 +197,11 @@ class ResourceCache:
     def _apply_pending(self) -> None:
         assert self._watch is not None
         pending = self._watch.pending()
+        if not pending:
+            return
         for changes in pending:
             self._apply(changes)
-        if pending:
-            self._wake()
+        self._wake()
 
     def _apply(self, changes: Sequence[Change]) -> None:
         for change in changes:

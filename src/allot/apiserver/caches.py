@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import cache
 from typing import Final
 
 from allot.api.identities import DeviceId, GroupVersion
@@ -27,9 +28,13 @@ def resource_named(group: str, plural: str) -> Resource:
 
 def key_prefix(resource: Resource, namespace: str = "") -> str:
     """What the keys of all objects of a resource (in a namespace) start with."""
-    home = stored_resource(resource)
-    inside = f"{namespace}/" if namespace else ""
-    return f"{REGISTRY}{home.qualified_name}/{inside}"
+    everywhere = _prefix_of_all(resource)
+    return f"{everywhere}{namespace}/" if namespace else everywhere
+
+
+@cache
+def _prefix_of_all(resource: Resource) -> str:
+    return f"{REGISTRY}{stored_resource(resource).qualified_name}/"
 
 
 class Caches:
@@ -43,17 +48,18 @@ class Caches:
         self._caches: dict[Resource, ResourceCache] = {}
 
     def of(self, resource: Resource) -> ResourceCache:
+        found = self._caches.get(resource)
+        if found is not None:
+            return found
         home = stored_resource(resource)
-        cache = self._caches.get(home)
-        if cache is None:
-            cache = self._caches[home] = ResourceCache(
-                self._store,
-                key_prefix(home),
-                codec_for(home),
-                window=self._window,
-                index=_pool_of if home is self._slices else None,
-            )
-        return cache
+        found = self._caches[home] = self._caches.get(home) or ResourceCache(
+            self._store,
+            key_prefix(home),
+            codec_for(home),
+            window=self._window,
+            index=_pool_of if home is self._slices else None,
+        )
+        return found
 
     def key(self, resource: Resource, namespace: str, name: str) -> str:
         return key_prefix(resource, namespace) + name
@@ -88,8 +94,8 @@ class Caches:
         return capacities
 
     async def close(self) -> None:
-        for cache in self._caches.values():
-            await cache.close()
+        for each in self._caches.values():
+            await each.close()
 
 
 def _pool_of(stored: StoredObject) -> Hashable:

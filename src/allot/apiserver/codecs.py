@@ -136,7 +136,8 @@ class RawCodec(Codec):
         problem = type_errors(data, gvk)
         if problem is not None:
             raise DecodeError(problem)
-        stored = self._to_storage(_without_nulls(data), version)
+        cleaned = _without_nulls(data) if b"null" in body else dict(data)
+        stored = self._to_storage(cleaned, version)
         filled = apply_defaults(stored, self.resource.gvk(self.storage_version))
         return self.view({**filled, **self._type_meta})
 
@@ -248,6 +249,7 @@ def codec_for(resource: Resource) -> Codec:
     return RawCodec(resource)
 
 
+@cache
 def stored_resource(resource: Resource) -> Resource:
     """The resource whose place in the store this one shares; mostly itself."""
     if resource.same_as is None:

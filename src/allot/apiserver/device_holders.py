@@ -8,6 +8,7 @@ so this holds for several API servers on one store as well. Kubernetes does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -50,6 +51,7 @@ _decoder: Final = msgspec.json.Decoder(Record, dec_hook=from_builtin)
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 
+@lru_cache(maxsize=10_000)
 def record_key(device: DeviceId) -> str:
     return PREFIX + "/".join(quote(part, safe="") for part in device)
 

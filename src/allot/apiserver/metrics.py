@@ -48,6 +48,8 @@ class Metrics:
             ("request_kind",),
             registry=self.registry,
         )
+        self._inflight_reads = self.inflight.labels("readOnly")
+        self._inflight_writes = self.inflight.labels("mutating")
         self.watchers = Gauge(
             "apiserver_longrunning_requests",
             "Watches that are open now.",
@@ -60,6 +62,10 @@ class Metrics:
             ("group", "version", "resource"),
             registry=self.registry,
         )
+
+    def inflight_of(self, verb: str) -> Gauge:
+        """What counts the requests with this verb that are being answered."""
+        return self._inflight_reads if verb in ("get", "list") else self._inflight_writes
 
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered."""

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import uuid
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
@@ -28,6 +26,7 @@ from allot.apiserver.resources import Resource
 from allot.apiserver.stored_objects import StoredObject
 from allot.apiserver.strategies.pipeline import Accepted, Outcome, Refused, Rejected
 from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.apiserver.uids import new_uid
 from allot.features import FeatureGates
 from allot.storage.interface import (
     MISSING,
@@ -101,7 +100,8 @@ class ObjectStore:
         for attempt in range(attempts):
             try:
                 with api_errors_for_storage():
-                    return await self._create(resource, namespace, obj, writer)
+                    async with self._admission.turn(namespace):
+                        return await self._create(resource, namespace, obj, writer)
             except ApiError as error:
                 if error.reason != "AlreadyExists" or attempt + 1 == attempts:
                     raise
@@ -116,9 +116,7 @@ class ObjectStore:
             request = self._request(writer, namespace, home)
             outcome = behaviour_for(resource).create(obj, request)
             new, warnings = _accepted(outcome, resource, obj.metadata.name)
-            metadata = replace(
-                new.metadata, uid=str(uuid.uuid4()), creation_timestamp=self._clock()
-            )
+            metadata = replace(new.metadata, uid=new_uid(), creation_timestamp=self._clock())
             new = codec.with_metadata(new, metadata)
             name = metadata.name
             if home is not None and home.object.is_terminating:
@@ -336,18 +334,25 @@ def _accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, lis
             raise ApiError(code, reason, message)
 
 
-@contextmanager
-def api_errors_for_storage() -> Iterator[None]:
+class api_errors_for_storage:  # noqa: N801 - used like a function
     """Storage trouble in the words of the API. Conflicts are the caller's to resolve."""
-    try:
-        yield
-    except RevisionConflictError:
-        raise
-    except CompactedError as error:
-        raise api_errors.too_old(error.revision, error.oldest) from error
-    except FutureRevisionError as error:
-        raise api_errors.too_large(error.revision, error.current) from error
-    except StoreUnavailableError as error:
-        raise api_errors.unavailable(f"the storage does not answer: {error}") from error
-    except StorageError as error:
-        raise api_errors.internal(str(error)) from error
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        match error:
+            case None | RevisionConflictError():
+                return
+            case CompactedError(revision=revision, oldest=oldest):
+                raise api_errors.too_old(revision, oldest) from error
+            case FutureRevisionError(revision=revision, current=current):
+                raise api_errors.too_large(revision, current) from error
+            case StoreUnavailableError():
+                raise api_errors.unavailable(f"the storage does not answer: {error}") from error
+            case StorageError():
+                raise api_errors.internal(str(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -238,4 +239,7 @@ def renderer_for(
             return TableRenderer(codec, version, accepted.version, include, clock)
         case "PartialObjectMetadata" | "PartialObjectMetadataList":
             return PartialRenderer(codec, version, accepted.version)
-    return Renderer(codec, version)
+    return _plain_renderer(codec, version)
+
+
+_plain_renderer: Final = cache(Renderer)

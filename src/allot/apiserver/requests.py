@@ -47,6 +47,8 @@ class ApiRequest(NamedTuple):
 def parse_query(raw: bytes) -> dict[str, str]:
     """Query parameters; of one that stands there several times the first that says something counts."""
     query: dict[str, str] = {}
+    if not raw:
+        return query
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
     except (UnicodeDecodeError, ValueError):
@@ -64,6 +66,7 @@ class WriteOptions(NamedTuple):
     field_validation: str
 
 
+_USUAL_OPTIONS: Final = WriteOptions(dry_run=False, field_validation="Warn")
 _OPTIONS_KIND: Final = {
     "create": "CreateOptions",
     "update": "UpdateOptions",
@@ -75,6 +78,8 @@ _OPTIONS_KIND: Final = {
 
 def write_options(request: ApiRequest, verb: str) -> WriteOptions:
     """The options of a write; 422 for values there are not."""
+    if not request.query:
+        return _USUAL_OPTIONS
     errors: list[FieldError] = []
     dry_run = request.query.get("dryRun", "")
     if dry_run not in ("", "All"):

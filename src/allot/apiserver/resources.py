@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 from allot.api.identities import GroupVersion, GroupVersionKind
@@ -60,7 +61,7 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def gvk(self, version: str) -> GroupVersionKind:
-        return GroupVersionKind(self.group, version, self.kind)
+        return _gvk(self.group, version, self.kind)
 
     def short_names_for(self, version: str) -> tuple[str, ...]:
         served = not self.short_names_in or version in self.short_names_in
@@ -69,6 +70,8 @@ class Resource:
     def subresource(self, name: str) -> Subresource | None:
         return next((part for part in self.subresources if part.name == name), None)
 
+
+_gvk: Final = cache(GroupVersionKind)
 
 STATUS: Final = Subresource("status")
 SCALE: Final = Subresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scale"))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple
 
 import click
 import msgspec
@@ -18,14 +16,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from allot.api.claims import ResourceClaim
-from allot.api.classes import DeviceClass, DeviceTaintRule
-from allot.api.decoding import DecodeError, to_builtin
-from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.decoding import to_builtin
 from allot.api.pool_status import PoolStatus
-from allot.api.resource import GROUP
-from allot.api.scheme import UnknownKindError, decode_object
-from allot.api.slices import ResourceSlice
 from allot.cli.availability import (
     COUNTED,
     Availability,
@@ -36,37 +28,22 @@ from allot.cli.availability import (
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
-from allot.cli.manifests import Manifest, Unreadable, read_manifests
-
-if TYPE_CHECKING:
-    from allot.client.client import Client
-
-T = TypeVar("T")
+from allot.cli.snapshots import Source, source_options, take
+from allot.client import resources
+from allot.client.snapshot import Snapshot
 
 PARTS: Final = ("driver", "pool", "node", "class")
-_KINDS: Final = {
-    "ResourceSlice": ResourceSlice,
-    "ResourceClaim": ResourceClaim,
-    "DeviceClass": DeviceClass,
-    "DeviceTaintRule": DeviceTaintRule,
-}
+RESOURCES: Final = (
+    resources.RESOURCE_SLICES,
+    resources.RESOURCE_CLAIMS,
+    resources.DEVICE_CLASSES,
+    resources.DEVICE_TAINT_RULES,
+)
+"""What is counted, and what decides how."""
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "sources",
-    multiple=True,
-    metavar="FILE",
-    help="Count what is in files, directories, or - for standard input, instead of a cluster.",
-)
-@click.option(
-    "--kubeconfig",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="How to reach the cluster. Default: as kubectl.",
-)
-@click.option("--context", help="The context in the kubeconfig.")
+@source_options("Count")
 @click.option(
     "--by",
     "parts",
@@ -111,11 +88,10 @@ def status(
     ResourcePoolStatusRequest gets.
     """
     gates = gates_from_option(feature_gates)
-    if sources and (kubeconfig or context):
-        raise CommandError(
-            "files or a cluster, not both: leave out -f, or --kubeconfig and --context"
-        )
-    objects = _from_files(sources) if sources else asyncio.run(_from_cluster(kubeconfig, context))
+    snapshot = take(Source(sources, kubeconfig, context), RESOURCES, "allot-status")
+    if sources and not snapshot.of(resources.RESOURCE_SLICES):
+        raise CommandError("there is no ResourceSlice in these files, so there are no devices")
+    objects = objects_in(snapshot)
     wanted = Wanted(driver, pool, node, partition_type_attribute)
     found = availability(objects, wanted, gates)
     if output == "table":
@@ -128,65 +104,18 @@ def status(
 # --- reading ---
 
 
-def _from_files(sources: Iterable[str]) -> ClusterObjects:
-    now = datetime.now(UTC)
-    found: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in _KINDS}
-    for manifest in read_manifests(sources):
-        if isinstance(manifest, Unreadable):
-            raise CommandError(f"{manifest.source}:{manifest.line}: {manifest.problem}")
-        group_version = GroupVersion.parse(manifest.api_version)
-        if group_version.group != GROUP or manifest.kind not in _KINDS:
-            continue
-        objects = found[manifest.kind]
-        decoded = _decoded(manifest, GroupVersionKind(*group_version, manifest.kind), now)
-        # An object that is there twice, as in two dumps, counts as it was seen last.
-        name = decoded.metadata.name or f"#{len(objects)}"
-        objects[decoded.metadata.namespace, name] = decoded
-    if not found["ResourceSlice"]:
-        raise CommandError("there is no ResourceSlice in these files, so there are no devices")
-    return ClusterObjects(*(tuple(found[kind].values()) for kind in _KINDS))
-
-
-def _decoded(manifest: Manifest, gvk: GroupVersionKind, now: datetime) -> Any:
-    try:
-        return decode_object(manifest.body, gvk, now)
-    except (DecodeError, UnknownKindError) as error:
-        place = f"{manifest.source}:{manifest.place.line}"
-        raise CommandError(f"{place}: {manifest.kind}/{manifest.name}: {error}") from None
-
-
-async def _from_cluster(kubeconfig: Path | None, context: str | None) -> ClusterObjects:
-    from allot.client.client import Client
-    from allot.client.connecting import connect
-    from allot.client.errors import ClientError
-    from allot.client.retrying import RetryPolicy
-
-    client: Client | None = None
-    try:
-        client = connect(kubeconfig, context, user_agent="allot-status")
-        # Somebody is waiting: a server that is not there had better be known soon.
-        return await read_cluster(Client(client.transport, retry=RetryPolicy(max_attempts=3)))
-    except ClientError as error:
-        raise CommandError(str(error)) from error
-    finally:
-        if client is not None:
-            await client.close()
-
-
-async def read_cluster(client: Client) -> ClusterObjects:
-    """What an API server has, in whichever version it has it."""
-    from allot.client import resources
-    from allot.client.discovery import served
-
-    async def all_of(resource: resources.Resource[T]) -> Sequence[T]:
-        best = await served(client, resource)
-        return (await client.list(best)).items if best is not None else ()
-
+def objects_in(snapshot: Snapshot) -> ClusterObjects:
+    """What there is to count; `CommandError` if slices cannot be read."""
+    for resource, why in snapshot.unread.items():
+        if resource is resources.RESOURCE_SLICES:
+            raise CommandError(f"{resource.plural} cannot be read: {why}")
+        if resource is not resources.DEVICE_TAINT_RULES:  # which most clusters do not have
+            click.echo(f"warning: {resource.plural} cannot be read: {why}", err=True)
     return ClusterObjects(
-        slices=await all_of(resources.RESOURCE_SLICES),
-        claims=await all_of(resources.RESOURCE_CLAIMS),
-        classes=await all_of(resources.DEVICE_CLASSES),
-        rules=await all_of(resources.DEVICE_TAINT_RULES),
+        slices=snapshot.of(resources.RESOURCE_SLICES),
+        claims=snapshot.of(resources.RESOURCE_CLAIMS),
+        classes=snapshot.of(resources.DEVICE_CLASSES),
+        rules=snapshot.of(resources.DEVICE_TAINT_RULES),
     )
 
 

@@ -20,13 +20,14 @@ T = TypeVar("T")
 
 async def served(client: Client, resource: Resource[T]) -> Resource[T] | None:
     """The resource in the best version that the server has; None if it has none we can read."""
-    for version in _readable_versions(resource):
+    for version in readable_versions(resource):
         if await _is_served(client, resource, version):
             return resource if version == resource.version else resource.in_version(version)
     return None
 
 
-def _readable_versions(resource: Resource[T]) -> Iterable[str]:
+def readable_versions(resource: Resource[T]) -> Iterable[str]:
+    """The versions in which we can read it, the best first."""
     known = KINDS[resource.kind].versions if resource.group == DRA else ()
     return dict.fromkeys((resource.version, *known))
 

@@ -164,10 +164,13 @@ def default_location() -> str:
 
 def _loading(function: Any, *args: Any, **kwargs: Any) -> Any:
     from kubernetes.config import ConfigException
+    from yaml import YAMLError
 
+    # A file that is YAML, but no kubeconfig, makes the loader stumble over its types.
+    wrong = (ConfigException, YAMLError, OSError, ValueError, TypeError, AttributeError)
     try:
         return function(*args, **kwargs)
-    except (ConfigException, OSError, ValueError) as error:
+    except wrong as error:
         raise ConfigError(f"the kubeconfig cannot be used: {error}") from error
 
 

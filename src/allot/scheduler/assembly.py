@@ -26,19 +26,23 @@ from allot.features import (
     FeatureGates,
 )
 from allot.scheduler.configuration import (
-    ConfigurationError,
     ProfileConfiguration,
     SchedulerConfiguration,
-    duration_seconds,
 )
+from allot.scheduler.cycle import with_pods
 from allot.scheduler.explaining import Explainer
 from allot.scheduler.following import ClusterFollower
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import Plugin
 from allot.scheduler.framework.status import SUCCESS, Status
+from allot.scheduler.framework.turns import resting
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import Outcomes, WaitReports
-from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
+from allot.scheduler.plugin_catalogue import (
+    Knowledge,
+    judging_plugin,
+    read_dynamic_resources_args,
+)
 from allot.scheduler.plugins.default_binder import DefaultBinder
 from allot.scheduler.plugins.default_preemption import DefaultPreemption
 from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
@@ -49,25 +53,12 @@ from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
-from allot.scheduler.plugins.image_locality import ImageLocality
-from allot.scheduler.plugins.inter_pod_affinity import InterPodAffinity
-from allot.scheduler.plugins.node_affinity import NodeAffinity
-from allot.scheduler.plugins.node_name import NodeName
-from allot.scheduler.plugins.node_ports import NodePorts
-from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit, never
-from allot.scheduler.plugins.node_unschedulable import NodeUnschedulable
-from allot.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget
-from allot.scheduler.plugins.priority_sort import PrioritySort
-from allot.scheduler.plugins.scheduling_gates import SchedulingGates
-from allot.scheduler.plugins.taint_toleration import TaintToleration
-from allot.scheduler.plugins.topology_spread import PodTopologySpread
 from allot.scheduler.plugins.volume_binding import VolumeBinding
-from allot.scheduler.plugins.volume_restrictions import VolumeRestrictions
-from allot.scheduler.plugins.volume_zone import VolumeZone
 from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import Backoff, SchedulingQueue
 from allot.scheduler.scheduler import Scheduler
+from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -100,13 +91,14 @@ class SchedulerProcess:
         self.informers = InformerFactory(client)
         self.recorder = EventRecorder(client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
         self.outcomes = Outcomes(client, self.recorder, today)
-        self._gates_before_binding: list[BindingGate] = []
+        self.binding_gates: list[BindingGate] = []
         self.cluster = ClusterState()
         self.claims = ClaimTracker(gates)
         self.devices = DeviceState(gates, self.cluster.touch)
         self._volumes = VolumeState()
         self._workloads = WorkloadSelectors()
         self._today = today
+        self._clock = clock
         self._writer = ClaimWriter(client)
         self._extended = self._extended_claims()
         self._volume_api = _VolumeApi(client)
@@ -158,13 +150,14 @@ class SchedulerProcess:
         self.recorder.start()
         try:
             await self.informers.wait_synced()
+            self._refuse_gated()
             await self.scheduler.run()
         finally:
             await self.recorder.stop()
             await self.informers.stop()
 
     def _profile(self, configuration: ProfileConfiguration) -> Profile:
-        what_if = _WhatIf()
+        what_if = _WhatIf(self.cluster)
         plugins = [
             self._plugin(name, configuration.args.get(name) or {}, what_if)
             for name in configuration.plugins
@@ -180,52 +173,19 @@ class SchedulerProcess:
         return profile
 
     def _plugin(self, name: str, args: Mapping[str, Any], what_if: _WhatIf) -> Plugin:
-        cluster, volumes = self.cluster, self._volumes
         match name:
-            case "SchedulingGates":
-                return SchedulingGates()
-            case "PrioritySort":
-                return PrioritySort()
-            case "NodeName":
-                return NodeName()
-            case "NodeUnschedulable":
-                return NodeUnschedulable()
-            case "TaintToleration":
-                return TaintToleration()
-            case "NodeAffinity":
-                return NodeAffinity(args)
-            case "NodePorts":
-                return NodePorts()
-            case "NodeResourcesFit":
-                extended = EXTENDED_RESOURCE in self.gates
-                return NodeResourcesFit(
-                    args, self.devices.extended.stands_behind if extended else never
-                )
-            case "NodeResourcesBalancedAllocation":
-                return NodeResourcesBalancedAllocation(args)
-            case "VolumeRestrictions":
-                return VolumeRestrictions(volumes)
-            case "NodeVolumeLimits":
-                return NodeVolumeLimits(volumes)
             case "VolumeBinding":
-                return VolumeBinding(volumes, cluster, self._volume_api, args)
-            case "VolumeZone":
-                return VolumeZone(volumes)
-            case "PodTopologySpread":
-                return PodTopologySpread(args, self._workloads.selector_of)
-            case "InterPodAffinity":
-                return InterPodAffinity(args)
+                return VolumeBinding(self._volumes, self.cluster, self._volume_api, args)
             case "DynamicResources":
                 return self._dynamic_resources(args)
             case "DefaultPreemption":
                 return DefaultPreemption(
                     what_if, self._disruption_budgets, self._evict, random.randrange, args
                 )
-            case "ImageLocality":
-                return ImageLocality()
             case "DefaultBinder":
                 return DefaultBinder(self.client)
-        raise ConfigurationError(f"unknown plugin {name}")
+        known = Knowledge(self.cluster, self.claims, self.devices, self._volumes, self._workloads)
+        return judging_plugin(name, args, known)
 
     def _dynamic_resources(self, args: Mapping[str, Any]) -> DynamicResources:
         known = read_dynamic_resources_args(args)
@@ -247,8 +207,16 @@ class SchedulerProcess:
         timeout = timedelta(seconds=args.binding_timeout_seconds)
         wait = BindingWait(self.claims, timeout, self._today)
         reporter = WaitReports(self.outcomes, self.metrics)
-        gate = BindingGate(self.claims, self._writer, wait, reporter, self._spawn)
-        self._gates_before_binding.append(gate)
+        gate = BindingGate(
+            self.claims,
+            self._writer,
+            wait,
+            reporter,
+            self._spawn,
+            self._clock,
+            lambda: self.informers.has_synced,
+        )
+        self.binding_gates.append(gate)
         return gate
 
     def _extended_claims(self) -> ExtendedClaims | None:
@@ -263,10 +231,17 @@ class SchedulerProcess:
             self.metrics.claim_created,
         )
 
+    def _refuse_gated(self) -> None:
+        """What was missing when the first pods came may have come since."""
+        for queued in tuple(self.queue.pods()):
+            if queued.place is Place.GATED:
+                for gate in self.binding_gates:
+                    gate.refuse(queued.pod)
+
     def _pod_gone(self, pod: PodInfo) -> None:
         """A pod was deleted; one that waited for its devices lets go of them."""
         if self.scheduler.stop_binding(pod.uid):
-            for gate in self._gates_before_binding:
+            for gate in self.binding_gates:
                 gate.abandon(pod)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -296,26 +271,13 @@ class SchedulerProcess:
                 raise
 
 
-def read_dynamic_resources_args(args: Mapping[str, Any]) -> DynamicResourcesArgs:
-    """The arguments of DynamicResources; `ConfigurationError` for values that make no sense."""
-    known = DynamicResourcesArgs()
-    path = "DynamicResourcesArgs"
-    filter_seconds, binding_seconds = known
-    if args.get("filterTimeout") is not None:
-        filter_seconds = duration_seconds(args["filterTimeout"], f"{path}.filterTimeout")
-        if filter_seconds < 0:
-            raise ConfigurationError(f"{path}.filterTimeout: must be zero or positive")
-    if args.get("bindingTimeout") is not None:
-        binding_seconds = duration_seconds(args["bindingTimeout"], f"{path}.bindingTimeout")
-        if binding_seconds < 1:
-            raise ConfigurationError(f"{path}.bindingTimeout: must be at least 1 second")
-    return DynamicResourcesArgs(filter_seconds, binding_seconds)
-
-
 class _WhatIf:
     """The filters of a profile, asked about a node as it would be."""
 
     profile: Profile
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         for plugin in self.profile.pre_filter:
@@ -328,6 +290,16 @@ class _WhatIf:
                 plugin.remove_pod(state, pod, other, node)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Whether the node takes the pod, also if those come first who were promised it."""
+        others = self._cluster.nominations.before(pod, node.name)
+        if others:
+            crowded = with_pods(self.profile, state, pod, node, others)
+            status = self._filter(crowded[0], pod, crowded[1])
+            if not status.is_success:
+                return status
+        return self._filter(state, pod, node)
+
+    def _filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         for plugin in self.profile.filter:
             if plugin.name not in state.skipped_filters:
                 status = plugin.filter(state, pod, node)
@@ -365,7 +337,7 @@ class _VolumeApi:
         event = asyncio.Event()
         self._waiters.add(event)
         try:
-            async with asyncio.timeout(timeout_seconds):
+            async with resting(), asyncio.timeout(timeout_seconds):
                 while not is_done():
                     await event.wait()
                     event.clear()

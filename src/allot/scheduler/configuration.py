@@ -31,6 +31,7 @@ DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
     "DefaultBinder": 0,
+    "NodeDeclaredFeatures": 0,
 }
 """The plugins that are on by default, in their order, and how much their scores weigh."""
 

@@ -23,6 +23,7 @@ from allot.scheduler.profiles import Profile
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.verdicts import Judge, Verdict, VerdictTable
 
 MIN_NODES: Final = 100
 """In clusters smaller than this all nodes are tried."""
@@ -60,27 +61,10 @@ class CycleError(NamedTuple):
 Decision = Chosen | NoNode | CycleError
 
 
-class _Verdict:
-    """What plugins say about one node at one generation, as far as it can be remembered."""
-
-    __slots__ = ("fixed", "generation", "raw", "status")
-
-    def __init__(self, generation: int, status: Status) -> None:
-        self.generation = generation
-        self.status = status
-        self.fixed = 0
-        """The weighted sum of the scores that do not depend on other nodes."""
-        self.raw: tuple[int, ...] | None = None
-        """Scores that must be normalized among all nodes; None until somebody asks."""
-
-
-Verdicts = dict[str, _Verdict]
-
-
 class _Asked(NamedTuple):
     """Which filters are asked about every node, and where the answers of the others are kept."""
 
-    verdicts: Verdicts
+    table: VerdictTable
     remembered: Sequence[FilterPlugin]
     asked_anew: Sequence[FilterPlugin]
 
@@ -98,7 +82,7 @@ class SchedulingCycle:
         self._fixed_scores = [plugin for plugin in local if not _normalizes(plugin)]
         self._raw_scores = [plugin for plugin in local if _normalizes(plugin)]
         self._other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
-        self._verdicts: dict[Hashable, Verdicts] = {}
+        self._tables: dict[Hashable, VerdictTable] = {}
         self.evaluations = 0
         """How often a node-local plugin chain was run; for tests that count instead of timing."""
 
@@ -107,41 +91,22 @@ class SchedulingCycle:
         allowed = self._pre_filtered(state, pod)
         if not isinstance(allowed, _Allowed):
             return allowed
-        nodes = self._cluster.nodes
-        if allowed.names is not None:
-            nodes = [node for node in nodes if node.name in allowed.names]
-        feasible: list[NodeInfo] = []
-        statuses: dict[str, Status] = {}
         asked = self._asked(state, pod)
-        nominated = self._nominated(state, pod, nodes, asked)
+        table = asked.table
+        nominated = self._nominated(state, pod, asked, allowed)
         if nominated is not None:
             return nominated
-        tried = self._rotated(nodes, allowed.names is None)
-        wanted = self._nodes_to_find(len(tried))
-        evaluated = 0
-        verdicts = asked.verdicts
-        for node in tried:
-            evaluated += 1
-            verdict = verdicts.get(node.name)
-            if verdict is None or verdict.generation != node.generation:
-                verdict = self._verdict(state, pod, node, asked)
-            status = verdict.status
-            if asked.asked_anew and status is SUCCESS:
-                status = self._ask(asked.asked_anew, state, pod, node)
-            if status.code is Code.SUCCESS:
-                feasible.append(node)
-                if len(feasible) >= wanted:
-                    break
-            elif status.code is Code.ERROR:
-                return CycleError(state, _wrapped(status))
-            else:
-                statuses[node.name] = status
-        if allowed.names is None and nodes:
-            self._start = (self._start + evaluated) % len(nodes)
-        if not feasible:
-            return self._no_node(state, statuses, allowed)
-        chosen = self._best(state, pod, feasible, verdicts)
-        return Chosen(chosen.name, state, evaluated, len(feasible))
+        is_plain = allowed.names is None and not asked.asked_anew and not self._cluster.nominations
+        search = self._by_memory if is_plain else self._one_by_one
+        tried = search(state, pod, asked, allowed)
+        if isinstance(tried, Status):
+            return CycleError(state, _wrapped(tried))
+        if allowed.names is None and table:
+            self._start = (self._start + tried.evaluated) % len(table)
+        if not tried.places:
+            return self._no_node(state, tried.statuses or table.statuses(), allowed)
+        chosen = self._best(state, pod, asked, tried.places)
+        return Chosen(chosen.name, state, tried.evaluated, len(tried.places))
 
     # --- filter ---
 
@@ -175,13 +140,57 @@ class SchedulingCycle:
         pending = rejected if status.code is Code.PENDING else frozenset()
         return NoNode(state, statuses, status.message, rejected, pending)
 
-    def _verdict(self, state: CycleState, pod: PodInfo, node: NodeInfo, asked: _Asked) -> _Verdict:
-        status = self._ask(asked.remembered, state, pod, node)
-        verdict = _Verdict(node.generation, status)
-        if status.code is not Code.ERROR:
-            asked.verdicts[node.name] = verdict
-        self.evaluations += 1
-        return verdict
+    def _by_memory(
+        self, state: CycleState, pod: PodInfo, asked: _Asked, _: _Allowed
+    ) -> _Tried | Status:
+        """All that is to be said about a node can be remembered."""
+        table = asked.table
+        start = self._start % len(table) if table else 0
+        wanted = self._nodes_to_find(len(table))
+        found = table.find(start, wanted, self._judge(state, pod, asked))
+        if isinstance(found, Status):
+            return found
+        enough = len(found) == wanted and found
+        evaluated = (found[-1] - start) % len(table) + 1 if enough else len(table)
+        return _Tried(found, evaluated)
+
+    def _one_by_one(
+        self, state: CycleState, pod: PodInfo, asked: _Asked, allowed: _Allowed
+    ) -> _Tried | Status:
+        """Some plugins must be asked anew, some nodes are promised to others, or only some are allowed."""
+        table, asked_anew, judge = asked.table, asked.asked_anew, self._judge(state, pod, asked)
+        places: Iterable[int] = table.places_from(self._start % len(table) if table else 0)
+        total = len(table)
+        if allowed.names is not None:
+            known = (table.place_of(name) for name in allowed.names)
+            places = sorted(place for place in known if place is not None)
+            total = len(places)
+        wanted = self._nodes_to_find(total)
+        found: list[int] = []
+        statuses: dict[str, Status] = {}
+        evaluated = 0
+        for evaluated, place in enumerate(places, 1):  # noqa: B007 - used below
+            node, status = table.nodes[place], table.at(place, judge).status
+            if status is SUCCESS and asked_anew:
+                status = self._ask(asked_anew, state, pod, node)
+            if status is SUCCESS and self._cluster.nominations:
+                status = self._besides_nominated(state, pod, node, asked)
+            if status is SUCCESS:
+                found.append(place)
+                if len(found) >= wanted:
+                    break
+            elif status.code is Code.ERROR:
+                return status
+            else:
+                statuses[node.name] = status
+        return _Tried(found, evaluated, statuses)
+
+    def _judge(self, state: CycleState, pod: PodInfo, asked: _Asked) -> Judge:
+        def judge(node: NodeInfo) -> Verdict:
+            self.evaluations += 1
+            return Verdict(node.generation, self._ask(asked.remembered, state, pod, node))
+
+        return judge
 
     def _ask(
         self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, node: NodeInfo
@@ -192,28 +201,33 @@ class SchedulingCycle:
                 return status.by(plugin.name)
         return SUCCESS
 
+    def _besides_nominated(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, asked: _Asked
+    ) -> Status:
+        """Whether a node that takes the pod would still do so if those came first who were promised it."""
+        others = self._cluster.nominations.before(pod, node.name)
+        if not others:
+            return SUCCESS
+        self.evaluations += 1
+        state, node = with_pods(self._profile, state, pod, node, others)
+        return self._ask((*asked.remembered, *asked.asked_anew), state, pod, node)
+
     def _nominated(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: list[NodeInfo],
-        asked: _Asked,
+        self, state: CycleState, pod: PodInfo, asked: _Asked, allowed: _Allowed
     ) -> Chosen | None:
         """A node that was cleared for this pod is taken without looking at others, if it fits now."""
         name = pod.nominated_node_name
-        if not name:
+        place = asked.table.place_of(name) if name else None
+        if place is None or (allowed.names is not None and name not in allowed.names):
             return None
-        node = next((node for node in nodes if node.name == name), None)
-        if node is None or not self._verdict(state, pod, node, asked).status.is_success:
+        node = asked.table.nodes[place]
+        if not asked.table.at(place, self._judge(state, pod, asked)).status.is_success:
             return None
         if not self._ask(asked.asked_anew, state, pod, node).is_success:
             return None
+        if not self._besides_nominated(state, pod, node, asked).is_success:
+            return None
         return Chosen(name, state, 1, 1)
-
-    def _rotated(self, nodes: list[NodeInfo], rotate: bool) -> list[NodeInfo]:
-        """The nodes in the order they are tried: from where the last cycle stopped."""
-        start = self._start % len(nodes) if rotate and nodes else 0
-        return nodes[start:] + nodes[:start] if start else nodes
 
     def _nodes_to_find(self, total: int) -> int:
         """How many nodes that fit are enough."""
@@ -240,19 +254,20 @@ class SchedulingCycle:
     # --- score ---
 
     def _best(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: list[NodeInfo],
-        verdicts: Verdicts,
+        self, state: CycleState, pod: PodInfo, asked: _Asked, places: Sequence[int]
     ) -> NodeInfo:
         """The node with the highest score; of equals the one that was tried first."""
-        if len(nodes) == 1:
-            return nodes[0]
+        table = asked.table
+        if len(places) == 1:
+            return table.nodes[places[0]]
+        nodes = [table.nodes[place] for place in places]
         for plugin in self._profile.pre_score:
             if plugin.pre_score(state, pod, self._cluster, nodes).is_skip:
                 state.skipped_scores.add(plugin.name)
-        found = [self._scored(state, pod, node, verdicts) for node in nodes]
+        found = table.verdicts(places)
+        for verdict, node in zip(found, nodes, strict=True):
+            if verdict.raw is None:
+                self._score(state, pod, node, verdict)
         totals = [verdict.fixed for verdict in found]
         for index, scorer in enumerate(self._raw_scores):
             if scorer.name not in state.skipped_scores:
@@ -264,19 +279,14 @@ class SchedulingCycle:
                 self._add(state, pod, nodes, scorer, raw, totals)
         return nodes[totals.index(max(totals))]
 
-    def _scored(
-        self, state: CycleState, pod: PodInfo, node: NodeInfo, verdicts: Verdicts
-    ) -> _Verdict:
-        verdict = verdicts[node.name]
-        if verdict.raw is None:
-            weights = self._profile.weight_by_plugin
-            verdict.fixed = sum(
-                weights[plugin.name] * plugin.score(state, pod, node)
-                for plugin in self._fixed_scores
-                if plugin.name not in state.skipped_scores
-            )
-            verdict.raw = tuple(plugin.score(state, pod, node) for plugin in self._raw_scores)
-        return verdict
+    def _score(self, state: CycleState, pod: PodInfo, node: NodeInfo, verdict: Verdict) -> None:
+        weights = self._profile.weight_by_plugin
+        verdict.fixed = sum(
+            weights[plugin.name] * plugin.score(state, pod, node)
+            for plugin in self._fixed_scores
+            if plugin.name not in state.skipped_scores
+        )
+        verdict.raw = tuple(plugin.score(state, pod, node) for plugin in self._raw_scores)
 
     def _add(
         self,
@@ -309,17 +319,29 @@ class SchedulingCycle:
             else:
                 remembered.append(plugin)
                 key = (*key, plugin.name, rests_on)
-        return _Asked(self._verdicts_for(key), remembered, anew)
+        return _Asked(self._table_for(key), remembered, anew)
 
-    def _verdicts_for(self, key: Hashable) -> Verdicts:
+    def _table_for(self, key: Hashable) -> VerdictTable:
         """What was remembered for such pods. What nobody asked for lately is dropped."""
-        found = self._verdicts.pop(key, None)
-        self._verdicts[key] = found = {} if found is None else found
-        if len(self._verdicts) > MAX_REMEMBERED_SHAPES:
-            del self._verdicts[next(iter(self._verdicts))]
-        if len(found) > 2 * len(self._cluster) + MIN_NODES:
-            found.clear()  # mostly nodes that are gone
-        return found
+        table = self._tables.pop(key, None)
+        self._tables[key] = table = VerdictTable() if table is None else table
+        if len(self._tables) > MAX_REMEMBERED_SHAPES:
+            del self._tables[next(iter(self._tables))]
+        table.catch_up(self._cluster)
+        return table
+
+
+def with_pods(
+    profile: Profile, state: CycleState, pod: PodInfo, node: NodeInfo, others: Iterable[PodInfo]
+) -> tuple[CycleState, NodeInfo]:
+    """Copies of the state and the node, as if others ran on the node too."""
+    state, node = state.clone(), node.clone()
+    for other in others:
+        node.add_pod(other.assigned_to(node.name))
+        for plugin in profile.pre_filter:
+            if plugin.name not in state.skipped_filters:
+                plugin.add_pod(state, pod, other, node)
+    return state, node
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:
@@ -329,6 +351,15 @@ def _normalizes(plugin: ScorePlugin) -> bool:
 class _Allowed(NamedTuple):
     names: frozenset[str] | None
     narrowed_by: tuple[str, ...]
+
+
+class _Tried(NamedTuple):
+    """The places of nodes that fit, and how many were looked at."""
+
+    places: list[int]
+    evaluated: int
+    statuses: dict[str, Status] = {}  # noqa: RUF012 - never changed
+    """What stands against others; empty if the table knows."""
 
 
 def _wrapped(status: Status) -> Status:

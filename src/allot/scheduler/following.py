@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.core import Namespace, Node, Pod
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.slices import ResourceSlice
 from allot.client import resources
@@ -103,7 +104,8 @@ class ClusterFollower:
     # --- pods ---
 
     def pod_changed(self, pod: Pod) -> None:
-        info = PodInfo.of(pod)
+        uid = pod.metadata.uid
+        info = PodInfo.of(pod, self._waiting.get(uid) or self._cluster.pod(uid))
         if info.node_name or info.is_finished:
             self._placed(info)
         elif self._is_ours(info.scheduler_name):
@@ -111,6 +113,7 @@ class ClusterFollower:
                 return  # bound already; that is still to come
             before = self._waiting.get(info.uid)
             self._waiting[info.uid] = info
+            self._note_nomination(before, info)
             now = self._clock()
             if before is None:
                 self._queue.add(info, now)
@@ -119,9 +122,20 @@ class ClusterFollower:
                 self._queue.update(info, now, change)
             self._wake()
 
+    def _note_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
+        """What the scheduler itself knows already stays until the API server says something new.
+
+        A pod that has its place already, such as one that waits for its devices, needs no promise.
+        """
+        if self._cluster.is_assumed(pod.uid):
+            return
+        if before is None or before.nominated_node_name != pod.nominated_node_name:
+            self._cluster.nominations.put(pod, pod.nominated_node_name)
+
     def _placed(self, pod: PodInfo) -> None:
         """A pod that has a node, or needs none any more."""
         self._waiting.pop(pod.uid, None)
+        self._cluster.nominations.remove(pod.uid)
         was_assumed = self._cluster.is_assumed(pod.uid)
         before = self._cluster.set_pod(pod)
         self._queue.delete(pod.uid)
@@ -137,6 +151,7 @@ class ClusterFollower:
     def pod_gone(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self._waiting.pop(uid, None)
+        self._cluster.nominations.remove(uid)
         self._queue.delete(uid)
         self._pod_is_gone(PodInfo.of(pod))
         before = self._cluster.remove_pod(uid)
@@ -171,7 +186,12 @@ class ClusterFollower:
     # --- devices ---
 
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        self._happened(ClusterEvent(events.RESOURCE_CLAIM, _action(old, new)), old, new)
+        claim = new or old
+        assert claim is not None
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        event = ClusterEvent(events.RESOURCE_CLAIM, _action(old, new))
+        self._queue.happened(event, old, new, self._clock(), key)
+        self._wake()
 
     def _claim_released(self, claim: ResourceClaim) -> None:
         """Devices are free that never appeared in the API: as if a claim with them had gone."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from allot.scheduler.queue import Place
+from allot.scheduler.sleeping_pods import Place
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -84,6 +84,13 @@ class SchedulerMetrics:
             "How long pods waited for devices with binding conditions.",
             ("profile", "driver", "status"),
             buckets=exponential(0.1, 2, 14),
+            registry=registry,
+        )
+        self.pre_bind_seconds = Histogram(
+            "scheduler_dra_bindingconditions_prebind_duration_seconds",
+            "How long the claims of pods took from the decision until they could be bound.",
+            ("status", "requires_bindingconditions"),
+            buckets=exponential(0.001, 2, 21),
             registry=registry,
         )
         self.preemption_attempts = Counter(

@@ -13,6 +13,7 @@ from allot.client.events import NORMAL, WARNING, EventRecorder, ObjectReference
 from allot.client.options import PatchType
 from allot.client.resources import PODS
 from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.plugins.dynamic_resources.binding_gate import Outcome
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
@@ -115,8 +116,16 @@ class WaitReports:
         self._outcomes.pending(pod, "BindingConditionsPending", note)
         await self._outcomes.nominate(pod, node_name)
 
-    def waited(self, pod: PodInfo, drivers: Sequence[str], outcome: str, seconds: float) -> None:
+    def waited(
+        self, pod: PodInfo, drivers: Sequence[str], outcome: Outcome, seconds: float
+    ) -> None:
         for driver in drivers:
-            labels = (pod.scheduler_name, driver, outcome)
+            labels = (pod.scheduler_name, driver, outcome.value)
             self._metrics.binding_allocations.labels(*labels).inc()
             self._metrics.binding_wait_seconds.labels(*labels).observe(seconds)
+
+    def passed(
+        self, pod: PodInfo, outcome: Outcome, seconds: float, *, has_conditions: bool
+    ) -> None:
+        labels = (outcome.value, str(has_conditions).lower())
+        self._metrics.pre_bind_seconds.labels(*labels).observe(seconds)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import hmac
+import time
+from typing import Final
 
 import msgspec
 
+from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.pages import JSON, NOT_FOUND, TEXT, Answer, Pages
 from allot.scheduler.assembly import SchedulerProcess
+from allot.scheduler.explaining import Effort, within
 from allot.scheduler.state.pods import PodInfo
+
+EFFORT: Final = Effort(50, 1, within(0.2, time.monotonic))
+"""No pod is scheduled meanwhile."""
 
 
 class SchedulerPages(Pages):
@@ -38,8 +45,8 @@ class SchedulerPages(Pages):
             text = f"pod {key} does not wait for this scheduler\n"
             return Answer(404, TEXT, text.encode())
         profile = self._process.profiles[pod.scheduler_name]
-        explanation = self._process.explainer.explain(profile, pod)
-        return Answer(200, JSON, msgspec.json.encode(explanation.as_json()))
+        explanation = self._process.explainer.explain(profile, pod, EFFORT)
+        return Answer(200, JSON, msgspec.json.encode(explanation, enc_hook=to_builtin))
 
     def _find(self, key: ObjectKey) -> PodInfo | None:
         return next(

@@ -14,29 +14,20 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import count
 from typing import Any, Final, NamedTuple
 
 from allot.scheduler.framework.events import WAITING_POD, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.status import SUCCESS, Status
+from allot.scheduler.happenings import Happening, Happenings
+from allot.scheduler.sleeping_pods import Place, QueuedPod, SleepingPods
 from allot.scheduler.state.pods import PodInfo
 
 LEFTOVER_SECONDS: Final = 300.0
 """A pod that nothing woke for so long is tried again: a hint may have been wrong."""
-
-
-class Place(Enum):
-    """Where a pod waits; the names are those of the metric `scheduler_pending_pods`."""
-
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    UNSCHEDULABLE = "unschedulable"
-    GATED = "gated"
-    IN_FLIGHT = "in flight"
 
 
 class Backoff(NamedTuple):
@@ -51,46 +42,18 @@ class Backoff(NamedTuple):
         return float(min(self.initial_seconds * 2 ** min(failures - 1, 30), self.max_seconds))
 
 
-@dataclass(eq=False, slots=True)
-class QueuedPod:
-    """A pod in the queue and its past attempts."""
-
-    pod: PodInfo
-    added_at: float
-    """When the queue first heard of it."""
-    queued_at: float
-    """When it last came to the active queue, or failed."""
-    place: Place = Place.ACTIVE
-    attempts: int = 0
-    rejections: int = 0
-    errors: int = 0
-    """Errors since the last attempt that ended without one."""
-    rejected_by: frozenset[str] = frozenset()
-    pending_on: frozenset[str] = frozenset()
-    """Plugins that only wait for something; their events let the pod skip its backoff."""
-    gate: Status = SUCCESS
-    last_failed: bool = False
-    """Whether the last attempt ended in an error."""
-    was_flushed: bool = False
-    ticket: int = 0
-    """Which of its entries in a heap counts."""
-
-
-@dataclass(slots=True)
-class _Happening:
-    event: ClusterEvent
-    old: Any
-    new: Any
-
-
 Observer = Callable[[Place, str], None]
 """Told when a pod comes to a queue, and by which event."""
 
 
 @dataclass(slots=True)
 class _InFlight:
-    queued: QueuedPod
-    happenings: list[_Happening] = field(default_factory=list)
+    """A pod that is being tried, and what happened meanwhile."""
+
+    since: int
+    """The number of the first happening after the attempt began."""
+    own: list[Happening] = field(default_factory=list)
+    """Changes of the pod itself."""
 
 
 class SchedulingQueue:
@@ -105,6 +68,12 @@ class SchedulingQueue:
         observe: Observer = lambda *_: None,
     ) -> None:
         """`gates` are the pre-enqueue plugins by scheduler name; `registrations` the events by plugin."""
+        self._opens_by_name = {
+            plugin.name
+            for plugins in gates.values()
+            for plugin in plugins
+            if plugin.opens_by_named_objects
+        }
         self._sort = sort
         self._gates = gates
         self._registrations = registrations
@@ -112,11 +81,13 @@ class SchedulingQueue:
         self._observe = observe
         self._pods: dict[str, QueuedPod] = {}
         self._in_flight: dict[str, _InFlight] = {}
+        self._happenings = Happenings()
         self._active: list[tuple[tuple[float, ...], int, QueuedPod]] = []
         self._rejected_backoff: list[tuple[float, int, QueuedPod]] = []
         self._error_backoff: list[tuple[float, int, QueuedPod]] = []
-        self._sleeping: dict[str, QueuedPod] = {}
-        """Those that only an event can wake: gated and unschedulable ones."""
+        self._sleeping = SleepingPods(self._named_objects)
+        self.checks = 0
+        """How often a sleeping pod was looked at because of an event; for tests that count."""
         self._tickets = count(1)
 
     # --- pods come and go ---
@@ -137,6 +108,8 @@ class SchedulingQueue:
             self.add(pod, now)
             return
         old, queued.pod = queued.pod, pod
+        if self._sleeping.remove(queued):
+            self._sleeping.add(queued)  # it may name other objects now
         match queued.place:
             case Place.ACTIVE:
                 self._push_active(queued)  # its priority may have changed
@@ -144,15 +117,15 @@ class SchedulingQueue:
                 if self._gate(queued).is_success:
                     self._enqueue(queued, now, "PodUpdate")
             case Place.UNSCHEDULABLE | Place.IN_FLIGHT if event is not None:
-                self._consider(queued, _Happening(event, old, pod), now)
+                self._consider(queued, Happening(event, old, pod), now)
             case _:
                 pass
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)
-        self._in_flight.pop(uid, None)
-        self._sleeping.pop(uid, None)
+        self._landed(uid)
         if queued is not None:
+            self._sleeping.remove(queued)
             queued.ticket = 0
 
     def __contains__(self, uid: str) -> bool:
@@ -167,12 +140,12 @@ class SchedulingQueue:
             return None
         queued.attempts += 1
         self._move(queued, Place.IN_FLIGHT)
-        self._in_flight[queued.pod.uid] = _InFlight(queued)
+        self._in_flight[queued.pod.uid] = _InFlight(self._happenings.end)
         return queued
 
     def decided(self, queued: QueuedPod) -> None:
         """The attempt chose a node; from now on no event can change that."""
-        self._in_flight.pop(queued.pod.uid, None)
+        self._landed(queued.pod.uid)
 
     def done(self, queued: QueuedPod) -> None:
         """The pod is bound, or somebody else's now."""
@@ -187,7 +160,9 @@ class SchedulingQueue:
         pending_on: Iterable[str] = (),
     ) -> None:
         """The attempt ended without a node: rejected by plugins, or (without any) by an error."""
-        flight = self._in_flight.pop(queued.pod.uid, None)
+        flight = self._in_flight.get(queued.pod.uid)
+        happenings = [*self._happenings.since(flight.since), *flight.own] if flight else ()
+        self._landed(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is not queued:
             return  # deleted meanwhile
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
@@ -200,7 +175,7 @@ class SchedulingQueue:
         queued.errors = 0
         queued.rejections += 1
         self._move(queued, Place.UNSCHEDULABLE)
-        for happening in flight.happenings if flight else ():
+        for happening in happenings:
             if queued.place is Place.UNSCHEDULABLE:
                 self._consider(queued, happening, now)
         if queued.place is Place.UNSCHEDULABLE:
@@ -208,21 +183,29 @@ class SchedulingQueue:
 
     # --- events ---
 
-    def happened(self, event: ClusterEvent, old: Any, new: Any, now: float) -> None:
-        """Something in the cluster changed: wake the pods it may help."""
+    def happened(
+        self, event: ClusterEvent, old: Any, new: Any, now: float, about: Hashable = None
+    ) -> None:
+        """Something in the cluster changed: wake the pods it may help.
+
+        `about` is what pods that name the object call it.
+        """
         if not self._sleeping and not self._in_flight:
             return
         concerned = self._concerned_plugins(event)
-        happening = _Happening(event, old, new)
-        for flight in self._in_flight.values():
-            flight.happenings.append(happening)
         if not concerned:
             return
-        for queued in tuple(self._sleeping.values()):
-            if queued.place is Place.GATED:
-                if queued.gate.plugin in concerned and self._gate(queued).is_success:
-                    self._enqueue(queued, now, event.resource)
-            elif concerned & (queued.rejected_by | queued.pending_on):
+        happening = Happening(event, old, new)
+        if self._in_flight:
+            self._happenings.add(happening)
+        for queued in self._sleeping.gated(concerned, self._opens_by_name, about):
+            self.checks += 1
+            if self._gate(queued).is_success:
+                self._enqueue(queued, now, event.resource)
+        only_users = about is not None and self._helps_only_users(concerned, happening)
+        for queued in self._sleeping.unschedulable(about if only_users else None):
+            if concerned & (queued.rejected_by | queued.pending_on):
+                self.checks += 1
                 self._consider(queued, happening, now)
 
     def flush(self, now: float) -> None:
@@ -235,8 +218,8 @@ class SchedulingQueue:
 
     def flush_leftovers(self, now: float) -> None:
         """Try pods again that nothing woke for long."""
-        for queued in tuple(self._sleeping.values()):
-            if queued.place is Place.UNSCHEDULABLE and now - queued.queued_at > LEFTOVER_SECONDS:
+        for queued in self._sleeping.unschedulable():
+            if now - queued.queued_at > LEFTOVER_SECONDS:
                 queued.was_flushed = True
                 self._wake(queued, now, "UnschedulableTimeout", at_once=False)
 
@@ -275,12 +258,23 @@ class SchedulingQueue:
         self._push_active(queued)
         self._observe(Place.ACTIVE, event)
 
+    def _named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+        for plugin in self._gates.get(pod.scheduler_name, ()):
+            yield from plugin.named_objects(pod)
+
+    def _landed(self, uid: str) -> None:
+        """The attempt is over."""
+        if self._in_flight.pop(uid, None) is not None:
+            # The first of them has been in flight longest.
+            oldest = next(iter(self._in_flight.values()), None)
+            end = self._happenings.end
+            self._happenings.forget_before(end if oldest is None else oldest.since)
+
     def _move(self, queued: QueuedPod, place: Place, ticket: int = 0) -> None:
+        self._sleeping.remove(queued)
         queued.place, queued.ticket = place, ticket
         if place is Place.GATED or place is Place.UNSCHEDULABLE:
-            self._sleeping[queued.pod.uid] = queued
-        else:
-            self._sleeping.pop(queued.pod.uid, None)
+            self._sleeping.add(queued)
 
     def _push_active(self, queued: QueuedPod) -> None:
         self._move(queued, Place.ACTIVE, next(self._tickets))
@@ -328,12 +322,21 @@ class SchedulingQueue:
             if any(registration.event.covers(event) for registration in registrations)
         }
 
-    def _consider(self, queued: QueuedPod, happening: _Happening, now: float) -> None:
+    def _helps_only_users(self, concerned: Iterable[str], happening: Happening) -> bool:
+        event, old, new = happening.event, happening.old, happening.new
+        return all(
+            registration.helps_only_users is not None and registration.helps_only_users(old, new)
+            for plugin in concerned
+            for registration in self._registrations[plugin]
+            if registration.event.covers(event)
+        )
+
+    def _consider(self, queued: QueuedPod, happening: Happening, now: float) -> None:
         """Ask the plugins that rejected the pod whether this may change their mind."""
         if queued.place is Place.IN_FLIGHT:
             flight = self._in_flight.get(queued.pod.uid)
             if flight is not None:
-                flight.happenings.append(happening)
+                flight.own.append(happening)
             return
         for plugin in sorted(queued.pending_on | queued.rejected_by):
             if self._hints(plugin, queued.pod, happening):
@@ -343,7 +346,7 @@ class SchedulingQueue:
                 self._wake(queued, now, name, at_once=at_once)
                 return
 
-    def _hints(self, plugin: str, pod: PodInfo, happening: _Happening) -> bool:
+    def _hints(self, plugin: str, pod: PodInfo, happening: Happening) -> bool:
         for registration in self._registrations.get(plugin, ()):
             if not registration.event.covers(happening.event):
                 continue

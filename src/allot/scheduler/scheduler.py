@@ -6,26 +6,48 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.framework.status import Code, Status, failed
+from allot.scheduler.framework.turns import Turns
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
 from allot.scheduler.plugins.default_binder import BoundElsewhereError
 from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import QueuedPod, SchedulingQueue
+from allot.scheduler.queue import SchedulingQueue
+from allot.scheduler.sleeping_pods import QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
 
 LEFTOVERS_SECONDS: Final = 30.0
-POD_IS_GONE: Final = "the pod is gone"
+MAX_BINDINGS: Final = 100
+"""So many pods are bound at the same time. Those that only wait, for devices or volumes, do not count."""
+MAX_REPORTS: Final = 16
+"""So many pods are told at the same time why they were not scheduled."""
+
+
+class _Rejected(NamedTuple):
+    """A pod that no node takes, for now."""
+
+    profile: Profile
+    queued: QueuedPod
+    decision: NoNode
+
+
+class _Room(NamedTuple):
+    """What was done for a pod that fits nowhere."""
+
+    nominated_node: str | None
+    message: str
 
 
 class Scheduler:
@@ -53,9 +75,15 @@ class Scheduler:
         self._metrics = metrics
         self._clock = clock
         self._awake = asyncio.Event()
+        self._binding = Turns(MAX_BINDINGS)
+        self._reporting = Turns(MAX_REPORTS)
+        self._rejected: deque[_Rejected] = deque()
+        self._room_maker: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._bindings: dict[str, asyncio.Task[None]] = {}
         """Pods that have a node and are not bound yet, by uid."""
+        self._gone: set[str] = set()
+        """Pods that went away while they were being bound, by uid."""
 
     def wake(self) -> None:
         """Something may have come into the queue."""
@@ -73,7 +101,8 @@ class Scheduler:
         task = self._bindings.pop(uid, None)
         if task is None or task.done():
             return False
-        task.cancel(POD_IS_GONE)
+        self._gone.add(uid)
+        task.cancel()
         return True
 
     def _finished(self, task: asyncio.Task[None]) -> None:
@@ -92,13 +121,15 @@ class Scheduler:
                 if now >= next_leftovers:
                     self.queue.flush_leftovers(now)
                     next_leftovers = now + LEFTOVERS_SECONDS
+                if self._binding.all_taken:
+                    await self._binding.until_one_is_free()
                 queued = self.queue.pop(now)
                 if queued is None:
                     due = self.queue.next_due()
                     await self._sleep(next_leftovers if due is None else min(due, next_leftovers))
                     continue
                 try:
-                    await self.schedule(queued)
+                    self.schedule(queued)
                 except Exception:
                     log.exception("pod %s: scheduling failed", queued.pod.key)
                     self.queue.put_back(queued, self._clock())
@@ -119,8 +150,8 @@ class Scheduler:
 
     # --- one pod ---
 
-    async def schedule(self, queued: QueuedPod) -> None:
-        """One attempt. A binding that follows from it goes on by itself."""
+    def schedule(self, queued: QueuedPod) -> None:
+        """One attempt. What must be written because of it is written beside the next ones."""
         pod = queued.pod
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or self.cluster.pod(pod.uid) is not None:
@@ -138,17 +169,22 @@ class Scheduler:
                 if failure is None:
                     self.queue.decided(queued)
                     binding = self.spawn(self._bind(profile, state, queued, node_name))
+                    binding.add_done_callback(
+                        partial(self._binding_ended, profile, state, pod, node_name)
+                    )
                     self._bindings[pod.uid] = binding
                     result = "scheduled"
                 else:
-                    await self._not_scheduled(queued, SCHEDULER_ERROR, failure.message)
+                    self.spawn(self._not_scheduled(queued, failure.message))
                     result = "error"
             case NoNode():
                 result = "unschedulable"
-                await self._no_node(profile, queued, decision)
+                self._rejected.append(_Rejected(profile, queued, decision))
+                if self._room_maker is None or self._room_maker.done():
+                    self._room_maker = self.spawn(self._make_room_for_all())
             case CycleError(_, status):
                 result = "error"
-                await self._not_scheduled(queued, SCHEDULER_ERROR, status.message)
+                self.spawn(self._not_scheduled(queued, status.message))
         self._metrics.attempts.labels(result, profile.scheduler_name).inc()
         self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(
             time.perf_counter() - started
@@ -159,6 +195,7 @@ class Scheduler:
     ) -> Status | None:
         """Assume the choice; what stands against it, if anything."""
         self.cluster.assume_pod(pod, node_name)
+        self.cluster.nominations.remove(pod.uid)
         try:
             objection = _objection(profile, state, pod, node_name)
         except Exception:
@@ -176,65 +213,95 @@ class Scheduler:
         self.queue.happened(gone, pod.assigned_to(node_name), None, self._clock())
         self.wake()
 
-    async def _no_node(self, profile: Profile, queued: QueuedPod, decision: NoNode) -> None:
+    # --- no node ---
+
+    async def _make_room_for_all(self) -> None:
+        """One after the other, so that what is done for one pod is seen when the next one's turn comes."""
+        while self._rejected:
+            rejected = self._rejected.popleft()
+            if rejected.queued.pod.uid not in self.queue:
+                continue  # it is gone, or another scheduler was quicker
+            try:
+                result = await self._make_room(rejected)
+            except Exception:
+                log.exception("pod %s: making room for it failed", rejected.queued.pod.key)
+                self.queue.put_back(rejected.queued, self._clock())
+                self.wake()
+                continue
+            if self._reporting.all_taken:
+                await self._reporting.until_one_is_free()
+            self.spawn(self._report(rejected, result))
+            await asyncio.sleep(0)
+
+    async def _make_room(self, rejected: _Rejected) -> _Room | Status:
+        """What plugins did so that the pod may fit later, or the error that stopped them."""
+        profile, queued, decision = rejected
         pod = queued.pod
         texts: list[str] = []
         nominated: str | None = None
+        for plugin in profile.post_filter if len(self.cluster) else ():
+            answer = await plugin.post_filter(decision.state, pod, self.cluster, decision.statuses)
+            if answer.status.code is Code.ERROR:
+                return answer.status
+            if answer.status.message:
+                texts.append(answer.status.message)
+            if answer.nominated_node is not None:
+                nominated = answer.nominated_node
+            if answer.status.is_success:
+                break
+        if nominated is not None and pod.uid in self.queue:
+            self.cluster.nominations.put(pod, nominated)
+        return _Room(nominated, ", ".join(texts))
+
+    async def _report(self, rejected: _Rejected, room: _Room | Status) -> None:
+        """Say why the pod has no node, and only then let it be tried again."""
+        profile, queued, decision = rejected
+        if isinstance(room, Status):
+            await self._not_scheduled(queued, room.message)
+            return
         total = len(self.cluster)
-        if total:
-            for plugin in profile.post_filter:
-                answer = await plugin.post_filter(
-                    decision.state, pod, self.cluster, decision.statuses
-                )
-                if answer.status.code is Code.ERROR:
-                    await self._not_scheduled(queued, SCHEDULER_ERROR, answer.status.message)
-                    return
-                if answer.status.message:
-                    texts.append(answer.status.message)
-                if answer.nominated_node is not None:
-                    nominated = answer.nominated_node
-                if answer.status.is_success:
-                    break
         message = NO_NODES
         if total:
             message = no_node_fits(
                 total,
                 decision.statuses.values(),
                 pre_filter_message=decision.pre_filter_message,
-                post_filter_message=", ".join(texts),
+                post_filter_message=room.message,
             )
             more = self._useful_reason(profile, decision)
             message += f" {more}" if more else ""
-        self.queue.put_back(
-            queued,
-            self._clock(),
-            rejected_by=decision.rejected_by or profile_names(profile),
-            pending_on=decision.pending_on,
-        )
-        await self._outcomes.failed(pod, UNSCHEDULABLE, message, nominated)
+        try:
+            async with self._reporting.turn():
+                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message, room.nominated_node)
+        finally:
+            self.queue.put_back(
+                queued,
+                self._clock(),
+                rejected_by=decision.rejected_by or profile_names(profile),
+                pending_on=decision.pending_on,
+            )
+            self.wake()
 
-    async def _not_scheduled(self, queued: QueuedPod, reason: str, message: str) -> None:
+    async def _not_scheduled(self, queued: QueuedPod, message: str) -> None:
         """An attempt that ended in an error: again after a while."""
-        self.queue.put_back(queued, self._clock())
-        await self._outcomes.failed(queued.pod, reason, message, "")
+        self.cluster.nominations.remove(queued.pod.uid)
+        try:
+            async with self._reporting.turn():
+                await self._outcomes.failed(queued.pod, SCHEDULER_ERROR, message, "")
+        finally:
+            self.queue.put_back(queued, self._clock())
+            self.wake()
 
     # --- binding ---
 
     async def _bind(
         self, profile: Profile, state: CycleState, queued: QueuedPod, node_name: str
     ) -> None:
-        """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on.
-
-        If the pod itself is gone, there is nothing to go on with: what was reserved for it is taken back.
-        """
+        """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on."""
         pod = queued.pod
         try:
-            status = await self._bound(profile, state, pod, node_name)
-        except asyncio.CancelledError as cancelled:
-            if POD_IS_GONE in cancelled.args:
-                self._unreserve(profile, state, pod, node_name)
-                return
-            raise
+            async with self._binding.turn():
+                status = await self._bound(profile, state, pod, node_name)
         except Exception as error:
             log.exception("pod %s: binding failed", pod.key)
             status = failed(error)
@@ -254,8 +321,24 @@ class Scheduler:
             log.info("pod %s: another scheduler was quicker", pod.key)
             self.queue.done(queued)
             return
-        await self._not_scheduled(queued, SCHEDULER_ERROR, status.message)
-        self.wake()
+        await self._not_scheduled(queued, status.message)
+
+    def _binding_ended(
+        self,
+        profile: Profile,
+        state: CycleState,
+        pod: PodInfo,
+        node_name: str,
+        task: asyncio.Task[None],
+    ) -> None:
+        """If the pod itself is gone, there is nothing to go on with: what was reserved for it is taken back.
+
+        A task that is cancelled before its first step does not even begin, so it could not do that itself.
+        """
+        is_gone = pod.uid in self._gone
+        self._gone.discard(pod.uid)
+        if is_gone and task.cancelled():
+            self._unreserve(profile, state, pod, node_name)
 
     async def _bound(
         self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str

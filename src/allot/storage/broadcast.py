@@ -278,6 +278,10 @@ class BroadcastWatch(Watch):
                 return batches[index]
 
     def pending(self) -> list[Sequence[Change]]:
+        topic = self._topic
+        if topic is not None and self._next == topic.end and not self._history:
+            self._place(topic)
+            return []
         if self._closed:
             return []
         found: list[Sequence[Change]] = list(self._history)

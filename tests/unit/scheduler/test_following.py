@@ -18,7 +18,8 @@ from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.scheduling_gates import SchedulingGates
-from allot.scheduler.queue import Place, QueuedPod, SchedulingQueue
+from allot.scheduler.queue import SchedulingQueue
+from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors

@@ -18,7 +18,8 @@ from allot.scheduler.framework.plugins import PreEnqueuePlugin
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.scheduling_gates import SchedulingGates
-from allot.scheduler.queue import LEFTOVER_SECONDS, Backoff, Place, QueuedPod, SchedulingQueue
+from allot.scheduler.queue import LEFTOVER_SECONDS, Backoff, SchedulingQueue
+from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.scheduler.state.objects import a_pod
 
@@ -149,6 +150,125 @@ def test_adding_twice_is_an_update() -> None:
     (queued,) = desk.all_popped()
 
     assert queued.pod.labels == {"v": "2"}
+
+
+# --- pods that name objects ---
+
+
+class Locked(PreEnqueuePlugin):
+    """Opens for pods whose key, an object that they name by a label, is there."""
+
+    name = "Locked"
+    opens_by_named_objects = True
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.asked = 0
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        self.asked += 1
+        return SUCCESS if pod.labels.get("key") in self.keys else unresolvable("locked")
+
+    def named_objects(self, pod: PodInfo) -> list[str]:
+        return [pod.labels["key"]] if "key" in pod.labels else []
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        return (
+            EventRegistration(CLAIM_ADDED, None, lambda _, new: new != "for everybody"),
+            EventRegistration(NODE_ADDED),
+        )
+
+
+def a_locked_queue(pods: int) -> tuple[Locked, SchedulingQueue]:
+    plugin = Locked()
+    queue = SchedulingQueue(
+        PrioritySort(),
+        {"default-scheduler": [plugin]},
+        {"Locked": plugin.events_to_register()},
+    )
+    for number in range(pods):
+        queue.add(a_pod(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
+    plugin.asked = 0
+    return plugin, queue
+
+
+def test_an_event_about_an_object_is_news_only_to_pods_that_name_it() -> None:
+    plugin, queue = a_locked_queue(1000)
+    plugin.keys.add("key-7")
+    queue.happened(CLAIM_ADDED, None, "new", 1.0, "key-7")
+
+    assert [queued.pod.name for queued in queue.pods() if queued.place is Place.ACTIVE] == ["pod-7"]
+    assert queue.checks == 1
+    assert plugin.asked == 2, "once because of the event, once on the way in"
+
+
+@pytest.mark.parametrize("about", ["key-none", None])
+def test_other_events_do_not_open_such_gates(about: str | None) -> None:
+    plugin, queue = a_locked_queue(10)
+    plugin.keys.update(f"key-{number}" for number in range(10))
+
+    queue.happened(CLAIM_ADDED, None, "for everybody", 1.0, about)
+    queue.happened(NODE_ADDED, None, "new", 1.0)
+
+    assert queue.checks == 0
+    assert queue.lengths() == {Place.GATED: 10}
+
+
+def test_a_gated_pod_is_found_by_what_it_names_now() -> None:
+    plugin, queue = a_locked_queue(1)
+    queue.update(a_pod("pod-0", labels={"key": "another"}), 1.0)
+    plugin.keys.add("another")
+
+    queue.happened(CLAIM_ADDED, None, "new", 1.0, "key-0")
+    assert queue.lengths() == {Place.GATED: 1}
+    queue.happened(CLAIM_ADDED, None, "new", 1.0, "another")
+
+    assert queue.lengths() == {Place.ACTIVE: 1}
+
+
+@pytest.mark.parametrize(("new", "woken"), [("new", 1), ("for everybody", 3)])
+def test_rejected_pods_hear_of_objects_that_they_name_or_that_matter_to_all(
+    new: str, woken: int
+) -> None:
+    plugin, queue = a_locked_queue(0)
+    plugin.keys.update(f"key-{number}" for number in range(3))
+    for number in range(3):
+        queue.add(a_pod(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
+    while (queued := queue.pop(0.0)) is not None:
+        queue.put_back(queued, 0.0, rejected_by=["Locked"])
+
+    queue.happened(CLAIM_ADDED, None, new, 100.0, "key-1")
+
+    assert queue.checks == woken
+    assert queue.lengths()[Place.ACTIVE] == woken
+
+
+def test_a_deleted_pod_is_not_found_by_what_it_named() -> None:
+    plugin, queue = a_locked_queue(1)
+    plugin.keys.add("key-0")
+    queue.delete("uid-default-pod-0")
+
+    queue.happened(CLAIM_ADDED, None, "new", 1.0, "key-0")
+
+    assert queue.lengths() == {}
+
+
+def test_what_happens_is_noted_once_however_many_pods_are_being_tried() -> None:
+    desk = Desk()
+    desk.add(*(f"pod-{number}" for number in range(100)))
+    early = desk.pop()
+    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+    others = desk.all_popped()
+    desk.queue.happened(NODE_ADDED, None, "no", 0.0)
+    assert len(desk.queue._happenings) == 2
+
+    desk.queue.put_back(early, 0.0, rejected_by=["Picky"])
+    assert desk.where("pod-0") is Place.BACKOFF, "it heard both"
+    for queued in others:
+        desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+
+    assert desk.queue.lengths() == {Place.BACKOFF: 1, Place.UNSCHEDULABLE: 99}
+    assert len(desk.queue._happenings) == 0
 
 
 # --- gates ---

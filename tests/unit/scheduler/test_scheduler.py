@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ import pytest
 
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
+from allot.client.transport import Response
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
@@ -21,13 +23,15 @@ from allot.scheduler.framework.plugins import (
     ReservePlugin,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
+from allot.scheduler.framework.turns import resting
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import Outcomes
 from allot.scheduler.plugins.default_binder import BoundElsewhereError, DefaultBinder
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import Place, SchedulingQueue
-from allot.scheduler.scheduler import Scheduler
+from allot.scheduler.queue import SchedulingQueue
+from allot.scheduler.scheduler import MAX_BINDINGS, MAX_REPORTS, Scheduler
+from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -51,6 +55,9 @@ class Everything(FilterPlugin, PostFilterPlugin, ReservePlugin, PreBindPlugin, B
         self.nominated: str | None = None
         self.open = asyncio.Event()
         self.open.set()
+        self.rests = False
+        """Whether to wait as plugins do that wait for others."""
+        self.making_room = 0
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         return (EventRegistration(NODE_ADDED),)
@@ -74,7 +81,9 @@ class Everything(FilterPlugin, PostFilterPlugin, ReservePlugin, PreBindPlugin, B
         cluster: ClusterState,
         statuses: Mapping[str, Status],
     ) -> PostFilterAnswer:
+        self.making_room += 1
         await self.open.wait()
+        self.making_room -= 1
         status = self._answer("post_filter")
         return PostFilterAnswer(status, self.nominated)
 
@@ -88,12 +97,31 @@ class Everything(FilterPlugin, PostFilterPlugin, ReservePlugin, PreBindPlugin, B
         return True
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        await self.open.wait()
+        async with resting() if self.rests else contextlib.nullcontext():
+            await self.open.wait()
         return self._answer("pre_bind")
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         await self.open.wait()
         return self._answer("bind")
+
+
+class Busy(ScriptedTransport):
+    """Answers once its door is open, and counts who waits before it."""
+
+    def __init__(self, *answers: Any) -> None:
+        super().__init__(*answers)
+        self.door = asyncio.Event()
+        self.door.set()
+        self.waiting = 0
+        self.most = 0
+
+    async def request(self, *args: Any, **rest: Any) -> Response:
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        await self.door.wait()
+        self.waiting -= 1
+        return await super().request(*args, **rest)
 
 
 class Stage:
@@ -107,7 +135,7 @@ class Stage:
             PrioritySort(), {}, {"Everything": self.plugin.events_to_register()}
         )
         self.heard = Heard()
-        self.transport = ScriptedTransport(*[answer(200, {"metadata": {}})] * 50)
+        self.transport = Busy(*[answer(200, {"metadata": {}})] * 50)
         self.metrics = SchedulerMetrics()
         plugins = (*more, self.plugin)
         self.scheduler = Scheduler(
@@ -125,7 +153,7 @@ class Stage:
             self.queue.add(pod, self.now)
         queued = self.queue.pop(self.now)
         assert queued is not None
-        await self.scheduler.schedule(queued)
+        self.scheduler.schedule(queued)
         await settle()
 
     def place(self, name: str = "pod") -> Place | None:
@@ -187,7 +215,119 @@ def test_bindings_run_beside_the_next_decision() -> None:
     played(story)
 
 
+def test_only_so_many_pods_are_bound_at_the_same_time() -> None:
+    async def story() -> None:
+        stage = Stage(nodes=20)
+        stage.plugin.open.clear()
+        for number in range(MAX_BINDINGS + 50):
+            stage.queue.add(a_pod(f"pod-{number}"), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle(MAX_BINDINGS * 5)
+        assert stage.cluster.assumed_count == MAX_BINDINGS, (
+            "the others keep their place in the queue"
+        )
+
+        stage.plugin.open.set()
+        await settle(MAX_BINDINGS * 20)
+
+        assert stage.plugin.said.count("bind") == MAX_BINDINGS + 50
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
+def test_pods_that_wait_for_something_do_not_keep_others_from_being_bound() -> None:
+    async def story() -> None:
+        stage = Stage(nodes=200)
+        stage.plugin.rests = True
+        stage.plugin.open.clear()
+        for number in range(1000):
+            stage.queue.add(a_pod(f"pod-{number}"), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle(6000)
+        assert stage.cluster.assumed_count == 1000, "all of them wait"
+
+        stage.plugin.rests = False
+        stage.plugin.open.set()
+        await settle(6000)
+
+        assert stage.plugin.said.count("bind") == 1000
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
 # --- no node ---
+
+
+def test_pods_that_fail_do_not_keep_the_queue_waiting() -> None:
+    """What must be said about them is written beside the next decisions, only so much at a time."""
+
+    async def story() -> None:
+        stage = Stage()
+        stage.transport.door.clear()
+        stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
+        for number in range(40):
+            stage.queue.add(a_pod(f"pod-{number}"), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle(400)
+        assert stage.attempts("unschedulable") == 40
+        assert stage.place("pod-0") is Place.IN_FLIGHT, "not tried again before all is said"
+
+        stage.transport.door.set()
+        await settle(400)
+
+        assert stage.queue.lengths() == {Place.UNSCHEDULABLE: 40}
+        assert len(stage.conditions()) == 40
+        assert stage.transport.most == MAX_REPORTS
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
+def test_room_is_made_for_one_pod_after_the_other() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
+        stage.plugin.open.clear()
+        for name in ("a", "b", "gone"):
+            stage.queue.add(a_pod(name), 0.0)
+            queued = stage.queue.pop(0.0)
+            assert queued is not None
+            stage.scheduler.schedule(queued)
+        await settle()
+        assert stage.plugin.making_room == 1
+        stage.queue.delete("uid-default-gone")
+
+        stage.plugin.open.set()
+        await settle(100)
+
+        assert stage.plugin.said.count("post_filter") == 2, "nothing is done for a pod that is gone"
+        assert stage.place("a") is stage.place("b") is Place.UNSCHEDULABLE
+
+    played(story)
+
+
+def test_room_that_was_made_is_kept_from_then_on() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": unschedulable("full")}
+        stage.plugin.nominated = "n0"
+        pod = a_pod("important", priority=10)
+        await stage.attempt(pod)
+        assert stage.cluster.nominations.before(a_pod("lesser"), "n0") == [pod]
+
+        stage.plugin.answers = {}
+        stage.queue.happened(NODE_ADDED, None, None, 50.0)
+        stage.now = 50.0
+        await stage.attempt()
+
+        assert not stage.cluster.nominations, "it is counted where it is now"
+
+    played(story)
 
 
 def test_a_pod_that_fits_nowhere_waits_for_an_event() -> None:

@@ -20,7 +20,7 @@ from allot.api.base import Int32, Int64
 from allot.api.decoding import from_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
-from allot.api.strictness import StrictIssue
+from allot.api.strictness import StrictIssue, has_no_duplicates
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.mismatches import first_mismatch, not_a_time
 from allot.apiserver.schemas.types import type_named, type_of
@@ -94,31 +94,17 @@ def _from_json(cls: type, value: Any) -> Any:
 # --- fields that would be ignored ---
 
 
-class _DuplicateError(Exception):
-    """A field stands there twice."""
-
-
 def unknown_fields(body: bytes, gvk: GroupVersionKind) -> list[StrictIssue]:
     """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
     schema = type_of(gvk)
     if schema is None:
         return []
-    try:
-        document = json.loads(body, object_pairs_hook=_without_duplicates)
-        if _all_known(document, _names(schema.name)):
-            return []
-    except _DuplicateError:
-        pass
+    document = msgspec.json.decode(body)
+    if _all_known(document, _names(schema.name)) and has_no_duplicates(body, document):
+        return []
     found: list[StrictIssue] = []
     pairs = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
     _look_for_issues(pairs, schema, "", found)
-    return found
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _DuplicateError
     return found
 
 

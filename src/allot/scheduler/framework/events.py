@@ -90,6 +90,11 @@ class EventRegistration(NamedTuple):
 
     event: ClusterEvent
     hint: QueueingHint | None = None
+    helps_only_users: Callable[[Any, Any], bool] | None = None
+    """Of the object before and after: whether it can help only pods that name this object.
+
+    Saves asking the hint about all others.
+    """
 
 
 def node_update_actions(old: NodeFacts, new: NodeFacts) -> Action:

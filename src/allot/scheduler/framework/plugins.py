@@ -15,7 +15,7 @@ answers may be remembered by (shape, node, generation). They neither read nor ne
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from allot.scheduler.framework.cycle_state import CycleState
@@ -38,6 +38,13 @@ class Plugin(ABC):
 
 class PreEnqueuePlugin(Plugin):
     """Keeps pods out of the active queue."""
+
+    opens_by_named_objects: ClassVar[bool] = False
+    """Whether only a change of the pod, or of an object that it names, can let a gated pod in."""
+
+    def named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+        """The objects that the pod names, as events about them are called."""
+        return ()
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status:

@@ -21,7 +21,7 @@ from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.plugins.resource_scoring import scoring_strategy
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from allot.scheduler.state.resources import CPU, EPHEMERAL_STORAGE, MEMORY, amount_of
 
 TOO_MANY_PODS: Final = "Too many pods"
 
@@ -79,6 +79,20 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
             reasons.append(f"Insufficient {name}")
             hopeless = hopeless or wanted > allocatable
         return Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons))
+
+    def shortages(self, pod: PodInfo, node: NodeInfo) -> Iterator[str]:
+        """What is short, with amounts, for people."""
+        if len(node.pods) >= node.max_pods:
+            yield f"pods: {len(node.pods)} of {node.max_pods} are there"
+        used = {
+            CPU: node.requested_milli_cpu,
+            MEMORY: node.requested_memory,
+            EPHEMERAL_STORAGE: node.requested_ephemeral_storage,
+        } | node.requested_scalars
+        for name, wanted, allocatable in self._scarce(pod, node):
+            left = allocatable - used.get(name, 0)
+            asked, free, total = (amount_of(name, each) for each in (wanted, left, allocatable))
+            yield f"{name}: {asked} requested, {free} of {total} left"
 
     def _scarce(self, pod: PodInfo, node: NodeInfo) -> Iterator[tuple[str, int, int]]:
         """The resources that are short: name, wanted, and what the empty node would have."""

@@ -17,6 +17,7 @@ from typing import Final
 from allot.scheduler.state.matching_pods import MatchingPods, PodQuery
 from allot.scheduler.state.node_order import ZoneOrder
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
+from allot.scheduler.state.nominations import Nominations
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.term_index import TermIndex
 
@@ -35,6 +36,7 @@ class ClusterState:
         self._assumed: set[str] = set()
         self._listeners: list[NodeListener] = []
         self._matching_pods = MatchingPods()
+        self.nominations = Nominations(self._pods.__contains__)
         self.membership = 0
         """Changes when nodes come, go or change places in the order."""
         self.terms = TermIndex()
@@ -64,6 +66,11 @@ class ClusterState:
 
     def __bool__(self) -> bool:
         return True  # a cluster without nodes is still a cluster
+
+    @property
+    def generation(self) -> int:
+        """That of the node that changed last."""
+        return next(reversed(self._nodes.values())).generation if self._nodes else 0
 
     def nodes_changed_since(self, generation: int) -> Iterator[NodeInfo]:
         """Nodes with a later generation, the latest first. Nodes that are gone are not among them."""

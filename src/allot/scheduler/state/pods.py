@@ -153,14 +153,38 @@ class PodInfo:
 
     def assigned_to(self, node_name: str) -> PodInfo:
         """This pod as if it were bound already. `pod` stays what the API server said."""
-        assigned = object.__new__(PodInfo)
+        return self._with({"node_name": node_name})
+
+    def _as_now(self, pod: Pod) -> PodInfo:
+        """This pod in another version that wants the same."""
+        meta: Mapping[str, Any] = pod.data.get("metadata") or {}
+        status: Mapping[str, Any] = pod.data.get("status") or {}
+        node_name = (pod.data.get("spec") or {}).get("nodeName") or ""
+        changed = {
+            "pod": pod,
+            "node_name": node_name,
+            "nominated_node_name": status.get("nominatedNodeName") or "",
+            "is_terminating": meta.get("deletionTimestamp") is not None,
+            "is_finished": status.get("phase") in ("Succeeded", "Failed"),
+            "start_time": status.get("startTime") or "",
+            "claim_statuses": _claim_statuses(status),
+        }
+        if node_name != self.shape.parts[0]:
+            changed["shape"] = _shape_of((node_name, *self.shape.parts[1:]))
+        return self._with(changed)
+
+    def _with(self, changed: Mapping[str, Any]) -> PodInfo:
+        copy = object.__new__(PodInfo)
+        put = object.__setattr__
         for slot in PodInfo.__slots__:
-            object.__setattr__(assigned, slot, getattr(self, slot))
-        object.__setattr__(assigned, "node_name", node_name)
-        return assigned
+            put(copy, slot, changed[slot] if slot in changed else getattr(self, slot))
+        return copy
 
     @classmethod
-    def of(cls, pod: Pod) -> PodInfo:
+    def of(cls, pod: Pod, before: PodInfo | None = None) -> PodInfo:
+        """The pod, parsed. `before` is an earlier version of it: what did not change is not parsed again."""
+        if before is not None and _wants_the_same(before.pod, pod):
+            return before._as_now(pod)
         data = pod.data
         meta: Mapping[str, Any] = data.get("metadata") or {}
         spec: Mapping[str, Any] = data.get("spec") or {}
@@ -220,10 +244,7 @@ class PodInfo:
                 gate.get("name", "") for gate in spec.get("schedulingGates") or ()
             ),
             claims=tuple(_claims(spec)),
-            claim_statuses=(
-                status.get("resourceClaimStatuses"),
-                status.get("extendedResourceClaimStatus"),
-            ),
+            claim_statuses=_claim_statuses(status),
             volume_claims=tuple(_volume_claims(spec, key.name)),
             inline_disks=read_inline_disks(spec.get("volumes") or ()),
             shape=shape,
@@ -232,6 +253,38 @@ class PodInfo:
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+_READ_OF_STATUS: Final = ("initContainerStatuses", "containerStatuses")
+"""What requests depend on besides the spec, and whether a resize is under way."""
+
+
+def _wants_the_same(old: Pod, new: Pod) -> bool:
+    """Whether two versions of a pod differ only in what becomes of it: its node and most of its status."""
+    before: Mapping[str, Any] = old.data.get("spec") or {}
+    after: Mapping[str, Any] = new.data.get("spec") or {}
+    bound = "nodeName" in after and "nodeName" not in before
+    if len(after) - bound != len(before):
+        return False
+    if any(after.get(name) != value for name, value in before.items()):
+        return False
+    if old.get("metadata", "labels") != new.get("metadata", "labels"):
+        return False
+    was: Mapping[str, Any] = old.data.get("status") or {}
+    is_: Mapping[str, Any] = new.data.get("status") or {}
+    return all(was.get(name) == is_.get(name) for name in _READ_OF_STATUS) and not (
+        _resizes(was) or _resizes(is_)
+    )
+
+
+def _resizes(status: Mapping[str, Any]) -> bool:
+    return any(
+        condition.get("type") == "PodResizePending" for condition in status.get("conditions") or ()
+    )
+
+
+def _claim_statuses(status: Mapping[str, Any]) -> tuple[Any, Any]:
+    return status.get("resourceClaimStatuses"), status.get("extendedResourceClaimStatus")
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:

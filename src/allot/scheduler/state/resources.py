@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from allot.api.quantity import PARSED, QuantityError, quantity_from_json
+from allot.api.quantity import PARSED, Quantity, QuantityError, quantity_from_json
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -57,6 +57,13 @@ class Resources(NamedTuple):
 
 
 NO_RESOURCES: Final = Resources()
+
+
+def amount_of(name: str, amount: int) -> Quantity:
+    """An amount of a resource as people write it."""
+    if name == CPU:
+        return Quantity.parse(f"{amount}m") if amount % 1000 else Quantity.of(amount // 1000)
+    return Quantity.of(amount, "BinarySI" if name in (MEMORY, EPHEMERAL_STORAGE) else "DecimalSI")
 
 
 def is_scalar(name: str) -> bool:

@@ -162,3 +162,18 @@ def test_only_devices_with_conditions_need_waiting() -> None:
     assert not has_conditions(a_claim([a_result()]))
     assert has_conditions(a_claim([a_result(), a_result("fpga-1", "Up")]))
     assert not has_conditions(ResourceClaim())
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [
+        pytest.param(timedelta(minutes=1), NOW + timedelta(minutes=9), id="time-of-allocation"),
+        pytest.param(None, NOW + timedelta(minutes=5), id="only-since-somebody-waits"),
+    ],
+)
+def test_deadline_counts_from_the_allocation_if_its_time_is_known(
+    age: timedelta | None, expected: datetime
+) -> None:
+    claim = a_claim([a_result("fpga-0", "Up")], age=age)
+    since = NOW - timedelta(minutes=5)
+    assert readiness(claim, TIMEOUT, NOW, since) == NotReady((f"{MISSING}: Up",), expected)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from allot.api.claims import AllocationResult, ResourceClaim
+from allot.api.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from allot.api.identities import ObjectKey
 from allot.api.resource import DELETE_PROTECTION
 from allot.client.errors import ClientError, TransportError
@@ -27,6 +27,7 @@ GPU_1 = an_allocation("gpu-1", node="node-2", pool="node-2")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POD = a_pod()
 OTHER = a_pod("other")
+THIRD = a_pod("third")
 
 
 def played(story: Callable[[Scene, ClaimWriter], Coroutine[Any, Any, None]]) -> None:
@@ -302,6 +303,19 @@ def test_a_reservation_is_taken_back_alone() -> None:
     played(story)
 
 
+def test_a_pod_that_is_gone_leaves_no_allocation_behind() -> None:
+    async def story(scene: Scene, writer: ClaimWriter) -> None:
+        await scene.claim()
+        claim = await scene.allocate(GPU_0, POD)
+
+        left = await writer.drop_reservation(claim, POD)
+
+        assert left == await scene.stored()
+        assert left.status == ResourceClaimStatus()
+
+    played(story)
+
+
 def test_a_pod_that_has_a_node_keeps_its_reservation() -> None:
     async def story(scene: Scene, writer: ClaimWriter) -> None:
         pod = await scene.pod()
@@ -315,15 +329,97 @@ def test_a_pod_that_has_a_node_keeps_its_reservation() -> None:
     played(story)
 
 
+# --- two schedulers ---
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["one-conflict", "two-conflicts"])
+def test_a_conflict_never_costs_another_pod_its_reservation(number: int) -> None:
+    async def story(scene: Scene, writer: ClaimWriter) -> None:
+        await scene.claim()
+        claim = await scene.allocate(GPU_0)
+        doings = [lambda: scene.allocate(GPU_0, OTHER), lambda: scene.allocate(GPU_0, OTHER, THIRD)]
+        scene.way.before = dict(zip((1, 3), doings[:number], strict=False))
+
+        written = await writer.allocate_and_reserve(claim, POD, None, None)
+
+        names = [name for _, _, name, _ in consumers(written)]
+        assert names == [*["other", "third"][:number], "pod"]
+        assert written == await scene.stored()
+
+    played(story)
+
+
+@pytest.mark.parametrize("number", [2, 3], ids=["before-the-write", "after-the-write"])
+def test_a_pod_bound_by_another_scheduler_meanwhile_keeps_its_reservation(number: int) -> None:
+    """The other one found the claim reserved, by us, and counted on that."""
+
+    async def story(scene: Scene, writer: ClaimWriter) -> None:
+        pod = await scene.pod()
+        await scene.claim()
+        claim = await scene.allocate(GPU_0, pod, OTHER)
+        scene.way.before[number] = lambda: scene.bind(pod)
+
+        left = await writer.drop_reservation(claim, pod)
+
+        assert left == await scene.stored()
+        assert [name for _, _, name, _ in consumers(left)] == ["other", "pod"]
+
+    played(story)
+
+
+def test_a_bound_pod_gets_back_what_another_scheduler_took() -> None:
+    async def story(scene: Scene, writer: ClaimWriter) -> None:
+        pod = await scene.pod()
+        await scene.claim()
+        claim = await scene.allocate(GPU_0, pod)
+        await scene.bind(pod)
+        await scene.allocate(GPU_0, OTHER)
+
+        kept = await writer.keep_reserved(claim, pod)
+
+        assert kept == await scene.stored()
+        assert [name for _, _, name, _ in consumers(kept)] == ["other", "pod"]
+        assert await writer.keep_reserved(claim, pod) == kept, "and only once"
+
+    played(story)
+
+
+@pytest.mark.parametrize("then", [None, GPU_1], ids=["nothing", "other-devices"])
+def test_a_claim_that_holds_something_else_is_not_reserved_again(
+    then: AllocationResult | None,
+) -> None:
+    async def story(scene: Scene, writer: ClaimWriter) -> None:
+        pod = await scene.pod()
+        await scene.claim()
+        claim = await scene.allocate(GPU_0, pod)
+        await scene.allocate(None)
+        await scene.allocate(then)
+
+        assert await writer.keep_reserved(claim, pod) == await scene.stored()
+        assert consumers(await scene.stored()) == []
+
+    played(story)
+
+
+def test_a_claim_that_is_gone_is_not_reserved_again() -> None:
+    async def story(scene: Scene, writer: ClaimWriter) -> None:
+        assert await writer.keep_reserved(a_stored_claim(), POD) is None
+
+    played(story)
+
+
 def test_a_reservation_on_a_successor_is_not_touched() -> None:
     async def story(scene: Scene, writer: ClaimWriter) -> None:
+        pod = await scene.pod()
         claim = await scene.claim()
         await replace_by_another(scene)
-        await scene.allocate(GPU_0, POD)
+        await scene.allocate(GPU_0, pod)
 
         with pytest.raises(ClientError):
-            await writer.drop_reservation(claim, POD)
+            await writer.drop_reservation(claim, pod)
 
+        assert len((await scene.stored()).status.reserved_for) == 1
+        await writer.drop_reservation(claim, POD)  # a pod that is gone
         assert len((await scene.stored()).status.reserved_for) == 1
 
     played(story)

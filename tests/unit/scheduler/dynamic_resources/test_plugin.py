@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from allot.api.claims import AllocationResult, DeviceRequest, ResourceClaim
+from allot.api.claims import (
+    AllocationResult,
+    CapacityRequirements,
+    DeviceRequest,
+    ResourceClaim,
+)
 from allot.api.identities import ObjectKey
 from allot.api.meta import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
+from allot.api.quantity import Quantity
 from allot.api.resource import DELETE_PROTECTION
 from allot.api.slices import ResourcePool
 from allot.client.errors import TransportError
@@ -20,7 +26,7 @@ from allot.features import DEFAULTS, PRIORITIZED_LIST
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
-from allot.scheduler.plugins.dynamic_resources.plugin import MAX_REMEMBERED
+from allot.scheduler.plugins.dynamic_resources.remembered_answers import MAX_WISHES
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
     DRIVER,
@@ -355,15 +361,49 @@ def test_scores_that_were_forgotten_are_found_out_again() -> None:
             f"c{number}",
             a_request("r", first_available=(an_alternative(f"a{number}"),)),
         )
-        for number in range(MAX_REMEMBERED + 1)
+        for number in range(MAX_WISHES + 1)
     ]
     bench = Bench(*claims)
-    for number in range(MAX_REMEMBERED + 1):
+    for number in range(MAX_WISHES + 1):
         bench.filter(a_pod_with_claims(f"c{number}"))
     first = a_pod_with_claims("c0")
     assert bench.pre_filter(first).is_success
 
     assert bench.plugin.score(bench.state, first, bench.cluster.nodes[0]) == 8
+
+
+def test_each_change_of_a_node_costs_one_search() -> None:
+    """What was found out by `filter` serves `reserve`, and whoever comes until the devices change."""
+    bench = Bench(*(a_stored_claim(f"c{number}") for number in range(3)))
+    for number in range(2):
+        pod = a_pod_with_claims(f"c{number}", pod=f"pod-{number}")
+        bench.filter(pod)
+        bench.cluster.assume_pod(pod, f"node-{number + 1}")
+        bench.state = CycleState()
+        assert bench.reserve(pod, f"node-{number + 1}").is_success
+
+    assert bench.messages(a_pod_with_claims("c2"))["node-2"] == "cannot allocate all claims"
+    searches = 1 + 1 + 1
+    assert bench.plugin.allocations == searches, (
+        "one for both nodes, for each choice, for what is left"
+    )
+
+
+def test_every_share_gets_an_identity_of_its_own() -> None:
+    shared = a_device("gpu-0", capacity={"memory": "10Gi"}, allow_multiple_allocations=True)
+    wanted = CapacityRequirements(requests={"memory": Quantity.parse("1Gi")})
+    request = a_request("r", an_exact_request(capacity=wanted))
+    claims = [a_stored_claim(f"c{number}", request) for number in range(3)]
+    slices = [a_slice(shared, name="node-1", node="node-1")]
+    bench = Bench(*claims, slices=slices)
+    for number in range(3):
+        bench.state = CycleState()
+        assert bench.reserve(a_pod_with_claims(f"c{number}", pod=f"pod-{number}")).is_success
+
+    entered = [
+        allocation.devices.results[0].share_id for _, allocation in bench.tracker._entered.values()
+    ]
+    assert len(set(entered)) == 3
 
 
 # --- reserve and unreserve ---
@@ -468,6 +508,45 @@ def test_pre_bind_writes_and_lands() -> None:
         assert stored.status.allocation.allocation_timestamp is None, "nobody wants to know"
         assert not bench.tracker.is_in_flight(stored.metadata.uid)
         assert bench.taken()
+
+    played(story)
+
+
+@pytest.mark.parametrize("is_taken_back", [True, False], ids=["taken-back", "as-it-was"])
+def test_a_reservation_that_was_found_is_looked_at_again_after_binding(is_taken_back: bool) -> None:
+    """Another scheduler with the same pod in hand may give up and take back what we count on."""
+
+    async def story(scene: Scene) -> None:
+        await scene.claim()
+        pod = await scene.pod("pod", "claim")
+        await scene.allocate(an_allocation("gpu-0", node="node-1"), pod)
+        bench = await a_bench(scene, "claim")
+        bench.reserve(pod)
+        assert (await bench.plugin.pre_bind(bench.state, pod, "node-1")).is_success
+        assert scene.way.asked == [], "it was reserved already"
+        if is_taken_back:
+            await scene.allocate(an_allocation("gpu-0", node="node-1"))
+
+        bench.plugin.post_bind(bench.state, pod, "node-1")
+        await asyncio.gather(*bench.tasks)
+
+        assert reserved_for(await scene.stored()) == ["pod"]
+        assert scene.way.asked == ["GET claim"] + ["PUT status"] * is_taken_back
+        assert bench.tracker.get(ObjectKey("default", "claim")) == await scene.stored()
+
+    played(story)
+
+
+def test_what_we_reserved_ourselves_costs_no_further_look() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.claim()
+        bench = await a_bench(scene, "claim")
+        bench.reserve(POD)
+        await bench.plugin.pre_bind(bench.state, POD, "node-1")
+
+        bench.plugin.post_bind(bench.state, POD, "node-1")
+
+        assert bench.tasks == []
 
     played(story)
 

@@ -11,6 +11,7 @@ from allot.scheduler.framework.events import EventRegistration, Hint
 from allot.scheduler.framework.plugins import FilterPlugin
 from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.node_affinity import NodeAffinity
+from allot.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from allot.scheduler.plugins.node_name import NodeName
 from allot.scheduler.plugins.node_ports import NodePorts
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
@@ -368,3 +369,59 @@ def test_hints(plugin: FilterPlugin, pod: PodInfo, old: Any, new: Any, worth: bo
 def test_plain_pods_cost_nothing(plugin: Any) -> None:
     """On a cluster without taints and the like, a pod without wishes is not even filtered."""
     assert plugin.pre_filter(CycleState(), a_pod(), a_cluster([a_node()])).status.is_skip
+
+
+# --- NodeDeclaredFeatures ---
+
+FEATURES = (Code.UNRESOLVABLE, "node(s) didn't match Pod's required features")
+RESTARTS_ALL = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [7]}}]
+RESTARTS_ONE = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [7]}}]
+
+
+def declaring(*features: str) -> NodeFacts:
+    return a_node(status={"declaredFeatures": list(features)})
+
+
+@pytest.mark.parametrize(
+    ("pod", "needed"),
+    [
+        pytest.param(a_pod(), "", id="nothing-special"),
+        pytest.param(
+            a_pod(containers=[a_container(restartPolicyRules=RESTARTS_ALL)]),
+            "RestartAllContainersOnContainerExits",
+            id="a-container-restarts-all",
+        ),
+        pytest.param(
+            a_pod(initContainers=[a_container(restartPolicyRules=RESTARTS_ALL)]),
+            "RestartAllContainersOnContainerExits",
+            id="an-init-container-restarts-all",
+        ),
+        pytest.param(
+            a_pod(containers=[a_container(restartPolicyRules=RESTARTS_ONE)]),
+            "",
+            id="a-container-restarts-itself",
+        ),
+        pytest.param(
+            a_pod(hostNetwork=True, hostUsers=False),
+            "UserNamespacesHostNetworkSupport",
+            id="users-of-its-own-on-the-host-network",
+        ),
+        pytest.param(a_pod(hostNetwork=True), "", id="host-network-alone"),
+        pytest.param(a_pod(hostUsers=False), "", id="users-of-its-own-alone"),
+    ],
+)
+def test_features_that_nodes_must_declare(pod: PodInfo, needed: str) -> None:
+    plugin = NodeDeclaredFeatures()
+
+    assert refusal(plugin, pod, declaring("Other")) == (FEATURES if needed else YES)
+    assert refusal(plugin, pod, declaring("Other", needed)) == YES
+
+
+def test_a_node_that_declares_what_is_needed_is_worth_an_attempt() -> None:
+    (registration,) = NodeDeclaredFeatures().events_to_register()
+    assert registration.hint is not None
+    pod = a_pod(hostNetwork=True, hostUsers=False)
+
+    assert registration.hint(pod, None, declaring("Other")) is Hint.SKIP
+    found = declaring("UserNamespacesHostNetworkSupport")
+    assert registration.hint(pod, declaring(), found) is Hint.QUEUE

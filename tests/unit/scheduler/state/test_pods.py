@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from allot.scheduler.state.pods import HostPort, VolumeClaimRef
+from allot.scheduler.state.pods import HostPort, PodInfo, VolumeClaimRef
 from tests.unit.scheduler.state.objects import REQUIRED, a_container, a_pod
 
 
@@ -115,3 +115,69 @@ def test_an_assigned_copy_leaves_the_pod_alone() -> None:
 
     assert pod.assigned_to("n").node_name == "n"
     assert pod.node_name == ""
+
+
+# --- later versions ---
+
+WANTING = a_pod(
+    "pod",
+    {"cpu": "1"},
+    labels={"app": "a"},
+    tolerations=[{"key": "k", "operator": "Exists"}],
+    resourceClaims=[{"name": "c", "resourceClaimName": "claim"}],
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "parsed_again"),
+    [
+        pytest.param({}, False, id="nothing"),
+        pytest.param({"node": "n"}, False, id="bound"),
+        pytest.param({"status": {"phase": "Running", "startTime": "now"}}, False, id="it-runs"),
+        pytest.param({"status": {"phase": "Failed"}}, False, id="it-failed"),
+        pytest.param({"status": {"nominatedNodeName": "n"}}, False, id="nominated"),
+        pytest.param(
+            {"status": {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "x"}]}},
+            False,
+            id="its-claim-was-made",
+        ),
+        pytest.param({"metadata": {"deletionTimestamp": "now"}}, False, id="it-goes"),
+        pytest.param({"labels": {"app": "b"}}, True, id="other-labels"),
+        pytest.param({"labels": {}}, True, id="no-labels"),
+        pytest.param({"tolerations": []}, True, id="other-tolerations"),
+        pytest.param({"requests": {"cpu": "2"}}, True, id="other-requests"),
+        pytest.param({"priority": 7}, True, id="more-in-the-spec"),
+        pytest.param(
+            {
+                "status": {
+                    "containerStatuses": [
+                        {"name": "c", "resources": {"requests": {"cpu": "3"}}, "ready": True}
+                    ]
+                }
+            },
+            True,
+            id="it-holds-more-than-it-asks-for",
+        ),
+        pytest.param(
+            {"status": {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}},
+            True,
+            id="a-resize-is-under-way",
+        ),
+    ],
+)
+def test_a_later_version_is_what_it_would_be_alone(
+    change: dict[str, Any], parsed_again: bool
+) -> None:
+    given: dict[str, Any] = {
+        "requests": {"cpu": "1"},
+        "labels": {"app": "a"},
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+        "resourceClaims": [{"name": "c", "resourceClaimName": "claim"}],
+    }
+    alone = a_pod(**given | change)
+
+    later = PodInfo.of(alone.pod, WANTING)
+
+    for slot in PodInfo.__slots__:
+        assert getattr(later, slot) == getattr(alone, slot), slot
+    assert (later.tolerations is not WANTING.tolerations) is parsed_again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allot.allocation import Abandoned, Failed, Infeasible, StepBudget, TargetNode
 from allot.allocation.errors import AllocationError
@@ -14,6 +14,9 @@ from allot.api.claims import AllocationResult, ResourceClaim
 from allot.features import PRIORITIZED_LIST, FeatureGates
 from allot.scheduler.framework.status import Status, failed, unresolvable
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
+
+if TYPE_CHECKING:
+    from allot.scheduler.plugins.dynamic_resources.remembered_answers import NodeAnswers
 
 STEPS_PER_SECOND: Final = 100_000
 """What a second of `filterTimeout` is worth: the same on every machine."""
@@ -50,19 +53,27 @@ class PodDevices:
     to_allocate: list[ResourceClaim]
     key: tuple[Hashable, ...]
     """What the claims that are not allocated ask for, and extended resources."""
-    scores: dict[str, int]
-    """By node, for claims that ask for the same."""
+    known: NodeAnswers
+    """What claims that ask for the same would get."""
     has_alternatives: bool
     extension: PodExtension | None = None
     """Extended resources that devices may serve."""
-    answers: dict[str, NodeAnswer] = field(default_factory=dict)
-    """By node, for what was not allocated before."""
     unavailable: set[int] = field(default_factory=set)
     """Claims, by position, that some node cannot use as they are allocated."""
     reserved: list[ResourceClaim] = field(default_factory=list)
     """Claims with the allocations that were decided on."""
     written: list[ResourceClaim] = field(default_factory=list)
     """Claims that were reserved for the pod in this attempt."""
+    found_reserved: list[ResourceClaim] = field(default_factory=list)
+    """Claims that were reserved for the pod already, by an earlier attempt or another scheduler."""
+
+    @property
+    def decided(self) -> list[ResourceClaim]:
+        """The claims with what they have or will get."""
+        fresh = {claim.metadata.uid: claim for claim in self.reserved}
+        claims = [fresh.get(claim.metadata.uid, claim) for claim in self.claims]
+        own = self.extension.reserved if self.extension is not None else None
+        return [*claims, own] if own is not None else claims
 
 
 def problem_with(claim: ResourceClaim, classes: Container[str], gates: FeatureGates) -> str:

@@ -24,7 +24,7 @@ class Ready(NamedTuple):
 
 
 class NotReady(NamedTuple):
-    """What is missing, and when waiting for it ends; without an allocation time it never does."""
+    """What is missing, and when waiting for it ends; None if nobody knows when it began."""
 
     missing: tuple[str, ...]
     deadline: datetime | None
@@ -46,16 +46,16 @@ def has_conditions(claim: ResourceClaim) -> bool:
     return any(True for _ in _conditioned(claim))
 
 
-def readiness(claim: ResourceClaim, timeout: timedelta, now: datetime) -> Readiness:
-    """Whether a pod that uses this claim may be bound. A failure counts before anything else."""
-    statuses = {_status_id(status): status for status in claim.status.devices}
+def readiness(
+    claim: ResourceClaim, timeout: timedelta, now: datetime, since: datetime | None = None
+) -> Readiness:
+    """Whether a pod that uses this claim may be bound. A failure counts before anything else.
+
+    `since` is when waiting began, for allocations that do not say when they were made.
+    """
     missing: list[str] = []
     waiting: list[SharedDeviceId] = []
-    for result in _conditioned(claim):
-        device = _result_id(result)
-        status = statuses.get(device)
-        conditions = {each.type: each for each in status.conditions} if status else {}
-        failure = _first_true(result.binding_failure_conditions, conditions)
+    for device, failure, lacking in examined_devices(claim):
         if failure is not None:
             return BindingFailed(
                 f"device binding failed: claim={claim.metadata.name}, reason={failure.reason}, "
@@ -63,25 +63,48 @@ def readiness(claim: ResourceClaim, timeout: timedelta, now: datetime) -> Readin
                 timed_out=False,
                 devices=(device,),
             )
-        lacking = [name for name in result.binding_conditions if not _is_true(conditions, name)]
         if lacking:
             waiting.append(device)
             missing.append(f"{_shown(device)}: {', '.join(lacking)}")
     if not missing:
         return Ready()
-    deadline = deadline_of(claim, timeout)
+    deadline = deadline_of(claim, timeout, since)
     if deadline is not None and now >= deadline:
         message = f"device binding timeout: claim={claim.metadata.name}"
         return BindingFailed(message, timed_out=True, devices=tuple(waiting))
     return NotReady(tuple(missing), deadline)
 
 
-def deadline_of(claim: ResourceClaim, timeout: timedelta) -> datetime | None:
-    """Counted from the allocation, whoever waits and since when."""
+class ExaminedDevice(NamedTuple):
+    """A device with conditions: the failure that it reports, if any, and what is not True yet."""
+
+    device: SharedDeviceId
+    failure: Condition | None
+    lacking: tuple[str, ...]
+
+
+def examined_devices(claim: ResourceClaim) -> Iterator[ExaminedDevice]:
+    """The allocated devices that must be made ready, each with what is known about it."""
+    statuses = {_status_id(status): status for status in claim.status.devices}
+    for result in _conditioned(claim):
+        device = _result_id(result)
+        status = statuses.get(device)
+        conditions = {each.type: each for each in status.conditions} if status else {}
+        yield ExaminedDevice(
+            device,
+            _first_true(result.binding_failure_conditions, conditions),
+            tuple(name for name in result.binding_conditions if not _is_true(conditions, name)),
+        )
+
+
+def deadline_of(
+    claim: ResourceClaim, timeout: timedelta, since: datetime | None = None
+) -> datetime | None:
+    """Counted from the allocation, whoever waits; only where that time is unknown, `since` they do."""
     allocation = claim.status.allocation
-    if allocation is None or allocation.allocation_timestamp is None:
-        return None
-    return allocation.allocation_timestamp + timeout
+    allocated_at = allocation.allocation_timestamp if allocation is not None else None
+    start = allocated_at or since
+    return None if start is None else start + timeout
 
 
 def drivers_with_conditions(claims: Iterable[ResourceClaim]) -> list[str]:

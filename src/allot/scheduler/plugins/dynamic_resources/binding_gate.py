@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from enum import Enum
 from typing import Any, Protocol
 
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
-from allot.scheduler.framework.status import SUCCESS, Status, failed
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
-    Ready,
     drivers_with_conditions,
     has_conditions,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimChangedError, ClaimWriter
-from allot.scheduler.plugins.dynamic_resources.pod_claims import (
-    Unusable,
-    claims_of,
-    is_reserved_for,
-)
+from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys, is_reserved_for
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """How waiting ended; the names are those of metrics."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+
+
+class DevicesNotReadyError(ClaimChangedError):
+    """A device has failed, or was not ready in time."""
+
+    def __init__(self, why: BindingFailed) -> None:
+        super().__init__(why.message)
+        self.outcome = Outcome.TIMEOUT if why.timed_out else Outcome.FAILURE
 
 
 class BindingReporter(Protocol):
@@ -37,8 +49,15 @@ class BindingReporter(Protocol):
     async def waits(self, pod: PodInfo, node_name: str, missing: Sequence[str]) -> None:
         """The pod begins to wait; its node stays nominated."""
 
-    def waited(self, pod: PodInfo, drivers: Sequence[str], outcome: str, seconds: float) -> None:
-        """The pod has waited: with success, failure, timeout or error."""
+    def waited(
+        self, pod: PodInfo, drivers: Sequence[str], outcome: Outcome, seconds: float
+    ) -> None:
+        """The pod has waited for devices of these drivers."""
+
+    def passed(
+        self, pod: PodInfo, outcome: Outcome, seconds: float, *, has_conditions: bool
+    ) -> None:
+        """The pod's claims were written and, if they have conditions, waited for; or that failed."""
 
 
 class BindingGate:
@@ -51,64 +70,120 @@ class BindingGate:
         wait: BindingWait,
         reporter: BindingReporter,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
+        now: Callable[[], float] = time.monotonic,
+        is_complete: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`is_complete` says whether the tracker knows all claims; before that, one that is missing means nothing."""
         self._tracker = tracker
         self._writer = writer
         self._wait = wait
         self._reporter = reporter
         self._spawn = spawn
+        self._now = now
+        self._is_complete = is_complete
 
-    def is_hopeless(self, claim: ResourceClaim) -> bool:
-        """Whether an allocated claim will not become ready any more."""
-        return isinstance(self._wait.outlook([claim]), BindingFailed)
+    def __len__(self) -> int:
+        """The number of claims that are waited for."""
+        return len(self._wait)
 
-    async def open_for(
+    def why_hopeless(self, claim: ResourceClaim) -> str:
+        """Why an allocated claim will not become ready any more; empty if it may."""
+        return self._wait.why_hopeless(claim)
+
+    def why_let_go(self, claim: ResourceClaim, pod: PodInfo) -> str:
+        """Why a pod that no node takes must not keep a claim; empty if it may.
+
+        Its devices have failed; or they are not ready, and after a restart nobody waits for them any more.
+        """
+        match self._wait.outlook([claim]):
+            case BindingFailed(message):
+                return message
+            case NotReady(missing) if is_reserved_for(claim, pod):
+                return f"not ready: {'; '.join(missing)}"
+        return ""
+
+    async def let_through(
+        self,
+        pod: PodInfo,
+        node_name: str,
+        decided: Iterable[ResourceClaim],
+        write: Callable[[], Awaitable[Sequence[ResourceClaim]]],
+    ) -> None:
+        """Write the claims, then wait until every device is ready; `ClaimChangedError` or `ClientError` if not.
+
+        What was written is given back when waiting fails; if writing does, that is the caller's business.
+        """
+        started, outcome = self._now(), Outcome.ERROR
+        with_conditions = any(map(has_conditions, decided))
+        try:
+            claims = await write()
+            await self._until_ready(pod, node_name, claims)
+            outcome = Outcome.SUCCESS
+        except DevicesNotReadyError as error:
+            outcome = error.outcome
+            raise
+        finally:
+            seconds = self._now() - started
+            self._reporter.passed(pod, outcome, seconds, has_conditions=with_conditions)
+
+    async def _until_ready(
         self, pod: PodInfo, node_name: str, claims: Sequence[ResourceClaim]
-    ) -> Status:
-        """Wait until every device is ready. What cannot be made ready is given back."""
-        current = [self._tracker.get(_key(claim)) or claim for claim in claims]
-        conditioned = [claim for claim in current if has_conditions(claim)]
+    ) -> None:
+        conditioned = [claim for claim in claims if has_conditions(claim)]
         if not conditioned:
-            return SUCCESS
-        started = time.monotonic()
-        outcome = "error"
+            return
+        started, outcome = self._now(), Outcome.ERROR
         try:
             outlook = self._wait.outlook(conditioned)
             missing = outlook.missing if isinstance(outlook, NotReady) else ()
             await self._reporter.waits(pod, node_name, missing)
             ended = await self._wait.until_ready(conditioned, pod)
-            if isinstance(ended, Ready):
-                outcome = "success"
-                return SUCCESS
-            outcome = "timeout" if ended.timed_out else "failure"
-            await self._give_back(current, pod)
-            return failed(ClaimChangedError(ended.message))
-        except (ClaimChangedError, ClientError) as error:
-            return failed(error)
+            if isinstance(ended, BindingFailed):
+                raise DevicesNotReadyError(ended)
+            outcome = Outcome.SUCCESS
+        except ClaimChangedError as error:
+            outcome = error.outcome if isinstance(error, DevicesNotReadyError) else outcome
+            await self._give_back((_key(claim) for claim in claims), pod)
+            raise
         finally:
             drivers = drivers_with_conditions(conditioned)
-            self._reporter.waited(pod, drivers, outcome, time.monotonic() - started)
+            self._reporter.waited(pod, drivers, outcome, self._now() - started)
 
     def abandon(self, pod: PodInfo) -> None:
         """The pod went away while it waited: nobody needs its devices any more."""
-        claims = claims_of(pod, self._tracker.get)
-        if not isinstance(claims, Unusable):
-            self._spawn(self._abandoned(claims, pod))
+        self._spawn(self._give_back(claim_keys(pod), pod))
 
-    async def _abandoned(self, claims: Sequence[ResourceClaim], pod: PodInfo) -> None:
-        try:
-            await self._give_back(claims, pod)
-        except ClientError as error:
-            log.warning("pod %s: its claims were not released: %s", pod.key, error)
+    def refuse(self, pod: PodInfo) -> None:
+        """A pod that lacks a claim lets go of those it has: it may have waited for them before a restart.
 
-    async def _give_back(self, claims: Sequence[ResourceClaim], pod: PodInfo) -> None:
+        A claim that is being deleted would otherwise never go, and the pod never get another.
+        """
+        if not self._is_complete():
+            return
+        claims = [self._tracker.get(key) for key in claim_keys(pod)]
+        if any(map(_is_lost, claims)) and any(
+            claim is not None and is_reserved_for(claim, pod) for claim in claims
+        ):
+            self.abandon(pod)
+
+    async def _give_back(self, keys: Iterable[ObjectKey], pod: PodInfo) -> None:
         """Clear what the claims hold for this pod, so that other devices can be found."""
-        for claim in claims:
-            current = self._tracker.get(_key(claim))
-            if current is not None and is_reserved_for(current, pod):
-                released = await self._writer.release(current, pod)
+        for key in keys:
+            claim = self._tracker.get(key)
+            if claim is None or not is_reserved_for(claim, pod):
+                continue
+            try:
+                released = await self._writer.release(claim, pod)
+            except ClientError as error:
+                # The next attempt finds it as it is; a pod that is gone is others' business then.
+                log.warning("claim %s of pod %s was not released: %s", key, pod.key, error)
+            else:
                 if released is not None:
                     self._tracker.assume(released)
+
+
+def _is_lost(claim: ResourceClaim | None) -> bool:
+    return claim is None or claim.metadata.deletion_timestamp is not None
 
 
 def _key(claim: ResourceClaim) -> ObjectKey:

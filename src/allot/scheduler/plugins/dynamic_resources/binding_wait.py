@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
+from allot.scheduler.framework.turns import resting
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
@@ -42,13 +43,18 @@ class BindingWait:
         """The number of claims that somebody waits for."""
         return len(self._waiting)
 
-    def outlook(self, claims: Sequence[ResourceClaim]) -> Ready | NotReady | BindingFailed:
-        """How things stand for all claims of a pod: the first failure, or all that is missing."""
+    def outlook(
+        self, claims: Sequence[ResourceClaim], since: datetime | None = None
+    ) -> Ready | NotReady | BindingFailed:
+        """How things stand for all claims of a pod: the first failure, or all that is missing.
+
+        `since` is when waiting began, if it has.
+        """
         missing: list[str] = []
         deadlines: list[datetime] = []
         now = self._today()
         for claim in claims:
-            match readiness(claim, self._timeout, now):
+            match readiness(claim, self._timeout, now, since):
                 case BindingFailed() as failed:
                     return failed
                 case NotReady(lacking, deadline):
@@ -57,21 +63,28 @@ class BindingWait:
                         deadlines.append(deadline)
         return NotReady(tuple(missing), min(deadlines, default=None)) if missing else Ready()
 
+    def why_hopeless(self, claim: ResourceClaim) -> str:
+        """Why an allocated claim will not become ready any more; empty if it may."""
+        outlook = self.outlook([claim])
+        return outlook.message if isinstance(outlook, BindingFailed) else ""
+
     async def until_ready(
         self, claims: Sequence[ResourceClaim], pod: PodInfo
     ) -> Ready | BindingFailed:
         """Returns when there is nothing to wait for any more; `ClaimChangedError` if a claim was taken away."""
         keys = [ObjectKey(claim.metadata.namespace, claim.metadata.name) for claim in claims]
         changed = asyncio.Event()
+        since = self._today()
         for key in keys:
             self._waiting.setdefault(key, set()).add(changed)
         try:
             while True:
                 changed.clear()
-                outlook = self.outlook([self._current(claim, pod) for claim in claims])
+                outlook = self.outlook([self._current(claim, pod) for claim in claims], since)
                 if not isinstance(outlook, NotReady):
                     return outlook
-                await self._sleep(changed, outlook.deadline)
+                async with resting():
+                    await self._sleep(changed, outlook.deadline)
         finally:
             for key in keys:
                 self._waiting[key].discard(changed)

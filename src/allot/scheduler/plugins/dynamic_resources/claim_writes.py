@@ -5,6 +5,7 @@ Each change is a function of the claim; the loops around them read again and ret
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
@@ -107,19 +108,23 @@ class ClaimWriter:
         allocation: AllocationResult | None,
         now: datetime | None,
         newest: ResourceClaim | None = None,
+        found_reserved: Callable[[ResourceClaim], None] = lambda _: None,
     ) -> ResourceClaim:
         """The claim after both writes: the finalizer, then the status.
 
-        `claim` is what was decided on, `newest` what is known by now.
+        `claim` is what was decided on, `newest` what is known by now. `found_reserved` is told if the claim
+        was reserved already, perhaps by another scheduler that has the same pod in hand.
         """
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
         doing = "add reservation to" if allocation is None else "add allocation and reservation to"
         current = newest or claim
         for attempt in range(1, ATTEMPTS + 1):
             if attempt > 1 and allocation is not None and is_written(current, pod, allocation):
+                found_reserved(current)
                 return current
             check_still_ours(current, claim, allocation)
             if is_reserved_for(current, pod):
+                found_reserved(current)
                 return current
             try:
                 if allocation is not None:
@@ -143,21 +148,49 @@ class ClaimWriter:
         return await self._client.get(RESOURCE_CLAIMS, key)
 
     async def drop_reservation(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim | None:
-        """Take the pod out of the claim's reservations; the allocation stays.
+        """Take the pod out of the claim's reservations; the allocation stays, unless the pod is gone.
 
         None: nothing was done, because the pod got a node after all, from us or from another scheduler.
         """
         found = await self._client.find(PODS, pod.key)
-        if found is not None and found.metadata.uid == pod.uid and found.node_name:
+        if found is None or found.metadata.uid != pod.uid:
+            return await self.release(claim, pod)
+        if found.node_name:
             return None
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
         patch: dict[str, Any] = {
             "metadata": {"uid": claim.metadata.uid},
             "status": {"reservedFor": [{"$patch": "delete", "uid": pod.uid}]},
         }
-        return await self._client.patch(
+        dropped = await self._client.patch(
             RESOURCE_CLAIMS, key, patch, PatchType.STRATEGIC, subresource="status"
         )
+        # Another scheduler may have counted on it and bound the pod while we were at it. It looks at
+        # the claim after it has bound the pod, we look at the pod after we changed the claim: one sees the other.
+        found = await self._client.find(PODS, pod.key)
+        if found is not None and found.metadata.uid == pod.uid and found.node_name:
+            return await self.keep_reserved(dropped, pod)
+        return dropped
+
+    async def keep_reserved(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim | None:
+        """Reserve a claim for a bound pod again, if somebody took that back; None if it is gone."""
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+
+        def change(current: ResourceClaim) -> ResourceClaim:
+            found, held = current.status.allocation, claim.status.allocation
+            same = found is not None and held is not None and is_same(found, held)
+            if not same or current.metadata.uid != claim.metadata.uid:
+                return current  # it holds something else by now
+            return current if is_reserved_for(current, pod) else reserved(current, pod, None, None)
+
+        try:
+            return await self._client.update_with_retry(
+                RESOURCE_CLAIMS, key, change, subresource="status"
+            )
+        except ApiStatusError as error:
+            if error.is_not_found:
+                return None
+            raise
 
     async def deallocate(self, claim: ResourceClaim) -> ResourceClaim:
         """Clear everything the status says, so that the claim can be allocated anew."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
-from allot.allocation import Inventory, TargetNode
+from allot.allocation import Inventory, Ledger, TargetNode
 from allot.allocation.pools import PoolId
 from allot.api.claims import AllocationResult
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import DEVICE_TAINTS, FeatureGates
 from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
+from allot.scheduler.plugins.dynamic_resources.likeness import Likeness
 from allot.scheduler.state.nodes import NodeInfo
 
 TouchNode = Callable[[str], None]
@@ -24,13 +25,18 @@ class DeviceState:
         self.gates = gates
         self.inventory = Inventory(gates)
         self.classes: dict[str, DeviceClass] = {}
+        self._classes_version = 0
         self.extended = ResourceClasses()
         self._rules: dict[str, DeviceTaintRule] = {}
         self._targets: dict[str, tuple[object, TargetNode]] = {}
         self._node_by_slice: dict[str, str] = {}
         self._node_by_pool: dict[PoolId, str] = {}
         """The only node that can use a pool's devices; empty where several can."""
-        self._touch = touch
+        self._likeness = Likeness()
+        self._touch_node = touch
+        self._changes = 0
+        self._last_change: dict[str, int] = {}
+        """By node; under "" what concerned all of them."""
 
     # --- what the informers say ---
 
@@ -43,22 +49,26 @@ class DeviceState:
         before = self._node_by_slice.get(slice_.metadata.name, node)
         self._node_by_slice[slice_.metadata.name] = node
         if before != node:
-            self._concerns(before)
+            self._touch(before)
         self.inventory.put(slice_)
-        self._concerns(self._node_by_pool[pool] and node)
+        self._likeness.put(slice_)
+        self._touch(self._node_by_pool[pool] and node)
 
     def remove_slice(self, slice_: ResourceSlice) -> None:
         pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
         self.inventory.remove(slice_.metadata.name)
+        self._likeness.remove(slice_.metadata.name)
         self._node_by_slice.pop(slice_.metadata.name, None)
-        self._concerns(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
+        self._touch(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
 
     def put_class(self, class_: DeviceClass) -> None:
+        self._classes_version += 1
         self.classes[class_.metadata.name] = class_
         self.extended.put(class_)
         self._touch("")
 
     def remove_class(self, class_: DeviceClass) -> None:
+        self._classes_version += 1
         self.classes.pop(class_.metadata.name, None)
         self.extended.remove(class_.metadata.name)
         self._touch("")
@@ -78,6 +88,7 @@ class DeviceState:
 
     def forget_node(self, name: str) -> None:
         self._targets.pop(name, None)
+        self._last_change.pop(name, None)
         self.inventory.forget_node(name)
 
     # --- what it means for nodes ---
@@ -103,8 +114,22 @@ class DeviceState:
                 return
             nodes.add(node)
         for node in nodes:
-            self._concerns(node)
+            self._touch(node)
 
-    def _concerns(self, node: str) -> None:
+    def likeness(self, target: TargetNode, ledger: Ledger) -> Hashable | None:
+        """Equal for nodes on which the same claims fit; None if nothing can be said."""
+        if self._rules:
+            return None  # rules may be about single devices
+        alike = self._likeness.of(target, ledger)
+        return None if alike is None else (self._classes_version, alike)
+
+    def last_change(self, node: str) -> int:
+        """A number that is another one whenever a node sees other devices, or other free ones."""
+        last = self._last_change
+        return max(last.get(node, 0), last.get("", 0))
+
+    def _touch(self, node: str) -> None:
         """Something changed for one node, or (without a name) for all."""
-        self._touch(node)
+        self._changes += 1
+        self._last_change[node] = self._changes
+        self._touch_node(node)

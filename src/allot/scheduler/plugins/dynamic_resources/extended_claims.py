@@ -26,20 +26,19 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS, RESOURCE_CLAIMS
+from allot.scheduler.framework.turns import resting
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import (
     ATTEMPTS,
     ClaimChangedError,
     ClaimWriter,
 )
-from allot.scheduler.plugins.dynamic_resources.extended_resources import (
-    ResourceClasses,
-    read_extended_requests,
-)
+from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     PodExtension,
     Variant,
     claim_to_create,
+    extension_of,
     named_in_status,
     pod_behind,
     without_finalizer,
@@ -113,15 +112,8 @@ class ExtendedClaims:
 
     def look_at(self, pod: PodInfo) -> PodExtension | None:
         """What the pod needs for its extended resources; None if devices have nothing to do with them."""
-        scalars = pod.requests.scalars
-        if not scalars:
-            return None
-        spec = pod.pod.data.get("spec") or {}
-        wanted = read_extended_requests(spec, scalars, self._classes.class_of)
         left_over = tuple(self._by_pod.get(pod.uid, {}).values())
-        if wanted.resources or left_over or pod.claim_statuses[1]:
-            return PodExtension(pod, wanted, left_over)
-        return None
+        return extension_of(pod, self._classes.class_of, left_over)
 
     # --- a pod gets a node ---
 
@@ -141,13 +133,18 @@ class ExtendedClaims:
         if before is not None:
             self._tracker.land(before)
 
-    async def bind(self, extension: PodExtension, now: datetime | None) -> None:
-        """Make the claim, give it its devices, and tell the pod; `ClaimChangedError` or `ClientError` if not."""
+    async def bind(
+        self, extension: PodExtension, now: datetime | None
+    ) -> tuple[ResourceClaim, ...]:
+        """Make the claim, give it its devices, and tell the pod; `ClaimChangedError` or `ClientError` if not.
+
+        The claim comes back, if the pod needs one.
+        """
         pod, decided = extension.pod, extension.reserved
         if decided is None:
             if pod.claim_statuses[1]:  # from an attempt on another node
                 await self._tell_pod(pod, None)
-            return
+            return ()
         allocation = decided.status.allocation
         assert allocation is not None
         created = extension.created = await self._create(decided, pod)
@@ -160,6 +157,7 @@ class ExtendedClaims:
             )
         self._tracker.assume(written)
         self._land(extension)
+        return (written,)
 
     async def _create(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
         try:
@@ -209,7 +207,7 @@ class ExtendedClaims:
             return True
         waiter = self._waiters[uid] = asyncio.Event()
         try:
-            async with asyncio.timeout(SEEN_WITHIN_SECONDS):
+            async with resting(), asyncio.timeout(SEEN_WITHIN_SECONDS):
                 await waiter.wait()
         except TimeoutError:
             return False

@@ -44,6 +44,12 @@ def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
     return claims
 
 
+def claim_keys(pod: PodInfo) -> list[ObjectKey]:
+    """The keys of the claims that the pod names, usable or not."""
+    names = dict.fromkeys(claim_name(pod, entry) for entry in pod.claims)
+    return [ObjectKey(pod.namespace, name) for name in names if isinstance(name, str)]
+
+
 def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | Unusable | None:
     """The name of an entry's claim; None if the entry needs none."""
     if entry.resource_claim_name is not None:
@@ -94,6 +100,13 @@ def claim_hint(
     if old is None or old.status != new.status:
         return Hint.QUEUE
     return Hint.SKIP
+
+
+def helps_only_users(old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+    """Whether a change of a claim means nothing to pods that do not use it: no devices become free."""
+    if new is None:
+        return False
+    return old is None or old.status.allocation is None or new.status.allocation is not None
 
 
 def pod_hint(pod: PodInfo, find: FindClaim) -> Hint:

@@ -14,8 +14,10 @@ from allot.api.core import ContainerExtendedResourceRequest, Pod
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.resource import DELETE_PROTECTION, EXTENDED_RESOURCE_CLAIM
 from allot.scheduler.plugins.dynamic_resources.extended_resources import (
+    ClassOf,
     ExtendedRequests,
     ServedByDevices,
+    read_extended_requests,
     resources_from_devices,
     serve_with_devices,
 )
@@ -67,6 +69,19 @@ class PodExtension:
             variant = Variant(claim_in_memory(self.pod, served), served.mappings)
             self.variants[resources] = variant
         return variant
+
+
+def extension_of(
+    pod: PodInfo, class_of: ClassOf, left_over: tuple[ResourceClaim, ...]
+) -> PodExtension | None:
+    """What the pod needs for its extended resources; None if devices have nothing to do with them."""
+    scalars = pod.requests.scalars
+    if not scalars:
+        return None
+    wanted = read_extended_requests(pod.pod.data.get("spec") or {}, scalars, class_of)
+    if wanted.resources or left_over or pod.claim_statuses[1]:
+        return PodExtension(pod, wanted, left_over)
+    return None
 
 
 def claim_in_memory(pod: PodInfo, served: ServedByDevices) -> ResourceClaim:

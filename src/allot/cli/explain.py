@@ -1,0 +1,193 @@
+"""`allot explain`: why a pod or a claim is where it is, or is pending."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+import msgspec
+import yaml
+
+from allot.api.decoding import to_builtin
+from allot.api.identities import ObjectKey
+from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.explanation_text import claim_lines, pod_lines, print_lines
+from allot.cli.lint import gates_from_option
+from allot.cli.scheduler import load_configuration
+from allot.cli.snapshots import Source, namespace_of, source_options, take
+from allot.client import resources
+from allot.client.resources import Resource
+from allot.client.snapshot import Snapshot
+from allot.scheduler.explaining import Effort, within
+from allot.scheduler.explanations import ClaimExplanation, PodExplanation
+from allot.scheduler.model import DEVICE_KINDS, VOLUME_KINDS, WORKLOAD_KINDS, SchedulerModel
+from allot.scheduler.situations import Situations, similar_names
+
+EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic))
+_KINDS: Final[dict[str, Resource[Any]]] = {
+    "pod": resources.PODS,
+    "pods": resources.PODS,
+    "po": resources.PODS,
+    "claim": resources.RESOURCE_CLAIMS,
+    "claims": resources.RESOURCE_CLAIMS,
+    "resourceclaim": resources.RESOURCE_CLAIMS,
+    "resourceclaims": resources.RESOURCE_CLAIMS,
+    "resourceclaims.resource.k8s.io": resources.RESOURCE_CLAIMS,
+}
+_OPTIONAL: Final = frozenset({resources.DEVICE_TAINT_RULES})
+"""What most clusters do not have, and do not miss."""
+
+
+class Target(NamedTuple):
+    """What is to be explained."""
+
+    resource: Resource[Any]
+    name: str
+
+    @property
+    def word(self) -> str:
+        return "pod" if self.resource is resources.PODS else "claim"
+
+
+@click.command()
+@click.argument("what", nargs=-1, required=True, metavar="pod/NAME | claim/NAME")
+@click.option("-n", "--namespace", help="The namespace. Default: that of the context, or default.")
+@source_options("Explain")
+@click.option(
+    "--scheduler-name", default="", help="Judge as this scheduler would. Default: the pod's own."
+)
+@click.option(
+    "--scheduler-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+)
+@click.option(
+    "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
+)
+def explain(
+    what: tuple[str, ...],
+    namespace: str | None,
+    sources: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+    scheduler_name: str,
+    scheduler_config: Path | None,
+    output: str,
+    feature_gates: str,
+) -> int:
+    """Say why a pod or a claim is pending, and what would help.
+
+    First the verdict, then for each node, request and device the reason, with values, then changes after which it
+    would fit; each of them was tried. Of what is not pending it says where it is, and with which devices.
+
+    Reads a cluster, for which the right to list is enough, or files such as
+    `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.
+    """
+    target = read_target(what)
+    gates = gates_from_option(feature_gates)
+    configuration = load_configuration(scheduler_config)
+    source = Source(sources, kubeconfig, context)
+    key = ObjectKey(namespace or namespace_of(source), target.name)
+    kinds = (*DEVICE_KINDS, *(WORKLOAD_KINDS if scheduler_config else ()))
+    snapshot = take(
+        source, kinds + VOLUME_KINDS if sources else kinds, "allot-explain", key.namespace
+    )
+    if not sources and target.resource is resources.PODS and _has_volumes(snapshot, key):
+        _add(snapshot, take(source, VOLUME_KINDS, "allot-explain", key.namespace), VOLUME_KINDS)
+    now = datetime.now(UTC)
+    model = SchedulerModel(snapshot, configuration, gates, lambda: now)
+    if scheduler_name and scheduler_name not in model.profiles:
+        raise CommandError(
+            f"there is no scheduler {scheduler_name} in the configuration,"
+            f" only {', '.join(model.profiles)}"
+        )
+    explanation = explained(target, key, model, Situations(model, EFFORT, scheduler_name))
+    _print(explanation, output, now)
+    return EXIT_OK
+
+
+def read_target(what: Iterable[str]) -> Target:
+    """`pod/NAME`, or as kubectl also takes it, `pod NAME`; `CommandError` for anything else."""
+    parts = "/".join(what).split("/")
+    if len(parts) != 2 or not all(parts):
+        raise CommandError(f"{' '.join(what)}: say pod/NAME or claim/NAME")
+    resource = _KINDS.get(parts[0].lower())
+    if resource is None:
+        raise CommandError(f"{parts[0]}: only pods and claims can be explained")
+    return Target(resource, parts[1])
+
+
+def explained(
+    target: Target, key: ObjectKey, model: SchedulerModel, situations: Situations
+) -> PodExplanation | ClaimExplanation:
+    """`CommandError` if there is no such thing."""
+    notes = tuple(_unread(model.snapshot))
+    if target.resource is resources.PODS:
+        pod = model.pods.get(key)
+        if pod is not None:
+            found = situations.of_pod(pod)
+            return msgspec.structs.replace(found, notes=(*found.notes, *notes))
+    else:
+        claim = model.claim(key)
+        if claim is not None:
+            answer = situations.of_claim(claim)
+            return msgspec.structs.replace(answer, notes=(*answer.notes, *notes))
+    raise CommandError(_not_found(target, key, model.snapshot))
+
+
+def _not_found(target: Target, key: ObjectKey, snapshot: Snapshot) -> str:
+    message = f"there is no {target.word} {key.name} in namespace {key.namespace}"
+    why = snapshot.unread.get(target.resource)
+    if why:
+        return f"{message} that can be read: {why}"
+    known = [obj.metadata for obj in snapshot.of(target.resource)]
+    elsewhere = [meta.namespace for meta in known if meta.name == key.name]
+    if elsewhere:
+        return f"{message}; there is one in {', '.join(sorted(elsewhere))} (-n)"
+    near = [meta.name for meta in known if meta.namespace == key.namespace]
+    close = similar_names(key.name, near)
+    return f"{message}; did you mean {close}?" if close else message
+
+
+def _unread(snapshot: Snapshot) -> Iterable[str]:
+    for resource, why in snapshot.unread.items():
+        if resource not in _OPTIONAL:
+            yield f"{resource.plural} could not be read: {why}"
+
+
+def _has_volumes(snapshot: Snapshot, key: ObjectKey) -> bool:
+    pod = snapshot.get(resources.PODS, key)
+    return pod is not None and bool(pod.get("spec", "volumes", default=()))
+
+
+def _add(snapshot: Snapshot, more: Snapshot, kinds: Iterable[Resource[Any]]) -> None:
+    for kind in kinds:
+        for obj in more.of(kind):
+            snapshot.put(kind, obj)
+    snapshot.unread.update(more.unread)
+
+
+def _print(explanation: PodExplanation | ClaimExplanation, output: str, now: datetime) -> None:
+    if output == "text":
+        if isinstance(explanation, PodExplanation):
+            print_lines(pod_lines(explanation, now))
+        else:
+            print_lines(claim_lines(explanation, now))
+        return
+    encoded = msgspec.json.encode(explanation, enc_hook=to_builtin)
+    if output == "json":
+        click.echo(msgspec.json.format(encoded, indent=2).decode())
+    else:
+        plain = msgspec.json.decode(encoded)
+        click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), nl=False)

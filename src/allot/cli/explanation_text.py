@@ -1,0 +1,283 @@
+"""Explanations for people: the verdict, then why, node by node, then what would help."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from allot.api.base import replace
+from allot.scheduler.explanations import (
+    AllocatedDevice,
+    ClaimExplanation,
+    ClaimState,
+    ClaimSummary,
+    NodeExplanation,
+    NodeGroup,
+    PodExplanation,
+    PodState,
+    Proposed,
+    RequestExplanation,
+    alike,
+    in_general,
+    refusals_in,
+)
+
+MAX_GROUPS: Final = 8
+MAX_NAMES: Final = 3
+MAX_PROPOSALS: Final = 6
+HANG: Final = 4
+MIN_WIDTH: Final = 20
+
+_GOOD: Final = frozenset({PodState.SCHEDULED, PodState.FINISHED, PodState.FITS})
+_SHOWN_STATES: Final = {
+    ClaimState.ALLOCATED: "allocated",
+    ClaimState.PENDING: "not allocated",
+    ClaimState.UNUSED: "not allocated",
+    ClaimState.TERMINATING: "being deleted",
+    ClaimState.MISSING: "not there",
+}
+
+
+class Line(NamedTuple):
+    """A line of text. What does not fit goes on in the next one, a little further in."""
+
+    indent: int
+    text: Text
+
+
+BLANK: Final = Line(0, Text(""))
+
+
+def pod_lines(explanation: PodExplanation, now: datetime) -> Iterator[Line]:
+    """All there is to say about a pod."""
+    yield Line(0, Text(explanation.verdict, _style(explanation.state)))
+    times = list(_times(explanation, now))
+    if times:
+        yield Line(0, Text(", ".join(times)))
+    if explanation.claims:
+        yield from _heading(_claims_heading(explanation))
+        for claim in explanation.claims:
+            yield from _claim(claim, now)
+    yield from _why(explanation.nodes, explanation.proposals)
+    yield from _notes(explanation.notes)
+
+
+def claim_lines(explanation: ClaimExplanation, now: datetime) -> Iterator[Line]:
+    """All there is to say about a claim."""
+    is_good = explanation.state is ClaimState.ALLOCATED
+    yield Line(0, Text(explanation.verdict, "bold green" if is_good else "bold"))
+    summary = explanation.summary
+    if summary is not None and summary.devices:
+        would = explanation.state is ClaimState.UNUSED
+        yield from _heading("Devices it would get" if would else "Devices")
+        yield from _devices(summary.devices, 2)
+    for pod in explanation.pods:
+        yield BLANK
+        others = tuple(claim for claim in pod.claims if claim.claim != explanation.claim)
+        yield from pod_lines(replace(pod, claims=others), now)
+    yield from _why(explanation.nodes, explanation.proposals)
+    yield from _notes(explanation.notes)
+
+
+def _style(state: PodState) -> str:
+    if state in _GOOD:
+        return "bold green"
+    return "bold yellow" if state is PodState.WAITING_FOR_DEVICES else "bold red"
+
+
+def _heading(text: str) -> Iterator[Line]:
+    yield BLANK
+    yield Line(0, Text(text, "bold"))
+
+
+def _notes(notes: Iterable[str]) -> Iterator[Line]:
+    shown = list(notes)
+    if shown:
+        yield BLANK
+        yield from (Line(0, Text(f"Note: {note}", "dim")) for note in shown)
+
+
+# --- times ---
+
+
+def _times(explanation: PodExplanation, now: datetime) -> Iterator[str]:
+    word = "Waiting since" if explanation.state not in _GOOD else "Since"
+    if explanation.state is PodState.FITS:
+        word = "Waiting since"
+    if explanation.since is not None:
+        yield f"{word} {_time(explanation.since)} ({_span(now, explanation.since)} ago)"
+    deadline = explanation.deadline
+    if deadline is not None:
+        left = f"{_span(deadline, now)} left" if deadline > now else "over"
+        yield f"until {_time(deadline)} at most ({left})"
+
+
+def _time(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _span(later: datetime, earlier: datetime) -> str:
+    """A length of time as kubectl shows ages."""
+    seconds = max(int((later - earlier).total_seconds()), 0)
+    minutes, rest = divmod(seconds, 60)
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return f"{minutes}m{rest}s" if rest else f"{minutes}m"
+    if minutes < 180:
+        return f"{minutes}m"
+    hours = minutes // 60
+    return f"{hours}h" if hours < 48 else f"{hours // 24}d"
+
+
+# --- claims ---
+
+
+def _claims_heading(explanation: PodExplanation) -> str:
+    would = any(claim.devices and claim.state is ClaimState.PENDING for claim in explanation.claims)
+    return "Claims, with the devices they would get" if would else "Claims"
+
+
+def _claim(claim: ClaimSummary, now: datetime) -> Iterator[Line]:
+    text = Text(claim.claim, "bold")
+    if claim.name:
+        text = Text.assemble(f"{claim.name}: ", text)
+    text.append(f" ({_SHOWN_STATES[claim.state]}")
+    if claim.allocated_at is not None:
+        text.append(f" {_span(now, claim.allocated_at)} ago")
+    text.append(")")
+    yield Line(2, text)
+    yield from _devices(claim.devices, 4)
+
+
+def _devices(devices: Iterable[AllocatedDevice], indent: int) -> Iterator[Line]:
+    for device in devices:
+        text = Text(f"{device.request}: {device.device}")
+        parts = [f"{amount} of {name}" for name, amount in device.consumed_capacity.items()]
+        if device.share_id:
+            parts.append(f"share {device.share_id}")
+        if device.admin_access:
+            parts.append("admin access")
+        if parts:
+            text.append(f" ({', '.join(parts)})")
+        yield Line(indent, text)
+        if device.failure:
+            yield Line(indent + 2, Text(f"failed: {device.failure}", "red"))
+        elif device.missing_conditions:
+            missing = ", ".join(device.missing_conditions)
+            yield Line(indent + 2, Text(f"not ready: {missing}", "yellow"))
+
+
+# --- why not ---
+
+
+def _why(nodes: Sequence[NodeExplanation], proposals: Sequence[Proposed]) -> Iterator[Line]:
+    if nodes:
+        yield from _heading("Why, node by node")
+        groups = alike(nodes)
+        for group in groups[:MAX_GROUPS]:
+            yield from _group(group)
+        rest = groups[MAX_GROUPS:]
+        if rest:
+            number = sum(len(group.nodes) for group in rest)
+            yield Line(2, Text(f"… and {number} more nodes; -o json has all of them"))
+    if proposals:
+        yield from _heading("What would make it fit, each alone")
+        for node, found in groupby(proposals, lambda each: each.node):
+            yield from _helpful(node, [each.change for each in found], nodes)
+
+
+def _group(group: NodeGroup) -> Iterator[Line]:
+    first, several = group.nodes[0], len(group.nodes) > 1
+    yield Line(
+        2, Text.assemble((_names(group.names), "bold cyan"), f": {', '.join(first.reasons)}")
+    )
+    for text in first.details:
+        yield Line(4, Text(in_general(text, first.node) if several else text))
+    for number, request in enumerate(first.requests):
+        yield Line(4, _request(request))
+        for reason, devices in refusals_in(group, number):
+            what = Text.assemble((_device_names(devices, len(group.nodes)), "cyan"), f": {reason}")
+            yield Line(6, what)
+    for text in first.besides:
+        yield Line(4, Text(f"besides: {in_general(text, first.node) if several else text}"))
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"node {names[0]}"
+    return f"{len(names)} nodes ({_listed(names)})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_NAMES])
+    more = len(names) - MAX_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _request(request: RequestExplanation) -> Text:
+    text = Text(f"claim {request.claim}, request ")
+    text.append(request.request, "bold")
+    devices = f"device{'s' * (request.wanted != 1)}"
+    text.append(f": {request.found} of {request.wanted} {devices} found")
+    if not request.was_tried:
+        text.append(" (not reached: what comes before it does not fit)")
+    elif not request.refusals and request.found < request.wanted:
+        text.append("; there are no more here" if request.found else "; there are none here")
+    return text
+
+
+def _device_names(devices: Sequence[tuple[str, ...]], number_of_nodes: int) -> str:
+    """The devices of one node by name; those of several by name if they have the same, else by number."""
+    names = {tuple(device.rpartition("/")[2] for device in own) for own in devices}
+    if len(names) == 1 and (number_of_nodes == 1 or len(devices) == number_of_nodes):
+        return _listed(names.pop())
+    least, most = min(map(len, devices)), max(map(len, devices))
+    if len(devices) < number_of_nodes:
+        least = 0
+    number = str(most) if least == most else f"{least} to {most}"
+    return f"{number} device{'s' * (most != 1)} each"
+
+
+def _helpful(node: str, changes: Sequence[str], nodes: Iterable[NodeExplanation]) -> Iterator[Line]:
+    group = next((each for each in alike(nodes) if node in each.names), None)
+    number = len(group.nodes) - 1 if group is not None else 0
+    like = f" ({number} more {'are' if number > 1 else 'is'} like it)" if number else ""
+    yield Line(2, Text.assemble("on ", (f"node {node}", "bold cyan"), like))
+    for change in changes[:MAX_PROPOSALS]:
+        yield Line(4, Text.assemble(("- ", "green"), change))
+    if len(changes) > MAX_PROPOSALS:
+        yield Line(4, Text(f"- … and {len(changes) - MAX_PROPOSALS} more; -o json has all of them"))
+
+
+# --- printing ---
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """In a terminal lines are wrapped, further in; for other programs every line stays one."""
+    console = Console(highlight=False, emoji=False)
+    is_seen = sys.stdout.isatty()
+    for line in lines:
+        for text in wrapped(line, console, console.width if is_seen else None):
+            with console.capture() as capture:
+                console.print(text, soft_wrap=True)
+            click.echo(capture.get().rstrip())
+
+
+def wrapped(line: Line, console: Console, width: int | None) -> Iterator[Text]:
+    """The line in as many pieces as it takes."""
+    indent, text = line
+    if width is None or indent + len(text) <= width:
+        yield Text.assemble(" " * indent, text)
+        return
+    pieces = text.wrap(console, max(width - indent - HANG, MIN_WIDTH))
+    for number, piece in enumerate(pieces):
+        piece.rstrip()
+        yield Text.assemble(" " * (indent + (HANG if number else 0)), piece)

@@ -1,0 +1,91 @@
+"""A cluster at one moment: objects that were listed once, or that come from files. Nothing follows the server.
+
+What may not be read, or is not there to be read, is noted and does not stop the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from allot.api.identities import ObjectKey
+from allot.client.client import Client
+from allot.client.discovery import readable_versions
+from allot.client.errors import ApiStatusError
+from allot.client.options import EVERYTHING, Scope
+from allot.client.resources import Resource
+
+T = TypeVar("T")
+
+
+class Snapshot:
+    """Objects by resource, and why some are missing."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Resource[Any], dict[ObjectKey, Any]] = {}
+        self.unread: dict[Resource[Any], str] = {}
+        """Resources of which not everything is here, and why."""
+
+    def put(self, resource: Resource[T], obj: T) -> None:
+        """Add an object, or take another version of it."""
+        self._objects.setdefault(resource, {})[resource.codec.key(obj)] = obj
+
+    def of(self, resource: Resource[T]) -> Sequence[T]:
+        return tuple(self._objects.get(resource, {}).values())
+
+    def get(self, resource: Resource[T], key: ObjectKey) -> T | None:
+        return self._objects.get(resource, {}).get(key)
+
+
+async def take_snapshot(
+    client: Client, resources: Iterable[Resource[Any]], namespace: str = ""
+) -> Snapshot:
+    """What an API server has, in whichever version it has it. Only lists are asked for.
+
+    Of a resource that may not be listed everywhere, what `namespace` has is taken. `ClientError` if the server does
+    not answer at all.
+    """
+    snapshot = Snapshot()
+    reads = (_read(client, resource, namespace, snapshot) for resource in resources)
+    for failure in await asyncio.gather(*reads, return_exceptions=True):
+        if failure is not None:
+            raise failure
+    return snapshot
+
+
+async def _read(
+    client: Client, resource: Resource[Any], namespace: str, snapshot: Snapshot
+) -> None:
+    try:
+        found = await _list(client, resource, EVERYTHING)
+    except ApiStatusError as error:
+        if not error.is_forbidden:
+            raise
+        snapshot.unread[resource] = str(error)
+        if not resource.namespaced or not namespace:
+            return
+        try:
+            found = await _list(client, resource, Scope(namespace))
+        except ApiStatusError as again:
+            if not again.is_forbidden:
+                raise
+            return
+        snapshot.unread[resource] = f"only those in namespace {namespace}: {error}"
+    if found is None:
+        snapshot.unread[resource] = "the server does not have them"
+        return
+    for obj in found:
+        snapshot.put(resource, obj)
+
+
+async def _list(client: Client, resource: Resource[T], scope: Scope) -> Sequence[T] | None:
+    """None if the server does not serve the resource in a version that we can read."""
+    for version in readable_versions(resource):
+        asked = resource if version == resource.version else resource.in_version(version)
+        try:
+            return (await client.list(asked, scope)).items
+        except ApiStatusError as error:
+            if not error.is_not_found:
+                raise
+    return None

@@ -1,0 +1,319 @@
+"""Whether a pod's claims can be had, and on which nodes: the half of DynamicResources that decides and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, ClassVar, Final
+from uuid import uuid4
+
+import msgspec
+
+from allot.allocation import Allocated, AllocationProblem, TargetNode, allocate
+from allot.allocation.errors import AllocationError
+from allot.api.claims import ResourceClaim
+from allot.api.decoding import to_builtin
+from allot.scheduler.framework import events
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.events import Action, ClusterEvent, EventRegistration, Hint
+from allot.scheduler.framework.plugins import (
+    GO_ON,
+    NOTHING_TO_FILTER,
+    FilterPlugin,
+    PreEnqueuePlugin,
+    PreFilterAnswer,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, unresolvable
+from allot.scheduler.plugins.dynamic_resources import scoring
+from allot.scheduler.plugins.dynamic_resources.answers import (
+    DynamicResourcesArgs,
+    NodeAnswer,
+    PodDevices,
+    is_usable_on,
+    problem_with,
+    status_of,
+)
+from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
+from allot.scheduler.plugins.dynamic_resources.pod_claims import (
+    Unusable,
+    claim_hint,
+    claim_keys,
+    claims_of,
+    helps_only_users,
+    pod_hint,
+)
+from allot.scheduler.plugins.dynamic_resources.pod_extension import (
+    PodExtension,
+    Variant,
+    pod_behind,
+)
+from allot.scheduler.plugins.dynamic_resources.remembered_answers import (
+    NodeAnswers,
+    RememberedAnswers,
+    is_for_anybody,
+)
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+
+NAME: Final = "DynamicResources"
+NOT_AVAILABLE: Final = "resourceclaim not available on the node"
+_encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
+
+LookAt = Callable[[PodInfo], PodExtension | None]
+"""What a pod needs for its extended resources; None if devices have nothing to do with them."""
+
+
+def no_extension(_pod: PodInfo) -> None:
+    """Extended resources are not for devices to serve."""
+
+
+def never_hopeless(_claim: ResourceClaim) -> str:
+    """No device must be made ready."""
+    return ""
+
+
+class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Judges nodes by whether the claims of a pod can be had there."""
+
+    name: ClassVar[str] = NAME
+    opens_by_named_objects: ClassVar[bool] = True
+    filters_locally: ClassVar[bool] = False
+    scores_locally: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        tracker: ClaimTracker,
+        devices: DeviceState,
+        args: DynamicResourcesArgs = DynamicResourcesArgs(),  # noqa: B008 - immutable
+        new_share_id: Callable[[], str] = lambda: str(uuid4()),
+        *,
+        look_at: LookAt = no_extension,
+        why_hopeless: Callable[[ResourceClaim], str] = never_hopeless,
+    ) -> None:
+        """`why_hopeless` says why the devices of an allocated claim will not become ready any more, if so."""
+        self._tracker = tracker
+        self._devices = devices
+        self._args = args
+        self._budget = args.budget
+        self._new_share_id = new_share_id
+        self._gates = devices.gates
+        self._look_at = look_at
+        self._why_hopeless = why_hopeless
+        self._answers = RememberedAnswers()
+        self.allocations = 0
+        """How often devices were searched for."""
+
+    # --- the queue ---
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        if not pod.claims:
+            return SUCCESS
+        claims = claims_of(pod, self._tracker.get)
+        if not isinstance(claims, Unusable):
+            return SUCCESS
+        return unresolvable(claims.reason)
+
+    def named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+        return claim_keys(pod) if pod.claims else ()
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        node = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
+        changes = Action.ADD | Action.UPDATE
+        return (
+            EventRegistration(ClusterEvent(events.NODE, node)),
+            EventRegistration(
+                ClusterEvent(events.RESOURCE_CLAIM, changes | Action.DELETE),
+                self._claim_hint,
+                helps_only_users,
+            ),
+            EventRegistration(
+                ClusterEvent(events.WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES), self._pod_hint
+            ),
+            EventRegistration(ClusterEvent(events.DEVICE_CLASS, changes)),
+            EventRegistration(ClusterEvent(events.RESOURCE_SLICE, changes)),
+        )
+
+    def _claim_hint(self, pod: PodInfo, old: Any, new: Any) -> Hint:
+        if new is None and old is not None and pod_behind(old) == pod.uid:
+            return Hint.QUEUE  # what an earlier attempt left over stands in the way no longer
+        return claim_hint(pod, old, new, self._tracker.get)
+
+    def _pod_hint(self, pod: PodInfo, _old: Any, _new: Any) -> Hint:
+        return pod_hint(pod, self._tracker.get)
+
+    # --- filter ---
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        extension = self._look_at(pod)
+        if not pod.claims and extension is None:
+            return NOTHING_TO_FILTER
+        claims = claims_of(pod, self._tracker.get)
+        if isinstance(claims, Unusable):
+            return PreFilterAnswer(unresolvable(claims.reason))
+        to_allocate = []
+        for claim in claims:
+            if claim.status.allocation is not None:
+                continue
+            if self._tracker.is_in_flight(claim.metadata.uid):
+                key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+                return PreFilterAnswer(
+                    unresolvable(f"resource claim {key} is in the process of being allocated")
+                )
+            problem = problem_with(claim, self._devices.classes, self._gates)
+            if problem:
+                return PreFilterAnswer(unresolvable(problem))
+            to_allocate.append(claim)
+        state[NAME] = PodDevices(
+            claims,
+            to_allocate,
+            *self._known_for(to_allocate, extension),
+            scoring.has_alternatives(to_allocate),
+            extension,
+        )
+        return GO_ON if claims or extension is not None else NOTHING_TO_FILTER
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        devices: PodDevices = state[NAME]
+        target = self._devices.target(node)
+        to_allocate = devices.to_allocate
+        if devices.extension is not None:
+            variant = devices.extension.variant_on(node)
+            if isinstance(variant, str):
+                return unresolvable(variant)
+            if variant is not None:
+                to_allocate = [*to_allocate, variant.claim]
+        unavailable: set[int] = set()
+        for index, claim in enumerate(devices.claims):
+            allocation = claim.status.allocation
+            if allocation is None:
+                continue
+            try:
+                usable = is_usable_on(allocation, target)
+            except AllocationError as error:
+                return failed(error)
+            if not usable or self._why_hopeless(claim):
+                unavailable.add(index)
+        if to_allocate:
+            answer = self._answer(devices, to_allocate, target)
+            if not answer.status.is_success:
+                return answer.status
+        devices.unavailable |= unavailable
+        return unresolvable(NOT_AVAILABLE) if unavailable else SUCCESS
+
+    def answer_for(self, claims: Sequence[ResourceClaim], target: TargetNode) -> NodeAnswer:
+        """What these claims, none of them allocated, would get on a node now."""
+        self.allocations += 1
+        outcome = allocate(self.problem_for(claims, target), self._budget, self._new_share_id)
+        if isinstance(outcome, Allocated):
+            score = scoring.preference_score(claims, outcome.results)
+            return NodeAnswer(SUCCESS, outcome.results, score)
+        return NodeAnswer(status_of(outcome))
+
+    def _answer(
+        self,
+        devices: PodDevices,
+        claims: Sequence[ResourceClaim],
+        target: TargetNode,
+        *,
+        with_results: bool = False,
+    ) -> NodeAnswer:
+        """What the pod's claims would get on a node: as it was found out before, if that still holds."""
+        last_change = self._devices.last_change(target.name)
+        answer = devices.known.get(target, last_change)
+        if answer is not None and (is_for_anybody(answer) or not with_results):
+            return answer
+        if devices.extension is not None and devices.extension.left_over:
+            return self.answer_for(claims, target)
+        alike = self._likeness(devices, target)
+        if alike is not None and not with_results:
+            answer = devices.known.get_alike(alike)
+        if answer is None or with_results:
+            answer = self.answer_for(claims, target)
+            if alike is not None:
+                devices.known.put_alike(alike, answer)
+        devices.known.put(target, last_change, answer)
+        return answer
+
+    def _likeness(self, devices: PodDevices, target: TargetNode) -> Hashable | None:
+        if devices.extension is not None:
+            return None  # what a node serves by itself is left to it
+        return self._devices.likeness(target, self._tracker.ledger)
+
+    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+        """Claims that ask for the same get the same; those that are allocated already are special."""
+        devices: PodDevices = state[NAME]
+        if devices.extension is not None and devices.extension.left_over:
+            return None
+        return devices.key if len(devices.claims) == len(devices.to_allocate) else None
+
+    def _known_for(
+        self, claims: Sequence[ResourceClaim], extension: PodExtension | None
+    ) -> tuple[tuple[Hashable, ...], NodeAnswers]:
+        """What such claims ask for, and what is known about claims that do."""
+        key: tuple[Hashable, ...] = tuple(_encoder.encode(claim.spec) for claim in claims)
+        if extension is not None:
+            key = (*key, extension.wanted.key)
+        return key, self._answers.for_wish(key)
+
+    def problem_for(self, claims: Sequence[ResourceClaim], target: TargetNode) -> AllocationProblem:
+        return AllocationProblem(
+            node=target,
+            claims=claims,
+            classes=self._devices.classes,
+            inventory=self._devices.inventory,
+            ledger=self._tracker.ledger,
+        )
+
+    def question(self, state: CycleState, node: NodeInfo) -> AllocationProblem | None:
+        """What must be solved for a pod to run on a node; None if all its devices are decided on already."""
+        devices: PodDevices | None = state.get(NAME)
+        if devices is None or node.facts is None:
+            return None
+        wanted = self._wanted(devices, node)
+        return self.problem_for(wanted, self._devices.target(node)) if wanted else None
+
+    def unusable_claims(self, state: CycleState, node: NodeInfo) -> list[tuple[ResourceClaim, str]]:
+        """Claims whose devices the node cannot use, or that have failed, with the failure."""
+        devices: PodDevices | None = state.get(NAME)
+        if devices is None or node.facts is None:
+            return []
+        target = self._devices.target(node)
+        found = []
+        for claim in devices.claims:
+            allocation = claim.status.allocation
+            if allocation is None:
+                continue
+            hopeless = self._why_hopeless(claim)
+            if hopeless or not is_usable_on(allocation, target):
+                found.append((claim, hopeless))
+        return found
+
+    def _wanted(self, devices: PodDevices, node: NodeInfo) -> list[ResourceClaim]:
+        """The claims to allocate on a node, with the one behind extended resources."""
+        wanted = list(devices.to_allocate)
+        variant = devices.extension.variant_on(node) if devices.extension is not None else None
+        if isinstance(variant, Variant):
+            wanted.append(variant.claim)
+        return wanted
+
+    # --- score ---
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
+    ) -> Status:
+        devices: PodDevices | None = state.get(NAME)
+        return SUCCESS if devices is not None and devices.has_alternatives else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        devices: PodDevices = state[NAME]
+        wanted = self._wanted(devices, node)
+        return self._answer(devices, wanted, self._devices.target(node)).score
+
+    def normalize(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> None:
+        scoring.normalize(scores)

@@ -1,0 +1,109 @@
+"""Nodes that look alike: their devices are the same but for where they are, and the same of them are taken.
+
+What fits on one fits on the others. Only nodes are compared all of whose devices are theirs alone; of all
+others nothing is said. Names of nodes and pools mean nothing to a search, but the order of pools does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+import msgspec
+
+from allot.allocation import Ledger, TargetNode
+from allot.allocation.pools import PoolId
+from allot.api.base import replace
+from allot.api.decoding import to_builtin
+from allot.api.identities import DeviceId
+from allot.api.slices import ResourcePool, ResourceSlice
+
+_encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
+
+
+class _Slice:
+    """A slice of one node, and what it has apart from names."""
+
+    __slots__ = ("_content", "pool", "slice")
+
+    def __init__(self, slice_: ResourceSlice) -> None:
+        spec = slice_.spec
+        self.slice = slice_
+        self.pool = PoolId(spec.driver, spec.pool.name)
+        self._content: bytes | None = None
+
+    @property
+    def content(self) -> bytes:
+        if self._content is None:
+            spec = self.slice.spec
+            nameless = replace(spec.pool, name="")
+            assert isinstance(nameless, ResourcePool)
+            self._content = _encoder.encode(replace(spec, pool=nameless, node_name=""))
+        return self._content
+
+
+class Likeness:
+    """The slices of each node, as far as they say something about likeness."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, _Slice]] = {}
+        self._node_by_slice: dict[str, str] = {}
+        self._nodes_by_pool: dict[PoolId, dict[str, int]] = {}
+        self._common = 0
+        """Slices that are for no node in particular."""
+
+    def put(self, slice_: ResourceSlice) -> None:
+        name = slice_.metadata.name
+        self.remove(name)
+        node = slice_.spec.node_name or ""
+        self._node_by_slice[name] = node
+        if not node:
+            self._common += 1
+            return
+        known = _Slice(slice_)
+        self._by_node.setdefault(node, {})[name] = known
+        nodes = self._nodes_by_pool.setdefault(known.pool, {})
+        nodes[node] = nodes.get(node, 0) + 1
+
+    def remove(self, name: str) -> None:
+        node = self._node_by_slice.pop(name, None)
+        if node is None:
+            return
+        if not node:
+            self._common -= 1
+            return
+        slices = self._by_node[node]
+        pool = slices.pop(name).pool
+        if not slices:
+            del self._by_node[node]
+        nodes = self._nodes_by_pool[pool]
+        nodes[node] -= 1
+        if not nodes[node]:
+            del nodes[node]
+        if not nodes:
+            del self._nodes_by_pool[pool]
+
+    def of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
+        """Equal for nodes that look alike; None if nothing can be said."""
+        if self._common:
+            return None
+        slices = self._by_node.get(node.name, {})
+        parts: list[Hashable] = [node.declared_features]
+        for name, known in sorted(slices.items(), key=lambda item: (item[1].pool, item[0])):
+            if len(self._nodes_by_pool[known.pool]) > 1:
+                return None
+            parts += (known.pool.driver, name if len(slices) > 1 else "", known.content)
+            parts.append(_taken(known.pool, ledger))
+        return tuple(parts)
+
+
+def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
+    """What is taken of a pool."""
+    names = ledger.taken(pool)
+    if not names:
+        return ()
+    devices = [(name, DeviceId(pool.driver, pool.pool, name)) for name in sorted(names)]
+    return tuple(
+        (name, ledger.is_dedicated(device), tuple(sorted(ledger.consumed(device).items())))
+        for name, device in devices
+    )

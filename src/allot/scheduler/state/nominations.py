@@ -1,0 +1,49 @@
+"""Nominations: pods that wait for room which is being made for them on a node.
+
+Nobody who is less important may take that room meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from allot.scheduler.state.pods import PodInfo
+
+
+class Nominations:
+    """Waiting pods by the node they were promised."""
+
+    def __init__(self, has_a_place: Callable[[str], bool]) -> None:
+        """`has_a_place` says of a pod's uid whether it is counted on some node already."""
+        self._has_a_place = has_a_place
+        self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self._node_by_uid: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_node)
+
+    def put(self, pod: PodInfo, node_name: str) -> None:
+        """The pod was promised a node; or, without a name, none any more."""
+        self.remove(pod.uid)
+        if node_name:
+            self._by_node.setdefault(node_name, {})[pod.uid] = pod
+            self._node_by_uid[pod.uid] = node_name
+
+    def remove(self, uid: str) -> None:
+        node_name = self._node_by_uid.pop(uid, None)
+        if node_name is None:
+            return
+        pods = self._by_node[node_name]
+        del pods[uid]
+        if not pods:
+            del self._by_node[node_name]
+
+    def before(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
+        """The pods that are promised this node and must not be pushed aside by `pod`."""
+        return [
+            other
+            for other in self._by_node.get(node_name, {}).values()
+            if other.uid != pod.uid
+            and other.priority >= pod.priority
+            and not self._has_a_place(other.uid)
+        ]

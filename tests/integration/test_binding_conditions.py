@@ -1,4 +1,4 @@
-"""Pods wait until their devices are ready (KEP-5007): API server and scheduler in one process."""
+"""Pods wait until their devices are ready (KEP-5007): API server and scheduler in one process, in virtual time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from allot.client.in_process import InProcessTransport
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
 from allot.testing.servers import TOKEN, LocalServer
+from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
 
 DRIVER = "fpga.example.com"
 BASE = "/apis/resource.k8s.io/v1"
@@ -45,8 +46,11 @@ class Scene:
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        client = Client(InProcessTransport(self.server.server.app, TOKEN))
-        self.scheduler = SchedulerProcess(client, self._configuration)
+        clock = VirtualClock()
+        client = Client(InProcessTransport(self.server.server.app, TOKEN), clock=clock)
+        self.scheduler = SchedulerProcess(
+            client, self._configuration, clock=clock.now, today=clock.whole_seconds
+        )
         self._running = asyncio.create_task(self.scheduler.run())
 
     async def stop(self) -> None:
@@ -147,7 +151,7 @@ def test_a_pod_is_bound_when_its_device_is_ready() -> None:
                 f"{DRIVER}/n1/fpga-0: Programmed"
             )
 
-    asyncio.run(run())
+    run_in_virtual_time(run())
 
 
 def test_devices_without_conditions_come_first() -> None:
@@ -160,7 +164,7 @@ def test_devices_without_conditions_come_first() -> None:
             await scene.until(lambda: scene.node_of("p"))
             assert await scene.device_of("c") == "quick"
 
-    asyncio.run(run())
+    run_in_virtual_time(run())
 
 
 def test_after_a_failure_everything_is_cleared_and_another_device_found() -> None:
@@ -186,7 +190,7 @@ def test_after_a_failure_everything_is_cleared_and_another_device_found() -> Non
             await scene.until(lambda: scene.node_of("p"))
             assert await scene.device_of("c") == "fpga-1"
 
-    asyncio.run(run())
+    run_in_virtual_time(run())
 
 
 def test_waiting_ends_with_the_timeout() -> None:
@@ -203,7 +207,7 @@ def test_waiting_ends_with_the_timeout() -> None:
 
             await scene.until(has_timed_out)
 
-    asyncio.run(run())
+    run_in_virtual_time(run())
 
 
 def test_a_pod_that_is_deleted_while_it_waits_lets_go_of_everything() -> None:
@@ -223,7 +227,7 @@ def test_a_pod_that_is_deleted_while_it_waits_lets_go_of_everything() -> None:
             await scene.pod("q", "b")
             await scene.until(lambda: scene.device_of("b"))
 
-    asyncio.run(run())
+    run_in_virtual_time(run())
 
 
 def test_a_new_scheduler_goes_on_waiting_for_the_same_device() -> None:
@@ -243,7 +247,7 @@ def test_a_new_scheduler_goes_on_waiting_for_the_same_device() -> None:
             (result,) = before["devices"]["results"]
             assert await scene.node_of("p") == result["pool"]
 
-    asyncio.run(run())
+    run_in_virtual_time(run())
 
 
 def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
@@ -262,4 +266,4 @@ def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
             for number in range(100):
                 await scene.until(partial(scene.node_of, f"p{number}"), 5)
 
-    asyncio.run(run())
+    run_in_virtual_time(run())

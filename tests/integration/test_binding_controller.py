@@ -8,6 +8,7 @@ import importlib.util
 import random
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -905,10 +906,38 @@ def test_story_2_gpus_of_a_shared_pool() -> None:
     play(scenario)
 
 
+def a_free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        number: int = listener.getsockname()[1]
+        return number
+
+
+async def page(port: int, name: str) -> str:
+    """The content of one of the controller's own pages."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                break
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.01)
+        writer.write(
+            f"GET /{name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
+        answer = (await reader.read()).decode()
+        writer.close()
+        await writer.wait_closed()
+    head, _, content = answer.partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 200"), head
+    return content
+
+
 def test_the_command_plays_a_script(tmp_path: Path) -> None:
     script = ROOT / "examples" / "binding-conditions" / "fabric.script"
     quick = tmp_path / "quick"
     quick.write_text(script.read_text().replace("2s", "20ms").replace("3s", "30ms"))
+    port = a_free_port()
     with ApiServerProcess(tmp_path / "server", "--storage", "memory") as server:
 
         async def main() -> None:
@@ -919,6 +948,7 @@ def test_the_command_plays_a_script(tmp_path: Path) -> None:
                 f"--driver={DRIVER}",
                 f"--script-file={quick}",
                 "--script=rack/gpu-3: ready after 10ms",
+                f"--port={port}",
                 stdout=asyncio.subprocess.PIPE,
             )
             assert process.stdout is not None
@@ -932,6 +962,9 @@ def test_the_command_plays_a_script(tmp_path: Path) -> None:
                 await cluster.allocate("gpu-1", "gpu-3", "gpu-9")
                 hung = {"Ready": "False Simulated"}
                 await cluster.expect({"gpu-1": READY, "gpu-3": READY, "gpu-9": hung})
+                assert await page(port, "healthz") == "ok"
+                shown = await page(port, "metrics")
+                assert f'allot_binding_attaching{{driver="{DRIVER}"}} 1.0' in shown
                 process.send_signal(signal.SIGTERM)
                 assert await process.wait() == 0
                 output = (await process.stdout.read()).decode()

@@ -20,7 +20,7 @@ from allot.cli.apiserver import loop_factory, set_up_logging
 from allot.cli.errors import EXIT_OK, CommandError
 
 if TYPE_CHECKING:
-    from allot.controllers.binding import Attacher
+    from allot.controllers.binding import Attacher, BindingMetrics
 
 
 class Options(NamedTuple):
@@ -33,8 +33,11 @@ class Options(NamedTuple):
     max_attempts: int | None
     taint: bool
     taint_seconds: float
+    hang_seconds: float
     leader_elect: bool
     lease: str
+    bind_address: str
+    port: int
 
 
 @click.command("binding-controller")
@@ -83,12 +86,28 @@ class Options(NamedTuple):
     show_default=True,
     help="How long they stay tainted; 0: until somebody deletes the DeviceTaintRule.",
 )
+@click.option(
+    "--hang-seconds",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="A device that the scheduler gives up after so long has failed, too; 0: it may be picked again.",
+)
 @click.option("--leader-elect", is_flag=True, help="Of several replicas, let one work.")
 @click.option(
     "--lease",
     metavar="NAMESPACE/NAME",
     default="",
     help="The Lease to agree on. Default: kube-system/DRIVER-binding.",
+)
+@click.option(
+    "--bind-address", default="127.0.0.1", show_default=True, help="Where to serve the pages."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="For /healthz and /metrics. Default: none are served.",
 )
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def binding_controller(
@@ -102,8 +121,11 @@ def binding_controller(
     max_attempts: int | None,
     taint: bool,
     taint_seconds: float,
+    hang_seconds: float,
     leader_elect: bool,
     lease: str,
+    bind_address: str,
+    port: int,
     verbose: int,
 ) -> int:
     """Make devices ready that claims wait for (binding conditions).
@@ -120,8 +142,11 @@ def binding_controller(
         max_attempts,
         taint,
         taint_seconds,
+        hang_seconds,
         leader_elect,
         lease or f"kube-system/{driver.lower()}-binding",
+        bind_address,
+        port,
     )
     if "/" not in options.lease:
         raise CommandError(f"--lease {lease}: write NAMESPACE/NAME")
@@ -183,6 +208,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
     from allot.controllers.binding import (
         AttemptLimits,
         BindingController,
+        BindingMetrics,
         Quarantine,
         Settings,
         TaintRules,
@@ -199,9 +225,12 @@ async def _run(options: Options, attacher: Attacher) -> None:
     if options.taint:
         seconds = options.taint_seconds or None
         quarantine = TaintRules(client, options.driver, seconds=seconds)
+    metrics = BindingMetrics()
+    settings = Settings(limits, hang_seconds=options.hang_seconds or None)
     controller = BindingController(
-        client, options.driver, attacher, Settings(limits), quarantine=quarantine
+        client, options.driver, attacher, settings, quarantine=quarantine, observer=metrics
     )
+    serving = _serve(metrics, options)
     work: asyncio.Future[None]
     if options.leader_elect:
         identity = f"{socket.gethostname()}_{os.getpid()}"
@@ -220,4 +249,32 @@ async def _run(options: Options, attacher: Attacher) -> None:
     except ClientError as error:
         raise CommandError(str(error)) from error
     finally:
+        if serving is not None:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
         await client.close()
+
+
+def _serve(metrics: BindingMetrics, options: Options) -> asyncio.Task[None] | None:
+    """Serve the pages beside the work."""
+    import uvicorn
+
+    from allot.controllers.binding.pages import Pages
+
+    if not options.port:
+        return None
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.bind_address, options.port))
+    except OSError as error:
+        listener.close()
+        raise CommandError(
+            f"{options.bind_address}:{options.port}: {error.strerror}; choose another --port"
+        ) from error
+    config = uvicorn.Config(
+        Pages(metrics.registry), lifespan="off", log_config=None, access_log=False
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+    return asyncio.create_task(server.serve(sockets=[listener]))

@@ -9,6 +9,7 @@ You say how one device is attached and let go (`Attacher`); this does the rest:
     controller    the loop around it: `BindingController`
     attempts      timeouts and retries; `memory` what is under way
     quarantine    what becomes of broken devices
+    observer      told of everything that happens; `metrics` counts it, `pages` shows that
     simulation    an attacher for demonstrations, that waits, fails and hangs as told
 """
 
@@ -16,6 +17,7 @@ from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
 from allot.controllers.binding.attempts import AttemptLimits
 from allot.controllers.binding.controller import BindingController, Settings
+from allot.controllers.binding.metrics import BindingMetrics
 from allot.controllers.binding.observer import Observer, Outcome
 from allot.controllers.binding.quarantine import Quarantine, Removal, TaintRules
 
@@ -26,6 +28,7 @@ __all__ = [
     "Attachment",
     "AttemptLimits",
     "BindingController",
+    "BindingMetrics",
     "Observer",
     "Outcome",
     "Quarantine",

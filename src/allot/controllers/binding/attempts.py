@@ -50,11 +50,13 @@ async def attach_until_decided(
     failures = 0
     while True:
         async with lane:
+            seen.attach_tried(request)
             error = await _attach_once(attacher, request, limits.attach_seconds)
         if error is None:
             return None
         failures += 1
         if error.permanent or failures == limits.max_attempts:
+            seen.attach_failed(request, error)
             return error
         wait = limits.wait_seconds(failures)
         log.info("%s: attempt %d: %s; again in %.1f s", request, failures, error, wait)

@@ -68,6 +68,11 @@ class Settings(NamedTuple):
     """A claim is not told of progress more often; what is ready sooner is not announced before."""
     failure_condition: str = ""
     """Set for permanent failures that do not name one; by default the first that the device names."""
+    hang_seconds: float | None = 300.0
+    """A device whose claim is taken away after it was worked on for so long has hung, and is quarantined.
+
+    That is how an attach without an end looks when the scheduler has given up. None: it may be picked again.
+    """
     conditions: frozenset[str] | None = None
     """The binding conditions that are this controller's to set; None: all."""
     workers: int = 4
@@ -103,6 +108,7 @@ class BindingController:
     def _begin_anew(self) -> None:
         self.known = Memory()
         self._tasks: dict[tuple[ObjectKey, Attachment], asyncio.Task[None]] = {}
+        self._attaching_since: dict[tuple[ObjectKey, Attachment], float] = {}
         self._queue: WorkQueue[ObjectKey] = WorkQueue(clock=self._clock, backoff=WRITE_BACKOFF)
         self._claims = Informer(
             self._client, RESOURCE_CLAIMS, self._scope, indexes={_BY_DEVICE: self._devices}
@@ -250,6 +256,7 @@ class BindingController:
     def _begin_attach(self, key: ObjectKey, request: AttachRequest) -> None:
         attachment = request.attachment
         self.known.put(key, attachment, Known(Phase.ATTACHING))
+        self._attaching_since[key, attachment] = self._clock.now()
 
         def report(reason: str, message: str) -> None:
             if self.known.phase(key, attachment) is Phase.ATTACHING:
@@ -275,7 +282,8 @@ class BindingController:
                     Phase.ATTACHED, Report(True, "Attached", _place("ready", request.attachment))
                 )
             else:
-                await self._isolate(request, failure)
+                log.warning("%s: %s", request, failure)
+                await self._isolate(request.attachment.whole_device, str(failure))
                 outcome = Outcome.FAILED
                 known = Known(Phase.FAILED, self._failed(request, failure))
             if self.known.phase(key, request.attachment) is Phase.ATTACHING:
@@ -290,13 +298,11 @@ class BindingController:
         condition = failure_condition(request, failure.condition, self._settings.failure_condition)
         return Report(False, failure.reason, failure.message, condition)
 
-    async def _isolate(self, request: AttachRequest, failure: AttachFailedError) -> None:
+    async def _isolate(self, device: DeviceId, reason: str) -> None:
         """The failure is reported even if this does not work: the claim must not wait for it."""
-        device = request.attachment.whole_device
-        log.warning("%s: %s", request, failure)
         for attempt in range(1, QUARANTINE_ATTEMPTS + 1):
             try:
-                await self._quarantine.isolate(device, str(failure))
+                await self._quarantine.isolate(device, reason)
             except Exception as error:
                 log.exception("%s: not taken out of use", device)
                 if attempt == QUARANTINE_ATTEMPTS:
@@ -318,8 +324,11 @@ class BindingController:
         self, key: ObjectKey, attachment: Attachment, attaching: asyncio.Task[None] | None
     ) -> None:
         if attaching is not None:
+            hung_seconds = self._clock.now() - self._attaching_since[key, attachment]
             attaching.cancel()
             await asyncio.wait((attaching,))
+            await self._isolate_if_hung(attachment, hung_seconds)
+        self._attaching_since.pop((key, attachment), None)
         started = self._clock.now()
         await detach_until_done(self._attacher, attachment, self._conduct, self._lane(attachment))
         self.known.drop(key, attachment)
@@ -327,6 +336,14 @@ class BindingController:
         self._queue.add(key)
         for waiting in self._claims.by_index(_BY_DEVICE, _text(attachment.device)):
             self._queue.add(_key(waiting))
+
+    async def _isolate_if_hung(self, attachment: Attachment, seconds: float) -> None:
+        limit = self._settings.hang_seconds
+        if limit is not None and seconds >= limit:
+            log.warning("%s: given up after %.0f s", attachment, seconds)
+            await self._isolate(
+                attachment.whole_device, f"AttachHung: not ready after {seconds:.0f} s"
+            )
 
     # --- tasks ---
 

@@ -23,10 +23,16 @@ class Observer:
     def attach_started(self, request: AttachRequest) -> None:
         """A device is to be made ready."""
 
+    def attach_tried(self, request: AttachRequest) -> None:
+        """An attempt begins."""
+
     def attach_retried(
         self, request: AttachRequest, error: AttachFailedError, wait_seconds: float
     ) -> None:
         """An attempt failed; another follows."""
+
+    def attach_failed(self, request: AttachRequest, error: AttachFailedError) -> None:
+        """The last attempt failed; none follows."""
 
     def attach_ended(self, request: AttachRequest, outcome: Outcome, seconds: float) -> None:
         """All attempts together took so long."""

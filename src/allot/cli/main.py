@@ -33,6 +33,7 @@ class _Commands(click.Group):
         "controller-manager",
         "demo",
         "down",
+        "explain",
         "kubeconfig",
         "lint",
         "nodes",

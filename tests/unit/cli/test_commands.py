@@ -90,7 +90,7 @@ def test_completion(shell: str) -> None:
         (["cel"], "which expression?"),
         (["cel", "true"], "on which devices?"),
         (["cel", "true", "-f", "examples/base/devices.yaml", "--pool", "x"], "no device in these"),
-        (["cel", "true", "-f", "examples/README.md"], "examples/README.md:3"),
+        (["cel", "true", "-f", "examples/README.md"], "examples/README.md:5: YAML"),
         (["validate", "--jsonl", "nope.jsonl"], "nope.jsonl"),
     ],
 )
@@ -253,7 +253,7 @@ def test_cel_on_devices() -> None:
 
 
 def test_cel_groups_of_a_derived_attribute() -> None:
-    numa = 'device.attributes["gpu.example.com"].numa'
+    numa = 'device.attributes["gpu.example.com"].numaNode'
 
     code, output, _ = run("cel", numa, "--derived", *DEVICES)
 

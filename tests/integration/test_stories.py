@@ -1,0 +1,318 @@
+"""Every story in `examples/` works in the cluster of `./scripts/up`, and `allot demo` plays the best of them.
+
+One cluster for all of them, in virtual time: each story leaves it as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from allot.api.identities import ObjectKey
+from allot.cli.demo import play
+from allot.cli.demo_script import HARDWARE, NAMESPACE, Apply, Look, Scene, Story, present
+from allot.cli.demo_stories import STORIES
+from allot.cli.errors import CommandError
+from allot.cli.examples import examples_directory
+from allot.client.resources import DEVICE_TAINT_RULES, NAMESPACES, RESOURCE_POOL_STATUS_REQUESTS
+from allot.controllers.binding import BindingController, TaintRules
+from allot.controllers.binding.simulation import SimulatedAttacher, parse_script
+from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FABRIC = "fabric.example.com"
+KUBECONFIG = Path("kubeconfig")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[VirtualTimeCluster]:
+    with VirtualTimeCluster(ClusterSettings(HARDWARE)) as running:
+        yield running
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+def devices(claim: dict[str, Any]) -> list[str]:
+    allocation = claim.get("status", {}).get("allocation") or {}
+    return [result["device"] for result in (allocation.get("devices") or {}).get("results", ())]
+
+
+def got(claim: dict[str, Any]) -> str:
+    """The request, or the alternative, of the first device."""
+    allocation = claim.get("status", {}).get("allocation") or {}
+    results = (allocation.get("devices") or {}).get("results") or [{}]
+    return str(results[0].get("request", ""))
+
+
+class Played:
+    """A story that was applied, and what came of it."""
+
+    def __init__(self, cluster: VirtualTimeCluster, path: str) -> None:
+        self.cluster = cluster
+        self.documents = documents(EXAMPLES / path)
+        cluster.apply(EXAMPLES / path)
+        cluster.advance(30)
+        self.pods = cluster.list("Pod", "default")
+        self.claims = cluster.list("ResourceClaim", "default")
+
+    @property
+    def phases(self) -> list[str]:
+        return sorted(pod["status"]["phase"] for pod in self.pods)
+
+    def end(self) -> None:
+        for document in self.documents:
+            self.cluster.delete(document["kind"], document["metadata"]["name"])
+        self.cluster.advance(60)
+        assert self.cluster.list("Pod", "default") == []
+        assert self.cluster.list("ResourceClaim", "default") == []
+
+
+@pytest.fixture
+def played(cluster: VirtualTimeCluster, request: pytest.FixtureRequest) -> Iterator[Played]:
+    story = Played(cluster, request.param)
+    yield story
+    story.end()
+
+
+def story(path: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("played", [path], indirect=True)
+
+
+@story("4816-prioritized-list/story-1.yaml")
+def test_second_best_gpu(played: Played) -> None:
+    assert played.phases == ["Running"]
+    assert [got(claim) for claim in played.claims] == ["gpu/previous"]
+    assert "config" not in played.claims[0]["status"]["allocation"]["devices"]
+
+
+@story("4816-prioritized-list/story-2.yaml")
+def test_as_many_gpus_as_possible(played: Played) -> None:
+    assert played.phases == ["Running"] * 4
+    assert sorted(map(got, played.claims)) == ["gpus/six", "gpus/six", "gpus/two", "gpus/two"]
+
+
+@story("5075-consumable-capacity/story-1.yaml")
+def test_shared_interface(played: Played) -> None:
+    assert played.phases == ["Running"] * 3
+    assert [devices(claim) for claim in played.claims] == [["eth1"]] * 3
+
+
+@story("5075-consumable-capacity/story-2.yaml")
+def test_two_interfaces(played: Played) -> None:
+    assert played.phases == ["Running"]
+    assert sorted(devices(played.claims[0])) == ["eth1", "eth2"]
+
+
+@story("5075-consumable-capacity/story-3.yaml")
+def test_guaranteed_bandwidth(played: Played) -> None:
+    assert played.phases == ["Pending", *["Running"] * 4]
+    assert sorted(map(devices, played.claims)) == [[], ["eth1"], ["eth1"], ["eth2"], ["eth2"]]
+
+
+@story("6080-derived-attributes/gpu-nic.yaml")
+def test_same_numa_node(played: Played) -> None:
+    assert played.phases == ["Running"]
+    nic, *gpus = devices(played.claims[0])
+    assert nic == "rdma-3"
+    assert set(gpus) <= {"gpu-4", "gpu-5", "gpu-6", "gpu-7"}
+    assert len(gpus) == 2
+
+
+@story("6080-derived-attributes/names.yaml")
+def test_pair_by_name(played: Played) -> None:
+    assert played.phases == ["Running"]
+    gpu, nic = (int(name.rpartition("-")[2]) for name in devices(played.claims[0]))
+    assert gpu // 2 == nic
+
+
+@pytest.mark.parametrize(
+    ("played", "count"),
+    [
+        ("6080-derived-attributes/tiers.yaml", 2),
+        ("6080-derived-attributes/topology-string.yaml", 2),
+    ],
+    indirect=["played"],
+)
+def test_devices_alike(played: Played, count: int) -> None:
+    assert played.phases == ["Running"]
+    assert len(devices(played.claims[0])) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "device"),
+    [
+        ("story-1", "ready after 20s", "gpu-0"),
+        ("story-2", "gpu-0: fail LinkDown after 5s; ready after 5s", "gpu-1"),
+    ],
+)
+def test_device_is_attached(
+    cluster: VirtualTimeCluster, name: str, script: str, device: str
+) -> None:
+    async def attach() -> None:
+        client = cluster.client
+        fabric = SimulatedAttacher(parse_script(script), clock=client.clock)
+        rules = TaintRules(client, FABRIC)
+        controller = BindingController(client, FABRIC, fabric, quarantine=rules)
+        running = asyncio.create_task(controller.run())
+        await asyncio.sleep(60)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    played = Played(cluster, f"5007-binding-conditions/{name}.yaml")
+    assert played.phases == ["Pending"]  # nobody attaches anything yet
+    cluster.run(attach())
+
+    assert [pod["status"]["phase"] for pod in cluster.list("Pod", "default")] == ["Running"]
+    assert [devices(claim) for claim in cluster.list("ResourceClaim", "default")] == [[device]]
+    played.end()
+    for rule in cluster.list("DeviceTaintRule"):
+        cluster.delete("DeviceTaintRule", rule["metadata"]["name"])
+
+
+@pytest.mark.parametrize(
+    ("name", "total"), [("story-1", 16), ("story-2", 8), ("story-3", 16)], ids=str
+)
+def test_pool_status(cluster: VirtualTimeCluster, name: str, total: int) -> None:
+    [asked] = cluster.apply(EXAMPLES / "5677-pool-status" / f"{name}.yaml")
+    cluster.advance(1)
+    kind = "resourcepoolstatusrequests.v1alpha3.resource.k8s.io"
+    answered = cluster.get(kind, asked["metadata"]["name"])
+
+    assert answered is not None
+    assert sum(pool["totalDevices"] for pool in answered["status"]["pools"]) == total
+    cluster.delete(kind, asked["metadata"]["name"])
+
+
+def test_every_story_is_tried() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    files = [path for path in EXAMPLES.glob("[0-9]*/*.yaml") if path.parent.name[:4].isdigit()]
+
+    assert files
+    for path in files:
+        short = str(path.relative_to(EXAMPLES))
+        assert short in text or path.parent.name[:4] in ("5007", "5677"), short
+
+
+# --- the demo ---
+
+
+def performance(cluster: VirtualTimeCluster, stories: tuple[Story, ...] = STORIES) -> str:
+    printed = StringIO()
+    console = Console(file=printed, width=100)
+    cluster.run(play(cluster.client, stories, kubeconfig=KUBECONFIG, console=console))
+    return printed.getvalue()
+
+
+def assert_nothing_is_left(cluster: VirtualTimeCluster) -> None:
+    async def left() -> list[str]:
+        client = cluster.client
+        found = [
+            each.metadata.name
+            for resource in (DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS_REQUESTS)
+            for each in (await client.list(resource.as_raw())).items
+        ]
+        if await client.find(NAMESPACES, ObjectKey("", NAMESPACE)) is not None:
+            found.append(NAMESPACE)
+        return found
+
+    assert cluster.run(left()) == []
+
+
+def test_demo_plays_twice_and_leaves_nothing(cluster: VirtualTimeCluster) -> None:
+    first = performance(cluster)
+    assert_nothing_is_left(cluster)
+    second = performance(cluster)
+    assert_nothing_is_left(cluster)
+
+    for printed in (first, second):
+        for expected in (
+            r"inference-gpu-\w+   gpu/previous   gpu-0",
+            r"two-interfaces   eth1,eth2   1G,1G",
+            r"Pending",
+            r"borrower +0/1 +Pending .* fabric-\d",
+            r"borrower +1/1 +Running .* fabric-\d",
+            r"second-try +gpu-1 +fabric.example.com/Attached +True",
+            r"binding-failed-gpu-0",
+            r"check-gpus   gpu.example.com   16      15          1 ",
+            r"same-numa-node   nic,gpus,gpus   rdma-3,gpu-4,gpu-5",
+        ):
+            assert re.search(expected, printed), expected
+
+
+def test_demo_cleans_up_after_ctrl_c(cluster: VirtualTimeCluster) -> None:
+    async def interrupted() -> None:
+        playing = asyncio.create_task(
+            play(cluster.client, STORIES, kubeconfig=KUBECONFIG, console=Console(file=StringIO()))
+        )
+        await asyncio.sleep(2)
+        assert await cluster.client.find(NAMESPACES, ObjectKey("", NAMESPACE)) is not None
+        playing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await playing
+
+    cluster.run(interrupted())
+
+    assert_nothing_is_left(cluster)
+
+
+def test_demo_says_why_nothing_happens(cluster: VirtualTimeCluster) -> None:
+    many = Look("pods", present(9), {"POD": ".metadata.name"})
+    waiting = Story("0", "Never", (Scene("", (Apply("6080-derived-attributes/tiers.yaml"), many)),))
+
+    with pytest.raises(CommandError, match="waited 60 s for 9 objects in vain"):
+        performance(cluster, (waiting,))
+
+    assert_nothing_is_left(cluster)
+
+
+def test_demo_leaves_other_peoples_namespace_alone(cluster: VirtualTimeCluster) -> None:
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+
+    with pytest.raises(CommandError, match="that no demo made"):
+        performance(cluster)
+
+    assert cluster.get("Namespace", NAMESPACE, "") is not None
+    cluster.delete("Namespace", NAMESPACE, "")
+    cluster.advance(10)
+
+
+def test_demo_takes_up_what_a_killed_one_left(cluster: VirtualTimeCluster) -> None:
+    left = {"name": NAMESPACE, "labels": {"allot.dev/demo": "true"}}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": left})
+    path = EXAMPLES / "6080-derived-attributes" / "tiers.yaml"
+    for document in documents(path):
+        document["metadata"]["namespace"] = NAMESPACE
+        cluster.apply(document)
+
+    printed = performance(cluster, STORIES[-1:])
+
+    assert "rank-0" in printed
+    assert_nothing_is_left(cluster)
+
+
+def test_demo_needs_its_hardware() -> None:
+    with (
+        VirtualTimeCluster(ClusterSettings(["gpu-server"])) as poor,
+        pytest.raises(CommandError, match=r"no device class fabric\.example\.com.*scripts/up"),
+    ):
+        performance(poor)
+
+
+def test_scripts_up_starts_that_hardware() -> None:
+    script = (Path(__file__).parents[2] / "scripts" / "up").read_text(encoding="utf-8")
+
+    assert " ".join(f"--hardware {each}" for each in HARDWARE) in script
+
+
+def test_examples_are_found() -> None:
+    assert examples_directory() == EXAMPLES

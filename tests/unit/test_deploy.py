@@ -1,0 +1,107 @@
+"""What is in `deploy/` is accepted by a server, and starts what it should. Roles: tests/integration/test_deployed_roles.py."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from allot.cli.lint import gates_from_option
+from allot.cli.main import allot as program
+from allot.client.applying import resource_of
+from allot.client.client import Client
+from allot.client.discovery import discover
+from allot.client.in_process import InProcessTransport
+from allot.controllers.pool_status import ResourcePoolStatusRequestController
+from allot.pages import Pages
+from allot.scheduler.configuration import read_configuration
+from allot.testing.servers import TOKEN, LocalServer
+from tests.integration.deployed_roles import DEPLOY, manifests
+
+
+def test_server_takes_everything() -> None:
+    names = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text(encoding="utf-8"))["resources"]
+    documents = manifests(*names, "all-controllers.yaml")
+
+    async def run() -> int:
+        async with LocalServer() as server:
+            client = Client(InProcessTransport(server.server.app, TOKEN))
+            kinds = {
+                (each.api_version, each.kind): resource_of(each)
+                for each in (await discover(client)).kinds
+            }
+            for document in documents:
+                resource = kinds[document["apiVersion"], document["kind"]]
+                path = resource.collection_path(document["metadata"].get("namespace", ""))
+                body = yaml.safe_dump(document).encode()
+                # As kubectl does: unknown and duplicate fields are errors.
+                await client.request(
+                    "POST", path, {"fieldValidation": "Strict"}, body, "application/yaml"
+                )
+            return len(documents)
+
+    assert asyncio.run(run()) > 10
+
+
+def test_scheduler_reads_its_configuration() -> None:
+    [config] = [each for each in manifests("scheduler.yaml") if each["kind"] == "ConfigMap"]
+
+    read = read_configuration(yaml.safe_load(config["data"]["config.yaml"]))
+
+    assert [profile.scheduler_name for profile in read.profiles] == ["allot-scheduler"]
+    assert (read.leader_election.namespace, read.leader_election.name) == (
+        "allot-system",
+        "allot-scheduler",
+    )
+
+
+@pytest.mark.parametrize("name", ["scheduler", "controller-manager"])
+def test_deployment_starts_a_command_that_answers_its_probes(name: str, tmp_path: Path) -> None:
+    [deployment] = [each for each in manifests(f"{name}.yaml") if each["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    command_name, *arguments = container["args"]
+    config = tmp_path / "config.yaml"
+    config.touch()
+    given = [each.replace("/etc/allot/config.yaml", str(config)) for each in arguments]
+
+    command = program.get_command(click.Context(program), command_name)
+    assert command is not None
+    options = command.make_context(command_name, given).params
+
+    assert command_name == name
+    assert [port["containerPort"] for port in container["ports"]] == [options["port"]]
+    assert options["bind_address"] == "0.0.0.0"  # noqa: S104 - inside the pod
+    gates_from_option(options["feature_gates"])  # it knows them all
+    pages = Pages(lambda: True, CollectorRegistry)
+    for probe in ("livenessProbe", "readinessProbe"):
+        assert pages.answer("GET", container[probe]["httpGet"]["path"]).code == 200
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+def test_controller_manager_runs_what_its_role_is_for() -> None:
+    [deployment] = manifests("controller-manager.yaml")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+
+    assert f"--controllers={ResourcePoolStatusRequestController.name}" in container["args"]
+    assert "--leader-elect-resource-namespace=allot-system" in container["args"]
+
+
+def test_image_runs_as_the_user_of_the_deployments() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    [user] = re.findall(r"^USER (\d+):\d+$", dockerfile, re.MULTILINE)
+    users = {
+        each["spec"]["template"]["spec"]["securityContext"]["runAsUser"]
+        for each in manifests("scheduler.yaml", "controller-manager.yaml")
+        if each["kind"] == "Deployment"
+    }
+
+    assert users == {int(user)}
+    for source in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, re.MULTILINE):
+        assert all((DEPLOY.parent / name).exists() for name in source.split())

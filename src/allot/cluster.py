@@ -88,7 +88,6 @@ class Cluster:
         self._time = times
         self._root_certificates = root_certificates
         self.clients: list[Client] = []
-        self.scheduler: SchedulerProcess | None = None
         self.controllers: ControllerManager | None = None
         self.parts: list[Part] = []
         self._nodes: SimulatedHardware | None = None
@@ -104,17 +103,10 @@ class Cluster:
 
     def _add_parts(self, parts: ClusterParts, gates: FeatureGates) -> None:
         if parts.scheduler is not None:
-            scheduler = SchedulerProcess(
-                self.client("allot-scheduler"),
-                parts.scheduler,
-                gates,
-                clock=self._time.monotonic,
-                today=self._time.today,
+            scheduler = RestartingScheduler(
+                self.client("allot-scheduler"), parts.scheduler, gates, self._time
             )
-            self.scheduler = scheduler
-            self.parts.append(
-                Part("scheduler", scheduler.run, lambda: scheduler.informers.has_synced)
-            )
+            self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
         if factories := chosen(parts.controllers, self._own_controllers()):
             manager = ControllerManager(self.client("allot-controller-manager"), factories, gates)
             self.controllers = manager
@@ -150,6 +142,34 @@ class Cluster:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for client in self.clients:
             await client.close()
+
+
+class RestartingScheduler:
+    """A scheduler that begins with an empty memory whenever it is run again."""
+
+    def __init__(
+        self,
+        client: Client,
+        configuration: SchedulerConfiguration,
+        gates: FeatureGates,
+        times: ClusterTime,
+    ) -> None:
+        """Raises `ConfigurationError`."""
+        self._make = partial(
+            SchedulerProcess, client, configuration, gates, clock=times.monotonic, today=times.today
+        )
+        self._process = self._make()
+        self._has_run = False
+
+    @property
+    def is_ready(self) -> bool:
+        return self._process.informers.has_synced
+
+    async def run(self) -> None:
+        if self._has_run:
+            self._process = self._make()
+        self._has_run = True
+        await self._process.run()
 
 
 @asynccontextmanager

@@ -196,5 +196,6 @@ Type next, in another terminal:
   export KUBECONFIG={kubeconfig.absolute()}
   kubectl get nodes,resourceslices,deviceclasses
   allot status
+  allot demo
 
 Ctrl-C stops it; the state stays in {asked.data_dir}."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -233,7 +234,17 @@ def _url(access: ClusterAccess, path: str, query: Query | None) -> URL:
 
 def _lost(error: Exception, url: URL) -> TransportError:
     was_sent = not isinstance(error, _NOT_SENT)
-    return TransportError(f"{url.host}: {error or type(error).__name__}", was_sent=was_sent)
+    return TransportError(f"{url.host}:{url.port}: {_reason(error)}", was_sent=was_sent)
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without how aiohttp would print its connection."""
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error is not None:
+        failure = error.os_error
+        if failure.strerror and "Connect call failed" not in failure.strerror:
+            return failure.strerror
+        return os.strerror(failure.errno) if failure.errno else "cannot connect"
+    return str(error) or type(error).__name__
 
 
 async def _chunks(response: aiohttp.ClientResponse, url: URL) -> AsyncIterator[bytes]:

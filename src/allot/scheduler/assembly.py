@@ -89,6 +89,7 @@ class SchedulerProcess:
         self.gates = gates
         self.metrics = SchedulerMetrics()
         self.informers = InformerFactory(client)
+        self._has_begun = False
         self.recorder = EventRecorder(client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
         self.outcomes = Outcomes(client, self.recorder, today)
         self.binding_gates: list[BindingGate] = []
@@ -144,8 +145,14 @@ class SchedulerProcess:
         follower.follow(self.informers)
         self._volume_api.follow(self.informers)
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether the cluster is being read. Who waits to be elected has not begun."""
+        return self._has_begun and not self.informers.has_synced
+
     async def run(self) -> None:
         """Follow the cluster, then schedule, until cancelled."""
+        self._has_begun = True
         self.informers.start()
         self.recorder.start()
         try:

@@ -23,7 +23,7 @@ class SchedulerPages(Pages):
     """Without a token nobody may see `/debug`."""
 
     def __init__(self, process: SchedulerProcess, token: str = "") -> None:
-        super().__init__(lambda: process.informers.has_synced, lambda: process.metrics.registry)
+        super().__init__(lambda: not process.is_starting, lambda: process.metrics.registry)
         self._process = process
         self._token = token
 

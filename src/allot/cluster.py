@@ -16,6 +16,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from prometheus_client import CollectorRegistry
+
 from allot.apiserver.composition import ApiServer
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
 from allot.client.client import Client
@@ -107,10 +109,12 @@ class Cluster:
                 self.client("allot-scheduler"), parts.scheduler, gates, self._time
             )
             self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
+            self.server.metrics.others["scheduler"] = lambda: scheduler.registry
         if factories := chosen(parts.controllers, self._own_controllers()):
             manager = ControllerManager(self.client("allot-controller-manager"), factories, gates)
             self.controllers = manager
             self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
+            self.server.metrics.others["controllers"] = lambda: manager.registry
         if parts.nodes is not None:
             nodes = SimulatedHardware(self.client("allot-nodes"), parts.nodes, parts.hardware)
             self._nodes = nodes
@@ -164,6 +168,11 @@ class RestartingScheduler:
     @property
     def is_ready(self) -> bool:
         return self._process.informers.has_synced
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The metrics of the current run."""
+        return self._process.metrics.registry
 
     async def run(self) -> None:
         if self._has_run:

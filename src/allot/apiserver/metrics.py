@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -28,6 +29,8 @@ class Metrics:
     def __init__(self) -> None:
         self._series: dict[tuple[Labels, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
+        self.others: dict[str, Callable[[], CollectorRegistry]] = {}
+        """Components in the same process, whose metrics are shown by their names."""
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
             "apiserver_request",
@@ -78,11 +81,16 @@ class Metrics:
         self._series[labels, code] = series
         return series
 
-    def exposition(self, accept: str) -> tuple[bytes, str]:
-        """The page and its content type."""
+    def exposition(self, accept: str, component: str = "") -> tuple[bytes, str] | None:
+        """The page and its content type; None if there is no such component."""
+        registry = self.registry
+        if component:
+            if component not in self.others:
+                return None
+            registry = self.others[component]()
         if "application/openmetrics-text" in accept:
             return (
-                open_metrics(self.registry),  # type: ignore[no-untyped-call]
+                open_metrics(registry),  # type: ignore[no-untyped-call]
                 "application/openmetrics-text; version=1.0.0; charset=utf-8",
             )
-        return generate_latest(self.registry), "text/plain; version=0.0.4; charset=utf-8"
+        return generate_latest(registry), "text/plain; version=0.0.4; charset=utf-8"

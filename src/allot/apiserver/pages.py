@@ -57,9 +57,9 @@ class Pages:
                 return json_response(200, discovery.version_info())
             case ["healthz" | "livez" | "readyz", *_]:
                 return text_response(200, "ok")
-            case ["metrics"]:
-                body, content_type = self._metrics.exposition(request.header("accept"))
-                return Response(200, body, content_type)
+            case ["metrics", *component] if len(component) <= 1:
+                shown = self._metrics.exposition(request.header("accept"), "".join(component))
+                return Response(200, *shown) if shown is not None else None
             case ["openapi", "v2"]:
                 return _openapi_v2(request)
             case ["openapi", "v3", *path]:

@@ -44,7 +44,7 @@ from allot.testing.virtual_time import VirtualClock, VirtualTimeLoop
 T = TypeVar("T")
 
 WAIT_SECONDS: Final = 30.0
-POLL_SECONDS: Final = 0.02
+FIRST_POLL_SECONDS, SLOWEST_POLL_SECONDS = 0.01, 1.0
 _TOKEN: Final = "test-admin-token"  # noqa: S105 - of no server anybody can reach
 
 
@@ -184,6 +184,7 @@ class AllotCluster(ABC):
     ) -> dict[str, Any] | None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
+        pause = FIRST_POLL_SECONDS
         while True:
             found = await self._get(kind, name, namespace)
             if is_so(found):
@@ -191,7 +192,8 @@ class AllotCluster(ABC):
             if loop.time() > deadline:
                 shown = yaml.safe_dump((found or {}).get("status", found), sort_keys=False)
                 raise AssertionError(f"{kind} {name} is not so after {seconds:g} s:\n{shown}")
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(min(pause, max(deadline - loop.time(), FIRST_POLL_SECONDS)))
+            pause = min(pause * 1.2, SLOWEST_POLL_SECONDS)
 
 
 class RealTimeCluster(AllotCluster):

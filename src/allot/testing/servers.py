@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from allot import features
 from allot.apiserver.authentication import MASTERS, StaticTokens, User
-from allot.apiserver.composition import ApiServer
+from allot.apiserver.composition import ApiServer, now
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.features import FeatureGates
 from allot.storage.interface import Store
@@ -97,6 +98,7 @@ class LocalServer:
         gates: FeatureGates = features.DEFAULTS,
         users: Mapping[str, User] | None = None,
         window: int = 10_000,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS,))
@@ -106,6 +108,7 @@ class LocalServer:
             [StaticTokens({TOKEN: admin, **(users or {})})],
             ServiceAccountTokens(_signing_key),
             window=window,
+            clock=clock,
         )
 
     async def __aenter__(self) -> Self:

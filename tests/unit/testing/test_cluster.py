@@ -6,6 +6,7 @@ import pytest
 from kubernetes import client as official
 from kubernetes import config
 
+from allot.client.errors import ApiStatusError
 from allot.testing.cluster import AllotCluster, RealTimeCluster, VirtualTimeCluster
 
 CLAIM_TEMPLATE = """
@@ -86,3 +87,15 @@ def test_what_does_not_become_so(allot_cluster: AllotCluster) -> None:
     with pytest.raises(LookupError, match="no kind Thing"):
         allot_cluster.get("Thing", "a")
     assert allot_cluster.get("Pod", "missing") is None
+
+
+@pytest.mark.allot_cluster(virtual_time=True)
+def test_metrics_of_the_parts(allot_cluster: AllotCluster) -> None:
+    async def page(path: str) -> str:
+        return (await allot_cluster.client.request("GET", path)).body.decode()
+
+    assert "scheduler_schedule_attempts" in allot_cluster.run(page("/metrics/scheduler"))
+    assert "workqueue_adds_total" in allot_cluster.run(page("/metrics/controllers"))
+    assert "apiserver_request_total" in allot_cluster.run(page("/metrics"))
+    with pytest.raises(ApiStatusError, match="404"):
+        allot_cluster.run(page("/metrics/nobody"))

@@ -46,7 +46,7 @@ def graceful_delete(pod: Pod, grace_seconds: int | None, now: datetime) -> PodDe
 
 
 def _shortened(end: datetime, granted: int | None, asked: int | None, now: datetime) -> PodDeletion:
-    if granted is None:
+    if not granted:  # only finalizers were waited for, if anything
         return PodDeletion(end, 0, delete_now=True)
     if asked is None or asked >= granted:
         return PodDeletion(end, granted, delete_now=False)

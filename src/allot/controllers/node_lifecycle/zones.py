@@ -50,7 +50,7 @@ class ZoneCount(NamedTuple):
 def zone_of(node: Node) -> str:
     labels = node.metadata.labels
     region, zone = labels.get(_REGION, ""), labels.get(_ZONE, "")
-    return f"{region}:\x00:{zone}" if region or zone else ""
+    return f"{region}::{zone}" if region or zone else ""
 
 
 def zone_state(count: ZoneCount, rates: EvictionRates) -> ZoneState:

@@ -59,7 +59,8 @@ class Pages:
                 ],
             }
         )
-        await send({"type": "http.response.body", "body": body})
+        content = b"" if scope["method"] == "HEAD" else body
+        await send({"type": "http.response.body", "body": content})
 
     def answer(self, method: str, path: str, authorization: str = "") -> Answer:
         if method not in ("GET", "HEAD"):

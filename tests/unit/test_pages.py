@@ -49,23 +49,25 @@ def test_what_is_not_there(method: str, path: str, code: int) -> None:
 
 
 def test_served_on_a_socket() -> None:
-    async def main() -> list[int]:
+    async def main() -> list[tuple[int, bytes]]:
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
         listener.listen()
         serving = asyncio.create_task(serve(pages(), listener))
 
-        def ask(path: str) -> int:
+        def ask(method: str, path: str) -> tuple[int, bytes]:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
             with contextlib.closing(connection):
-                connection.request("GET", path)
-                return connection.getresponse().status
+                connection.request(method, path)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
 
         try:
-            return [await asyncio.to_thread(ask, path) for path in ("/healthz", "/nothing")]
+            asked = (("GET", "/healthz"), ("HEAD", "/healthz"), ("POST", "/healthz"))
+            return [await asyncio.to_thread(ask, *each) for each in asked]
         finally:
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
 
-    assert asyncio.run(main()) == [200, 404]
+    assert asyncio.run(main()) == [(200, b"ok"), (200, b""), (405, b"only GET is possible\n")]

@@ -9,9 +9,9 @@ from uuid import uuid4
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+from allot.api.times import written_time
 from allot.apiserver.api_errors import bad_request, invalid
 from allot.apiserver.authentication import AUTHENTICATED, Credentials, User
-from allot.apiserver.strategies.pod_conditions import wire_time
 from allot.validation.fields import FieldPath
 from allot.validation.fields import invalid as invalid_field
 
@@ -68,12 +68,12 @@ class ServiceAccountTokens:
             "metadata": {
                 "name": subject.name,
                 "namespace": subject.namespace,
-                "creationTimestamp": wire_time(now),
+                "creationTimestamp": written_time(now),
             },
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
             "status": {
                 "token": jwt.encode(claims, self._key, ALGORITHM),
-                "expirationTimestamp": wire_time(expires),
+                "expirationTimestamp": written_time(expires),
             },
         }
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import importlib.util
-import os
-import signal
-import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,10 +13,18 @@ import click
 import yaml
 
 from allot.cli.apiserver import loop_factory, set_up_logging
+from allot.cli.components import (
+    Component,
+    Election,
+    PageAddress,
+    api_server_options,
+    page_options,
+    run_until_stopped,
+)
 from allot.cli.errors import EXIT_OK, CommandError
 
 if TYPE_CHECKING:
-    from allot.controllers.binding import Attacher, BindingMetrics
+    from allot.controllers.binding import Attacher
 
 
 class Options(NamedTuple):
@@ -41,12 +45,7 @@ class Options(NamedTuple):
 
 
 @click.command("binding-controller")
-@click.option(
-    "--kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="How to reach the API server. Default: as kubectl, or the pod's service account.",
-)
-@click.option("--context", help="The context in the kubeconfig.")
+@api_server_options
 @click.option("--driver", required=True, help="The driver whose devices are made ready.")
 @click.option(
     "--script",
@@ -100,15 +99,7 @@ class Options(NamedTuple):
     default="",
     help="The Lease to agree on. Default: kube-system/DRIVER-binding.",
 )
-@click.option(
-    "--bind-address", default="127.0.0.1", show_default=True, help="Where to serve the pages."
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="For /healthz and /metrics. Default: none are served.",
-)
+@page_options(0, "/healthz, /readyz and /metrics")
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def binding_controller(
     kubeconfig: Path | None,
@@ -201,10 +192,9 @@ def _own(source: str) -> Attacher:
 
 
 async def _run(options: Options, attacher: Attacher) -> None:
-    from allot.api.identities import ObjectKey
     from allot.client.connecting import connect
     from allot.client.errors import ClientError
-    from allot.client.leader_election import LeaderElector
+    from allot.client.leader_election import ElectionTimes
     from allot.controllers.binding import (
         AttemptLimits,
         BindingController,
@@ -213,6 +203,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
         Settings,
         TaintRules,
     )
+    from allot.pages import Pages
 
     try:
         client = connect(options.kubeconfig, options.context, user_agent="allot-binding-controller")
@@ -230,51 +221,11 @@ async def _run(options: Options, attacher: Attacher) -> None:
     controller = BindingController(
         client, options.driver, attacher, settings, quarantine=quarantine, observer=metrics
     )
-    serving = _serve(metrics, options)
-    work: asyncio.Future[None]
-    if options.leader_elect:
-        identity = f"{socket.gethostname()}_{os.getpid()}"
-        namespace, _, name = options.lease.partition("/")
-        elector = LeaderElector(client, ObjectKey(namespace, name), identity)
-        work = asyncio.ensure_future(elector.run(controller.run))
-    else:
-        work = asyncio.ensure_future(controller.run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, work.cancel)
     click.echo(f"allot binding-controller: {options.driver}")
-    try:
-        with contextlib.suppress(asyncio.CancelledError):
-            await work
-    except ClientError as error:
-        raise CommandError(str(error)) from error
-    finally:
-        if serving is not None:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
-        await client.close()
-
-
-def _serve(metrics: BindingMetrics, options: Options) -> asyncio.Task[None] | None:
-    """Serve the pages beside the work."""
-    import uvicorn
-
-    from allot.controllers.binding.pages import Pages
-
-    if not options.port:
-        return None
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((options.bind_address, options.port))
-    except OSError as error:
-        listener.close()
-        raise CommandError(
-            f"{options.bind_address}:{options.port}: {error.strerror}; choose another --port"
-        ) from error
-    config = uvicorn.Config(
-        Pages(metrics.registry), lifespan="off", log_config=None, access_log=False
-    )
-    server = uvicorn.Server(config)
-    server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
-    return asyncio.create_task(server.serve(sockets=[listener]))
+    election = None
+    if options.leader_elect:
+        namespace, _, name = options.lease.partition("/")
+        election = Election(namespace, name, ElectionTimes())
+    pages = Pages(lambda: not controller.is_starting, lambda: metrics.registry)
+    component = Component(client, controller.run, lambda: controller.is_ready, pages)
+    await run_until_stopped(component, election, PageAddress(options.bind_address, options.port))

@@ -33,7 +33,7 @@ def api_server_options(command: F) -> F:
     command = click.option("--context", help="The context in the kubeconfig.")(command)
     return click.option(
         "--kubeconfig",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="How to reach the API server. Default: as kubectl, or the pod's service account.",
     )(command)
 

@@ -249,7 +249,7 @@ def _device_names(devices: Sequence[tuple[str, ...]], number_of_nodes: int) -> s
 def _helpful(node: str, changes: Sequence[str], nodes: Iterable[NodeExplanation]) -> Iterator[Line]:
     group = next((each for each in alike(nodes) if node in each.names), None)
     number = len(group.nodes) - 1 if group is not None else 0
-    like = f" ({number} more {'are' if number > 1 else 'is'} like it)" if number else ""
+    like = f" ({number} more look{'s' * (number == 1)} like it)" if number else ""
     yield Line(2, Text.assemble("on ", (f"node {node}", "bold cyan"), like))
     for change in changes[:MAX_PROPOSALS]:
         yield Line(4, Text.assemble(("- ", "green"), change))

@@ -242,20 +242,23 @@ class EventRecorder:
             while self._queue:
                 series = self._queue.popleft()
                 self._busy += 1
+                is_written = False
                 try:
-                    await self._write(series)
+                    is_written = await self._write(series)
                 except Exception:
                     log.exception("an event about %s is lost", series.event.regarding)
                     self.dropped += 1
                 finally:
                     self._busy -= 1
                     series.is_queued = False
-                if series.written and series.count > series.written:
+                # What was refused is tried again when it happens again, not before.
+                if is_written and series.count > series.written:
                     self._enqueue(series)
             self._wake.clear()
             await self._wake.wait()
 
-    async def _write(self, series: _Series) -> None:
+    async def _write(self, series: _Series) -> bool:
+        """Whether the server took it."""
         count = series.count
         try:
             if not series.written or not await self._update(series):
@@ -263,9 +266,10 @@ class EventRecorder:
         except ClientError as error:
             log.info("an event about %s is lost: %s", series.event.regarding, error)
             self.dropped += 1
-            return
+            return False
         series.written = count
         series.not_before = self._clock.now() + self._limits.update_seconds
+        return True
 
     async def _update(self, series: _Series) -> bool:
         """Whether the event was still there to be counted up."""

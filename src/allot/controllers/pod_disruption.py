@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
+from allot.api.times import written_time
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions, PatchType
 from allot.client.resources import PODS
-from allot.controllers import times
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 FAILED: Final = "Failed"
@@ -75,7 +75,7 @@ def _condition(pod: Pod, why: Disruption, today: datetime) -> dict[str, Any] | N
     if known.items() >= said.items():
         return None
     since = known.get("lastTransitionTime") if known.get("status") == "True" else None
-    return {**said, "lastTransitionTime": since or times.written(today)}
+    return {**said, "lastTransitionTime": since or written_time(today)}
 
 
 async def disrupt(

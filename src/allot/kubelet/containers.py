@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from allot.api.times import read_time, written_time
 from allot.kubelet.conduct import Conduct
 from allot.kubelet.settings import RestartBackoff
-from allot.kubelet.wire_times import read_time, seconds_between, wire_time
 
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
@@ -120,7 +120,7 @@ def start(plan: ContainerPlan, before: Mapping[str, Any] | None, around: Surroun
         "restartCount": restarts,
         "imageID": plan.image,
         "containerID": _container_id(around.pod_uid, plan.name, restarts),
-        "state": {"running": {"startedAt": wire_time(around.now)}},
+        "state": {"running": {"startedAt": written_time(around.now)}},
         "ready": around.conduct.ready_seconds(plan.name) == 0,
         "started": True,
     }
@@ -159,7 +159,7 @@ def _terminated(
         "exitCode": code,
         "reason": "Error" if code else "Completed",
         "startedAt": runs.get("startedAt"),
-        "finishedAt": wire_time(now),
+        "finishedAt": written_time(now),
         "containerID": status.get("containerID", ""),
     }
     return {**status, "ready": False, "started": False, "state": {"terminated": ended}}
@@ -201,7 +201,7 @@ def step(plan: ContainerPlan, status: Mapping[str, Any], around: Surroundings) -
 def _step_running(
     plan: ContainerPlan, status: Status, runs: Mapping[str, Any], around: Surroundings
 ) -> Step:
-    began = read_time(runs.get("startedAt"), around.now)
+    began = read_time(runs.get("startedAt")) or around.now
     seconds = _run_seconds(plan, around.conduct)
     ends = _later(began, seconds) if seconds is not None else None
     if ends is not None and ends <= around.now:
@@ -218,8 +218,8 @@ def _step_ended(
 ) -> Step:
     if ended is None:
         return Step(start(plan, status, around))
-    finished = read_time(ended.get("finishedAt"), around.now)
-    ran = seconds_between(read_time(ended.get("startedAt"), finished), finished)
+    finished = read_time(ended.get("finishedAt")) or around.now
+    ran = (finished - (read_time(ended.get("startedAt")) or finished)).total_seconds()
     wait = around.backoff.seconds(int(status.get("restartCount", 0)), ran)
     due = _later(finished, wait)
     if due is not None and due <= around.now:

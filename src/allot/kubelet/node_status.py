@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from allot.api.core import Node
+from allot.api.times import read_time, written_time
 from allot.client.clock import micro_time
 from allot.kubelet.settings import OFFLINE, Settings
-from allot.kubelet.wire_times import read_time, seconds_between, wire_time
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 DEFAULT_CAPACITY: Final = {
@@ -70,7 +70,7 @@ def status_after(
     capacity = before.get("capacity") or before.get("allocatable") or {}
     status["capacity"] = {**DEFAULT_CAPACITY, **capacity}
     status["allocatable"] = {**status["capacity"], **(before.get("allocatable") or {})}
-    status["conditions"] = _conditions(conditions, is_due, wire_time(now))
+    status["conditions"] = _conditions(conditions, is_due, written_time(now))
     if not before.get("addresses"):
         status["addresses"] = [
             {"type": "InternalIP", "address": address},
@@ -84,7 +84,7 @@ def heartbeat_age(node: Node, now: datetime) -> float:
     """Seconds since the node last said that it is well; endless if it never did."""
     for condition in node.get("status", "conditions", default=()):
         if condition.get("type") == "Ready" and condition.get("lastHeartbeatTime"):
-            return seconds_between(read_time(condition["lastHeartbeatTime"], now), now)
+            return (now - (read_time(condition["lastHeartbeatTime"]) or now)).total_seconds()
     return float("inf")
 
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from allot.api.core import Pod
+from allot.api.times import read_time, written_time
 from allot.kubelet import containers
 from allot.kubelet.conduct import Conduct, conduct_of
 from allot.kubelet.containers import ContainerPlan, Status, Surroundings
@@ -26,7 +27,6 @@ from allot.kubelet.pod_conditions import (
     unmet_gates,
 )
 from allot.kubelet.settings import Settings
-from allot.kubelet.wire_times import read_time, seconds_between, wire_time
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
@@ -139,7 +139,7 @@ class _Course:
     @property
     def started_at(self) -> datetime:
         """When the node took the pod on."""
-        return read_time(self._before.get("startTime"), self._now)
+        return read_time(self._before.get("startTime")) or self._now
 
     def deadline(self) -> datetime | None:
         seconds = self._pod.get("spec", "activeDeadlineSeconds")
@@ -253,7 +253,7 @@ class _Course:
     ) -> Decision:
         status = dict(self._before)
         status |= {"phase": phase, **(extra or {})}
-        status.setdefault("startTime", wire_time(self._now))
+        status.setdefault("startTime", written_time(self._now))
         status |= {"hostIP": self._place.host_ip, "hostIPs": [{"ip": self._place.host_ip}]}
         if has_sandbox or any(map(containers.has_run, main)):
             status.setdefault("podIP", self._place.pod_ip)
@@ -278,11 +278,11 @@ class _Course:
             unmet_gates(self._pod.get("spec", "readinessGates", default=()), conditions),
         )
         status["conditions"] = conditions_after(
-            conditions, progress, generation, wire_time(self._now)
+            conditions, progress, generation, written_time(self._now)
         )
         wake = None
         if self._wake_at is not None:
-            wake = max(seconds_between(self._now, self._wake_at), 0.0)
+            wake = max((self._wake_at - self._now).total_seconds(), 0.0)
         return Decision(status if status != self._before else None, wake_seconds=wake)
 
     def _uninitialized(self, init: Iterable[Status]) -> tuple[str, ...]:

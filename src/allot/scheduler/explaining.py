@@ -14,6 +14,7 @@ from allot.scheduler.claim_summaries import summary_of
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.explanations import (
     HELD,
+    OF_ANOTHER_CLASS,
     ClaimSummary,
     NodeExplanation,
     PodExplanation,
@@ -37,6 +38,8 @@ MAX_EXPLAINED_NODES: Final = 3
 MAX_REASON: Final = 400
 MAX_MAIN_REASON: Final = 110
 HELD_BY_SEVERAL: Final = "held by other claims"
+MAX_TRIED_ALIKE: Final = 5
+"""On so many nodes that look alike it is tried what would help, until something does."""
 PROPOSAL_STEPS: Final = 2_000
 """Each of many proposals is searched for; those worth making are easy."""
 
@@ -222,12 +225,16 @@ class Explainer:
         found: list[Proposed] = []
         is_over = effort.stopwatch()
         for group in alike(wanting)[: effort.proposal_nodes]:
-            node = self._cluster.node(group.nodes[0].node)
-            question = plugin.question(state, node) if node is not None else None
-            if question is None:
-                continue
-            helpful = proposals(question, StepBudget(PROPOSAL_STEPS), is_over)
-            found += (Proposed(node=question.node.name, change=each.change) for each in helpful)
+            # What keeps two nodes from taking the pod may be the same, and what helps there may not.
+            for member in group.nodes[:MAX_TRIED_ALIKE]:
+                node = self._cluster.node(member.node)
+                question = plugin.question(state, node) if node is not None else None
+                if question is None:
+                    continue
+                helpful = proposals(question, StepBudget(PROPOSAL_STEPS), is_over)
+                found += (Proposed(node=member.node, change=each.change) for each in helpful)
+                if helpful:
+                    break
         if is_over():
             return tuple(found), ("Not everything that might help was tried.",)
         if not found:
@@ -283,15 +290,18 @@ def _obstacle(requests: Sequence[RequestExplanation]) -> RequestExplanation | No
 
 def _main_reason(request: RequestExplanation) -> str:
     """Why most devices that come into question were refused, if that is short."""
-    if not request.refusals:
-        return ", because there are none" if not request.found else ", because there are no more"
+    if all(refusal.reason.startswith(OF_ANOTHER_CLASS) for refusal in request.refusals):
+        of_class = " of its class" if request.refusals else ""
+        return f", because there are {'no more' if request.found else 'none'}{of_class}"
     counts: Counter[str] = Counter()
     for refusal in request.refusals:
         counts[HELD.sub(HELD_BY_SEVERAL, refusal.reason)] += len(refusal.devices)
     held = [refusal.reason for refusal in request.refusals if HELD.fullmatch(refusal.reason)]
     if len(held) == 1:
         counts[held[0]] = counts.pop(HELD_BY_SEVERAL)
-    main, number = max(counts.items(), key=lambda pair: (not pair[0].startswith("class "), pair[1]))
+    main, number = max(
+        counts.items(), key=lambda pair: (not pair[0].startswith(OF_ANOTHER_CLASS), pair[1])
+    )
     text = f" ({number} device{'s' * (number != 1)}: {main})"
     return text if len(text) <= MAX_MAIN_REASON else ""
 

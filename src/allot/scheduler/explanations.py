@@ -17,6 +17,8 @@ from allot.api.base import ApiObject, always
 from allot.scheduler.plugins.dynamic_resources.judging import NAME
 
 HELD: Final = re.compile(r"held by claim (.+)")
+OF_ANOTHER_CLASS: Final = "class "
+"""How the reasons begin of devices that the selectors of a class do not let through."""
 NODE: Final = "<node>"
 """Stands for the name of a node where several are spoken of."""
 
@@ -110,7 +112,9 @@ class NodeExplanation(ApiObject, frozen=True):
             for refusal in request.refusals
         ]
         wanted = sum(number for reason, number in reasons if IS_FALSE not in reason)
-        of_class = sum(number for reason, number in reasons if not reason.startswith("class "))
+        of_class = sum(
+            number for reason, number in reasons if not reason.startswith(OF_ANOTHER_CLASS)
+        )
         return wanted, of_class
 
 

@@ -35,9 +35,12 @@ from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.resource import NO_SCHEDULE, DeviceTaint
 from allot.api.slices import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
     Counter,
     CounterSet,
     Device,
+    DeviceCapacity,
     DeviceCounterConsumption,
     ResourcePool,
     ResourceSlice,
@@ -60,6 +63,21 @@ EVERYTHING = FeatureGates(GATES)
 BUDGET = StepBudget(10_000)
 CLASS = DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())
 PLACE = "claim default/claim, request gpu"
+AT_MOST_40GI = Device(
+    name="gpu-0",
+    allow_multiple_allocations=True,
+    capacity={
+        "memory": DeviceCapacity(
+            Quantity.parse("80Gi"),
+            CapacityRequestPolicy(
+                default=Quantity.parse("10Gi"),
+                valid_range=CapacityRequestPolicyRange(
+                    min=Quantity.parse("10Gi"), max=Quantity.parse("40Gi")
+                ),
+            ),
+        )
+    },
+)
 
 
 def a_problem(
@@ -172,6 +190,12 @@ def reasons(problem: AllocationProblem) -> list[str]:
             "has no capacity cores, of which 1 is requested",
             id="no-such-capacity",
         ),
+        pytest.param(
+            an_exact_request(capacity=CapacityRequirements({"memory": Quantity.parse("90Gi")})),
+            AT_MOST_40GI,
+            "its request policy does not allow memory=90Gi (memory: from 10Gi to 40Gi)",
+            id="policy",
+        ),
     ],
 )
 def test_reasons_name_the_values_that_decided(exactly: Any, device: Device, reason: str) -> None:
@@ -185,6 +209,25 @@ def test_holders_are_named() -> None:
     problem = a_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"})
 
     assert reasons(problem) == ["held by claim default/x", "held by claim default/y"]
+
+
+def test_a_held_device_that_would_not_do_is_refused_for_that() -> None:
+    h100 = an_exact_request(selectors=(a_selector(f'device.attributes["{DRIVER}"].model == "h"'),))
+    problem = a_problem(
+        a_claim(a_request(exactly=h100)),
+        devices=(
+            a_device("gpu-0", {"model": "a"}),
+            a_device("gpu-1", {"model": "h"}),
+            a_device("x"),
+        ),
+        held={"default/x": "gpu-0", "default/y": "gpu-1", "default/z": "x"},
+    )
+
+    other_model, held, unknown = reasons(problem)
+
+    assert "selector #0 is false" in other_model
+    assert held == "held by claim default/y"
+    assert unknown == "held by claim default/z", "that it has no model was never found out"
 
 
 def test_a_short_counter_is_named() -> None:
@@ -261,6 +304,27 @@ def test_unusable_pools_are_listed() -> None:
         pytest.param(
             a_problem(
                 a_claim(
+                    a_request(
+                        exactly=an_exact_request(
+                            capacity=CapacityRequirements({"memory": Quantity.parse("90Gi")})
+                        )
+                    )
+                ),
+                devices=(AT_MOST_40GI,),
+            ),
+            f"{PLACE}: ask for 40Gi of memory instead of 90Gi",
+            id="policy",
+        ),
+        pytest.param(
+            a_problem(
+                a_claim(a_request(exactly=an_exact_request(selectors=(a_selector("false"),))))
+            ),
+            f"{PLACE}: do without selector #0 (false)",
+            id="selector",
+        ),
+        pytest.param(
+            a_problem(
+                a_claim(
                     a_request(exactly=an_exact_request(count=2)),
                     constraints=(DeviceConstraint(match_attribute=f"{DRIVER}/numa"),),
                 )
@@ -302,6 +366,12 @@ def test_unusable_pools_are_listed() -> None:
 def test_proposals_make_it_fit(problem: AllocationProblem, change: str) -> None:
     assert not isinstance(answer(problem), Allocated)
     assert change in [proposal.change for proposal in proposals(problem, BUDGET)]
+
+
+def test_looking_for_what_would_help_can_be_ended() -> None:
+    problem = a_problem(a_claim(a_request(exactly=an_exact_request(count=4))))
+
+    assert proposals(problem, BUDGET, lambda: True) == ()
 
 
 def test_smaller_changes_come_first() -> None:

@@ -305,6 +305,13 @@ def test_a_second_delete_only_shortens(asked: int | None, left: PodDeletion) -> 
     assert graceful_delete(pod, asked, NOW) == left
 
 
+@pytest.mark.parametrize("asked", [None, 0, 30])
+def test_a_pod_that_only_its_finalizers_held_can_go(asked: int | None) -> None:
+    pod = a_pod({"nodeName": "n"}, deletionTimestamp=TIME, deletionGracePeriodSeconds=0)
+
+    assert graceful_delete(pod, asked, NOW) == PodDeletion(NOW, 0, delete_now=True)
+
+
 # --- scale ---
 
 SELECTOR = {

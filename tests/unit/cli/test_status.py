@@ -17,9 +17,10 @@ from allot.api.pool_status import PoolStatus
 from allot.cli.availability import Wanted, availability
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.main import allot
-from allot.cli.status import COLUMNS, read_cluster, table_blocks
+from allot.cli.status import COLUMNS, RESOURCES, objects_in, table_blocks
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
+from allot.client.snapshot import take_snapshot
 from allot.features import DEFAULTS
 from allot.testing.servers import TOKEN, LocalServer
 
@@ -244,8 +245,9 @@ def test_the_same_from_a_cluster() -> None:
             for body in (CLUSTER[0], CLUSTER[4]):
                 plural = {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses"}
                 await server.post(f"/apis/{GROUP}/{plural[body['kind']]}", body)
-            objects = await read_cluster(Client(InProcessTransport(server.server.app, TOKEN)))
-            found = availability(objects, Wanted(), DEFAULTS)
+            client = Client(InProcessTransport(server.server.app, TOKEN))
+            snapshot = await take_snapshot(client, RESOURCES)
+            found = availability(objects_in(snapshot), Wanted(), DEFAULTS)
             rows = (*found.drivers, *found.nodes, *found.classes)
             return {row.name: (row.total_devices, row.available_devices) for row in rows}
 

@@ -139,6 +139,21 @@ def test_an_event_that_has_expired_is_written_anew() -> None:
     play(scenario, FINE, answer(404))
 
 
+def test_what_is_refused_is_not_tried_again_and_again() -> None:
+    """The namespace is gone, but the object in it is still talked about."""
+
+    async def scenario(recording: Recording) -> None:
+        recording.fail()
+        await settle()
+        recording.fail()
+        await recording.clock.advance(6)
+        assert [request.method for request in recording.asked] == ["POST", "PATCH", "POST"]
+        await recording.clock.advance(60)
+        assert len(recording.asked) == 3
+
+    play(scenario, FINE, *[GONE] * 90)
+
+
 def test_what_does_not_stop_is_silenced_but_not_other_news() -> None:
     async def scenario(recording: Recording) -> None:
         for number in range(30):

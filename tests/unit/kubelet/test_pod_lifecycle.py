@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from allot.api.core import Pod
+from allot.api.times import written_time
 from allot.kubelet.pod_lifecycle import Decision, Place, decide
 from allot.kubelet.settings import RestartBackoff, Settings
-from allot.kubelet.wire_times import wire_time
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PLACE = Place("172.16.0.1", "10.128.0.1")
@@ -63,7 +63,7 @@ class Life:
 
     def delete(self, grace_seconds: int = 30) -> None:
         self.data["metadata"] |= {
-            "deletionTimestamp": wire_time(self.now + timedelta(seconds=grace_seconds)),
+            "deletionTimestamp": written_time(self.now + timedelta(seconds=grace_seconds)),
             "deletionGracePeriodSeconds": grace_seconds,
         }
 

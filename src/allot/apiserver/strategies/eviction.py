@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.apiserver.strategies.pod_conditions import is_ready, wire_time, with_condition
+from allot.api.times import written_time
+from allot.apiserver.strategies.pod_conditions import is_ready, with_condition
 from allot.validation.label_selector import is_empty, selects
 
 MAX_DISRUPTED_PODS: Final = 2000
@@ -95,7 +96,7 @@ def _spend(budget: RawObject, pod: Pod, now: datetime) -> EvictionGranted | Evic
     if allowed == 0:
         return EvictionRefused(429, "TooManyRequests", WOULD_VIOLATE, _why_none(budget))
     budget = budget.with_value(allowed - 1, "status", "disruptionsAllowed").with_value(
-        disrupted | {pod.metadata.name: wire_time(now)}, "status", "disruptedPods"
+        disrupted | {pod.metadata.name: written_time(now)}, "status", "disruptedPods"
     )
     return EvictionGranted(_exhausted(budget, now) if allowed == 1 else budget)
 
@@ -140,7 +141,7 @@ def _exhausted(budget: RawObject, now: datetime) -> RawObject:
         "reason": "InsufficientPods",
         "message": "",
         "observedGeneration": _count(budget, "observedGeneration"),
-        "lastTransitionTime": since or wire_time(now),
+        "lastTransitionTime": since or written_time(now),
     }
     others = [
         other

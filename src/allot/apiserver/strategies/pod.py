@@ -47,8 +47,19 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     )
     pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
-    status = {"phase": "Pending", "qosClass": quality_of_service(pod)}
+    status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of_service(pod)}
+    if pod.get("spec", "schedulingGates"):
+        status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
+
+
+# No scheduler looks at a gated pod, so that it would never say why it waits.
+_SCHEDULING_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:

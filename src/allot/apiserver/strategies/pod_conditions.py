@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from allot.api.core import Pod
-
-
-def wire_time(time: datetime) -> str:
-    """`2026-01-31T12:00:00Z`"""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+from allot.api.times import written_time
 
 
 def with_condition(pod: Pod, condition: dict[str, Any], now: datetime) -> Pod:
@@ -19,7 +15,7 @@ def with_condition(pod: Pod, condition: dict[str, Any], now: datetime) -> Pod:
     The time of the last transition stays as it was if the status does.
     """
     conditions: list[dict[str, Any]] = list(pod.get("status", "conditions", default=[]))
-    stamped = condition | {"lastTransitionTime": wire_time(now)}
+    stamped = condition | {"lastTransitionTime": written_time(now)}
     for index, before in enumerate(conditions):
         if before.get("type") != condition["type"]:
             continue

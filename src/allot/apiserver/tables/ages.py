@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from allot.api.raw import RawObject
+from allot.api.times import read_time
 from allot.apiserver.tables.column import UNKNOWN
 
 
@@ -45,13 +46,3 @@ def _two(whole: int, unit: str, rest: int, rest_unit: str) -> str:
 def time_at(obj: RawObject, *path: str | int) -> datetime | None:
     """The time in a field; None if there is none."""
     return read_time(obj.get(*path))
-
-
-def read_time(text: object) -> datetime | None:
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else None

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from allot.api.raw import RawObject
-from allot.apiserver.tables.ages import read_time
+from allot.api.times import read_time
 from allot.apiserver.tables.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.tables.words import has_condition, or_none
 

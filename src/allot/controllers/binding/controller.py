@@ -103,6 +103,7 @@ class BindingController:
         self._scope = scope
         self._conduct = Conduct(settings.limits, client.clock, self._seen)
         self._lanes: WeakValueDictionary[SharedDeviceId, asyncio.Lock] = WeakValueDictionary()
+        self._has_begun = False
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -119,12 +120,23 @@ class BindingController:
             on_delete=lambda claim: self._end(_key(claim), None),
         )
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the claims have been read."""
+        return self._claims.has_synced
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether they are being read. Who waits to be elected has not begun."""
+        return self._has_begun and not self.is_ready
+
     async def run(self) -> None:
         """Work until cancelled. Then attaches are cancelled, and nothing is detached.
 
         It can be run again, such as by `LeaderElector.run` after another has led.
         """
         self._begin_anew()
+        self._has_begun = True
         self._claims.start()
         try:
             await self._claims.wait_synced()

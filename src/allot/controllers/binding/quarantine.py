@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Final, Protocol
 
 from allot.api.base import replace
@@ -17,6 +17,7 @@ from allot.api.classes import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintS
 from allot.api.identities import DeviceId, ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.resource import NO_SCHEDULE, DeviceTaint
+from allot.api.times import read_time
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions, Scope
@@ -121,7 +122,7 @@ class TaintRules(Quarantine):
 
     async def _expire(self, name: str) -> None:
         rule = await self._client.find(DEVICE_TAINT_RULES, ObjectKey("", name))
-        until = _time(rule.metadata.annotations.get(self._until, "")) if rule else None
+        until = read_time(rule.metadata.annotations.get(self._until, "")) if rule else None
         if rule is None or until is None:  # without a time it is there until it is released
             return
         rest = (until - self._clock.today()).total_seconds()
@@ -157,11 +158,3 @@ def rule_name(device: DeviceId) -> str:
     """The same for the same device, so that there is never more than one rule."""
     digest = hashlib.sha256(str(device).encode()).hexdigest()[:12]
     return f"binding-failed-{device.device}-{digest}"
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else None

@@ -12,7 +12,7 @@ from allot.api.classes import DeviceTaintRule
 from allot.api.meta import Condition
 from allot.api.raw import RawObject
 from allot.api.resource import NO_EFFECT, NO_EXECUTE
-from allot.controllers import times
+from allot.api.times import written_time
 
 EVICTION_IN_PROGRESS: Final = "EvictionInProgress"
 PENDING: Final = "PodsPendingEviction"
@@ -118,7 +118,7 @@ def with_condition(rule: RawObject, said: Said, today: datetime) -> RawObject:
     condition = {
         "type": EVICTION_IN_PROGRESS,
         "observedGeneration": rule.get("metadata", "generation", default=0),
-        "lastTransitionTime": times.written(today),
+        "lastTransitionTime": written_time(today),
         **said._asdict(),
     }
     conditions = list(rule.get("status", "conditions", default=()))

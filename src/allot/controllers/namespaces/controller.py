@@ -8,11 +8,11 @@ deleted ──► pods are deleted ──► when they are gone, everything else
 from __future__ import annotations
 
 import logging
-from datetime import UTC
 from typing import Final
 
 from allot.api.core import Namespace
 from allot.api.identities import ObjectKey
+from allot.api.times import written_time
 from allot.client.discovery import ServedKind
 from allot.client.errors import ApiStatusError
 from allot.client.metadata import MetadataObject
@@ -137,7 +137,7 @@ class NamespaceController(QueueController[str]):
 
     async def _report(self, namespace: Namespace, findings: Findings) -> Namespace:
         before = namespace.get("status", "conditions", default=[])
-        now = self.clock.today().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = written_time(self.clock.today())
         after = with_findings(before, findings, now)
         if after == before:
             return namespace

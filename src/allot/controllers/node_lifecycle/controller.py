@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.api.times import written_time
 from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, WARNING, reference_to
 from allot.client.options import PatchType, Scope
 from allot.client.resources import LEASES, NODES, PODS
-from allot.controllers import times
 from allot.controllers.controller import QueueController, Surroundings
 from allot.controllers.node_lifecycle.health import (
     FALSE,
@@ -186,7 +186,7 @@ class NodeLifecycleController(QueueController[str]):
             await self._mark(pod)
 
     async def _mark(self, pod: Pod) -> None:
-        patch = unready_patch(pod, times.written(self.clock.today()))
+        patch = unready_patch(pod, written_time(self.clock.today()))
         if patch is None:
             return
         try:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.core import Node
 from allot.api.raw import RawObject
-from allot.controllers import times
+from allot.api.times import read_time, written_time
 
 READY: Final = "Ready"
 TRUE: Final = "True"
@@ -68,7 +68,7 @@ def see(known: Seen | None, node: Node, signs: Signs, now: float, today: datetim
             signs = signs._replace(renewal=known.signs.renewal)
         return known if signs == known.signs else Seen(signs, now)
     if signs == Signs():
-        created = times.read(node.get("metadata", "creationTimestamp"))
+        created = read_time(node.get("metadata", "creationTimestamp"))
         age = (today - created).total_seconds() if created is not None else 0.0
         return Seen(signs, now - max(age, 0.0))
     return Seen(signs, now)
@@ -76,7 +76,7 @@ def see(known: Seen | None, node: Node, signs: Signs, now: float, today: datetim
 
 def with_unknown_conditions(node: Node, today: datetime) -> Node:
     """The node as it is seen when it is no longer heard of; the node itself if that is said already."""
-    moment = times.written(today)
+    moment = written_time(today)
     conditions = [
         {
             **condition,

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from allot.api.core import Node
-from allot.controllers import times
+from allot.api.times import written_time
 from allot.controllers.node_lifecycle.health import (
     FALSE,
     TRUE,
@@ -83,7 +83,7 @@ def with_taints(node: Node, evicting: Evicting, today: datetime) -> Node:
             wanted.add((key, NO_EXECUTE))
     kept = [taint for taint in node.taints if (name := _name(taint)) not in ours or name in wanted]
     there = {_name(taint) for taint in kept}
-    moment = times.written(today)
+    moment = written_time(today)
     added = [
         {"key": key, "effect": effect, "timeAdded": moment}
         for key, effect in sorted(wanted - there)

@@ -144,7 +144,7 @@ class ClaimMaker:
         owner = owning_pod(claim)
         return owner.uid if owner is not None else ""
 
-    async def _make(self, pod: Pod, entry: ClaimEntry) -> str:
+    async def _make(self, pod: Pod, entry: ClaimEntry) -> str | None:
         template = await self._template(ObjectKey(key_of(pod).namespace, entry.template_name))
         if (reason := refusal(template, self._gates)) is not None:
             raise ClaimNotMadeError(reason)
@@ -156,6 +156,8 @@ class ClaimMaker:
                     _RAW_CLAIMS, claim_from(template, pod, entry.name, key.name)
                 )
             except ApiStatusError as error:
+                if error.is_namespace_terminating:
+                    return None  # the pod will go, too
                 if not error.is_already_exists:
                     self._metrics.tried_to_create(uses, worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"

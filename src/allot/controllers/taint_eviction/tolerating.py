@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from allot.api.core import Node, Pod
-from allot.controllers import times
+from allot.api.times import read_time
 
 NO_EXECUTE: Final = "NoExecute"
 EXISTS: Final = "Exists"
@@ -25,7 +25,7 @@ class NodeTaint(NamedTuple):
 
 def evicting_taints(node: Node) -> tuple[NodeTaint, ...]:
     return tuple(
-        NodeTaint(taint.get("key", ""), taint.get("value", ""), times.read(taint.get("timeAdded")))
+        NodeTaint(taint.get("key", ""), taint.get("value", ""), read_time(taint.get("timeAdded")))
         for taint in node.taints
         if taint.get("effect") == NO_EXECUTE
     )
@@ -57,10 +57,10 @@ def bound_at(pod: Pod) -> datetime | None:
     conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
     for condition in conditions:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            found = times.read(condition.get("lastTransitionTime"))
+            found = read_time(condition.get("lastTransitionTime"))
             if found is not None:
                 return found
-    return times.read(pod.get("metadata", "creationTimestamp"))
+    return read_time(pod.get("metadata", "creationTimestamp"))
 
 
 def leaves_at(pod: Pod, taints: Iterable[tuple[NodeTaint, datetime]]) -> datetime | None:

@@ -7,7 +7,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from allot.api.raw import RawObject
-from allot.controllers.workloads.reading import Json, written_time
+from allot.api.times import written_time
+from allot.controllers.workloads.reading import (
+    Json,
+)
 
 
 class Condition(NamedTuple):

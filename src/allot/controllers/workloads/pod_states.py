@@ -6,8 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from allot.api.core import Pod
+from allot.api.times import read_time
 from allot.controllers.workloads.conditions import conditions_of, find_condition
-from allot.controllers.workloads.reading import Json, is_deleting, read_time
+from allot.controllers.workloads.reading import (
+    Json,
+    is_deleting,
+)
 
 
 def is_active(pod: Pod) -> bool:

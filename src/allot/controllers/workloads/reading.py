@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.api.times import read_time
 
 Json = dict[str, Any]
 
@@ -74,22 +75,6 @@ def min_ready_seconds_of(workload: RawObject) -> int:
 def counted(workload: RawObject, field: str) -> int:
     """A number in its status; zero if nobody has written it yet."""
     return int(workload.get("status", field, default=0))
-
-
-def read_time(text: str | None) -> datetime | None:
-    """A moment as the API writes it; None if there is none, or nothing we can read."""
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def written_time(moment: datetime) -> str:
-    """A moment as the API writes it, in whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def without_nulls(value: Any) -> Any:

@@ -53,6 +53,8 @@ class WorkloadController(QueueController[ObjectKey]):
         try:
             await self.bring_in_order(workload)
         except ApiStatusError as error:
+            if error.is_namespace_terminating:
+                return  # nothing new comes into being there, and this will go, too
             if not error.is_conflict:
                 raise
             log.debug("%s %s: %s; again in a moment", self.resource.kind, key, error)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
-import pytest
-
 from allot.api.claims import ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
 from allot.controllers.binding import (
@@ -16,7 +11,6 @@ from allot.controllers.binding import (
     BindingMetrics,
     Outcome,
 )
-from allot.controllers.binding.pages import Pages
 
 DRIVER = "fabric.example.com"
 DEVICE = Attachment(SharedDeviceId(DRIVER, "rack", "gpu-0", ""), "n0")
@@ -76,32 +70,3 @@ def test_failures_and_letting_go() -> None:
         "detach_duration_seconds_count": 1,
         "detach_duration_seconds_sum": 3,
     }
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "code", "content"),
-    [
-        pytest.param("GET", "/healthz", 200, b"ok", id="health"),
-        pytest.param("HEAD", "/healthz", 200, b"", id="head"),
-        pytest.param(
-            "GET", "/metrics", 200, b"# HELP allot_binding_attach_attempts_total", id="metrics"
-        ),
-        pytest.param("GET", "/secrets", 404, b"404 page not found\n", id="unknown"),
-        pytest.param("POST", "/metrics", 405, b"only GET is possible\n", id="post"),
-    ],
-)
-def test_pages(method: str, path: str, code: int, content: bytes) -> None:
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        raise AssertionError("nothing is read")
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    pages = Pages(BindingMetrics().registry)
-    asyncio.run(pages({"type": "http", "method": method, "path": path}, receive, send))
-    start, body = sent
-    assert start["status"] == code
-    assert body["body"].startswith(content)
-    assert len(body["body"]) == len(content) or path == "/metrics"

@@ -7,7 +7,7 @@ from typing import Any
 
 from allot.api.core import Node, Pod
 from allot.api.raw import RawObject
-from allot.controllers.workloads.reading import written_time
+from allot.api.times import written_time
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LABELS = {"app": "web"}

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from allot.api.raw import RawObject
+from allot.api.times import read_time
 from allot.controllers.workloads.conditions import (
     Condition,
     conditions_of,
@@ -20,7 +21,6 @@ from allot.controllers.workloads.reading import (
     counted,
     generation_of,
     name_of,
-    read_time,
     replicas_of,
 )
 

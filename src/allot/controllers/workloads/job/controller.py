@@ -63,7 +63,11 @@ class JobController(WorkloadController):
             await tracking.untrack(self.client, filter(is_tracked, pods))
             return
         spec, now = read_spec(workload), self.today()
-        tally = take_stock(workload, spec, pods)
+        tally, is_all = await self._take_stock(workload, spec, pods)
+        if not is_all:
+            await self._count(workload, spec, tally, Plan(), None)
+            self.queue.add(key_of(workload))
+            return
         verdict = decision.find_verdict(workload, spec, tally, now)
         can_count = self.can_count(key_of(workload))
         plan = Plan()
@@ -83,6 +87,23 @@ class JobController(WorkloadController):
         self._look_again(job, spec, plan)
         if failure is not None:
             raise failure
+
+    async def _take_stock(
+        self, job: RawObject, spec: JobSpec, pods: Sequence[Pod]
+    ) -> tuple[Tally, bool]:
+        """Where the job stands, and whether that is the whole truth, or finished pods are left for another round.
+
+        Copies of pods may be older than the job's, and show those as new that are in its numbers: ask the server.
+        """
+        tally = take_stock(job, spec, pods)
+        finished = (*tally.new_succeeded, *tally.new_failed)
+        if not finished:
+            return tally, True
+        room = max(tracking.MOST_UNCOUNTED - len(uncounted_of(job).all), 0)
+        now, later = finished[:room], set(map(uid_of, finished[room:]))
+        current = await tracking.verified(self.client, pods, now)
+        known = [pod for pod in current if uid_of(pod) not in later]
+        return take_stock(job, spec, known), not later
 
     # --- pods ---
 
@@ -115,15 +136,11 @@ class JobController(WorkloadController):
     ) -> RawObject:
         """Write what is going on, and count what has finished; see `tracking`."""
         known = uncounted_of(job)
-        room = max(tracking.MOST_UNCOUNTED - len(known.all), 0)
         is_over = verdict is not None
         failed = [pod for pod in tally.new_failed if is_over or uid_of(pod) not in tally.kept]
-        finished = await tracking.still_tracked(self.client, [*tally.new_succeeded, *failed][:room])
-        ours = {uid_of(pod) for pod in finished}
-        succeeded_uids = {uid_of(pod) for pod in tally.new_succeeded} & ours
+        succeeded = frozenset() if spec.is_indexed else frozenset(map(uid_of, tally.new_succeeded))
         uncounted = Uncounted(
-            known.succeeded | (frozenset() if spec.is_indexed else succeeded_uids),
-            known.failed | (ours - {uid_of(pod) for pod in tally.new_succeeded}),
+            known.succeeded | succeeded, known.failed | frozenset(map(uid_of, failed))
         )
         job = await self._write(
             job,
@@ -131,16 +148,25 @@ class JobController(WorkloadController):
                 job, spec, tally, _numbers(tally, plan), uncounted, verdict, self.today()
             ),
         )
+        freed = await tracking.untrack(
+            self.client,
+            [
+                *tally.new_ignored,
+                *tally.new_succeeded,
+                *failed,
+                *await self._announced_pods(job, known),
+            ],
+        )
+        return await self._write(job, status.counted_status(job, spec, freed | known.all))
+
+    async def _announced_pods(self, job: RawObject, known: Uncounted) -> list[Pod]:
+        """The pods that somebody was about to count, if they still have the finalizer."""
         by_uid = {uid_of(pod): pod for pod in self.dependents.of(job)}
-        waiting = [by_uid[uid] for uid in known.all if uid in by_uid]
-        gone = uncounted.all - by_uid.keys()
-        ended = [*finished, *filter(is_tracked, waiting)]
-        await tracking.untrack(self.client, tally.new_ignored)
-        freed = await tracking.untrack(self.client, ended)
-        freed |= {uid_of(pod) for pod in waiting} | gone
-        if len(tally.new_succeeded) + len(failed) > room:
-            self.queue.add(key_of(job))
-        return await self._write(job, status.counted_status(job, spec, freed))
+        announced = [by_uid[uid] for uid in known.all if uid in by_uid]
+        unseen = known.all - by_uid.keys()
+        if unseen:
+            announced += await tracking.find_unseen(self.client, job, unseen)
+        return [pod for pod in announced if is_tracked(pod)]
 
     async def _write(self, job: RawObject, changes: Json) -> RawObject:
         """Only on the version that was decided on: numbers must not be added twice."""
@@ -160,8 +186,7 @@ class JobController(WorkloadController):
     def _nothing_is_left(self, job: RawObject, tally: Tally, plan: Plan) -> bool:
         """Whether all pods have ended and are counted."""
         numbers = _numbers(tally, plan)
-        has_more = len(tally.new_succeeded) + len(tally.new_failed) > tracking.MOST_UNCOUNTED
-        return not (numbers.active or numbers.terminating or uncounted_of(job).all or has_more)
+        return not (numbers.active or numbers.terminating or uncounted_of(job).all)
 
     async def _conclude(self, job: RawObject, verdict: Verdict) -> None:
         await self._write(job, status.concluded_status(job, verdict, self.today()))

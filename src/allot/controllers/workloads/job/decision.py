@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
+from allot.api.times import read_time
 from allot.controllers.workloads.conditions import conditions_of, is_true
 from allot.controllers.workloads.conditions import find_condition as find
 from allot.controllers.workloads.job.failures import seconds_to_wait, seconds_to_wait_for_index
@@ -17,7 +18,9 @@ from allot.controllers.workloads.job.tally import Tally
 from allot.controllers.workloads.pod_control import MOST_AT_ONCE
 from allot.controllers.workloads.pod_ranking import pods_to_delete
 from allot.controllers.workloads.pod_states import restarts_of
-from allot.controllers.workloads.reading import read_time, uid_of
+from allot.controllers.workloads.reading import (
+    uid_of,
+)
 
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"

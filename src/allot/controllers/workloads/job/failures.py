@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from allot.api.core import Pod
+from allot.api.times import read_time
 from allot.controllers.workloads.conditions import conditions_of, find_condition
 from allot.controllers.workloads.reading import (
     Json,
@@ -15,7 +16,6 @@ from allot.controllers.workloads.reading import (
     created_at,
     name_of,
     namespace_of,
-    read_time,
 )
 
 INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"

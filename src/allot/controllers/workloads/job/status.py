@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from allot.api.raw import RawObject
+from allot.api.times import written_time
 from allot.controllers.workloads.conditions import (
     Condition,
     conditions_of,
@@ -18,7 +19,10 @@ from allot.controllers.workloads.job.decision import SUSPENDED, Verdict
 from allot.controllers.workloads.job.indexes import written_indexes
 from allot.controllers.workloads.job.spec import JobSpec
 from allot.controllers.workloads.job.tally import Tally, Uncounted, uncounted_of
-from allot.controllers.workloads.reading import Json, counted, written_time
+from allot.controllers.workloads.reading import (
+    Json,
+    counted,
+)
 
 
 class Now(NamedTuple):

@@ -1,6 +1,7 @@
 """Counting finished pods once, whoever is killed in between.
 
-    1. ask the server which of them still have the finalizer: the others were counted by somebody else
+    1. ask the server which of them still have the finalizer: the others were counted by somebody else,
+       or by ourselves a moment ago, and must not even be added up
     2. write their uids into the status, on the version of the job that was decided on
     3. take their finalizers away
     4. move the uids to the numbers, on the version that 2. gave
@@ -11,31 +12,41 @@ A conflict at 2. or 4. means that somebody else was first: start over with what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.options import PatchType
+from allot.client.options import PatchType, Scope
 from allot.client.resources import PODS
 from allot.controllers.workloads.job.tally import TRACKING, is_tracked
-from allot.controllers.workloads.reading import Json, key_of, uid_of
+from allot.controllers.workloads.reading import Json, key_of, selector_of, uid_of
 
 MOST_UNCOUNTED: Final = 500
 """Uids in a status at once."""
 
 
-async def still_tracked(client: Client, pods: Iterable[Pod]) -> list[Pod]:
-    """Those that have the finalizer, as the server sees it now."""
+async def verified(client: Client, pods: Sequence[Pod], finished: Iterable[Pod]) -> list[Pod]:
+    """The pods, with those that have finished as the server sees them now, and without those it has no more."""
+    current = dict(await asyncio.gather(*(_look_up(client, pod) for pod in finished)))
+    found = (current.get(uid_of(pod), pod) for pod in pods)
+    return [pod for pod in found if pod is not None]
 
-    async def current(pod: Pod) -> Pod | None:
-        found = await client.find(PODS, key_of(pod))
-        return found if found is not None and uid_of(found) == uid_of(pod) else None
 
-    found = await asyncio.gather(*map(current, pods))
-    return [pod for pod in found if pod is not None and is_tracked(pod)]
+async def _look_up(client: Client, pod: Pod) -> tuple[str, Pod | None]:
+    found = await client.find(PODS, key_of(pod))
+    return uid_of(pod), found if found is not None and uid_of(found) == uid_of(pod) else None
+
+
+async def find_unseen(client: Client, job: RawObject, uids: Container[str]) -> list[Pod]:
+    """Those of these pods that exist, though our copy does not show them: it may be behind."""
+    labels: Json = selector_of(job).get("matchLabels") or {}
+    selector = ",".join(f"{name}={value}" for name, value in labels.items())
+    scope = Scope(namespace=key_of(job).namespace, label_selector=selector)
+    return [pod for pod in (await client.list(PODS, scope)).items if uid_of(pod) in uids]
 
 
 async def untrack(client: Client, pods: Iterable[Pod]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Times as raw objects carry them."""
+"""Times as raw objects carry them: RFC 3339, in UTC."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 
-def written(moment: datetime) -> str:
-    """A moment as the API writes times without fractions."""
+def written_time(moment: datetime) -> str:
+    """A moment as the API writes it, in whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def read(value: Any) -> datetime | None:
+def read_time(value: Any) -> datetime | None:
     """The moment in a field; None if there is none, or something else."""
     if not isinstance(value, str):
         return None

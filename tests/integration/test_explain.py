@@ -1,0 +1,139 @@
+"""`allot explain` against a running cluster, and as a kubectl plugin."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from click.testing import CliRunner
+
+from allot.cli.main import allot
+from allot.pages import Answer
+from allot.scheduler.assembly import SchedulerProcess
+from allot.scheduler.pages import SchedulerPages
+from allot.testing.cluster import ClusterSettings, RealTimeCluster, VirtualTimeCluster
+
+PROGRAMS = Path(sys.executable).parent
+STORY = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpus}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com, count: 9}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: greedy}
+spec:
+  containers: [{name: c, image: x, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: gpus}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: attached}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: fabric.example.com}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: patient}
+spec:
+  containers: [{name: c, image: x, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimName: attached}]
+"""
+
+
+def is_refused(pod: dict[str, Any] | None) -> bool:
+    conditions = (pod or {}).get("status", {}).get("conditions", [])
+    return any(each["reason"] == "Unschedulable" for each in conditions if "reason" in each)
+
+
+def explained(what: str, kubeconfig: Path, *more: str) -> dict[str, Any]:
+    command = ["explain", what, "--kubeconfig", str(kubeconfig), "-o", "json", *more]
+    result = CliRunner().invoke(allot, command, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    found: dict[str, Any] = json.loads(result.output)
+    return found
+
+
+def test_pods_of_a_running_cluster(tmp_path: Path) -> None:
+    settings = ClusterSettings(hardware=["gpu-server=1", "fabric"])
+    with RealTimeCluster(tmp_path, settings) as cluster:
+        cluster.apply(STORY)
+        cluster.wait_for("Pod", "greedy", is_refused)
+        cluster.wait_for("Pod", "patient", lambda pod: pod and "nominatedNodeName" in pod["status"])
+
+        greedy = explained("pod/greedy", cluster.kubeconfig)
+        patient = explained("pod/patient", cluster.kubeconfig, "-n", "default")
+        claim = explained("claim/attached", cluster.kubeconfig)
+        plugin = _through_kubectl("pod/greedy", cluster.kubeconfig, tmp_path)
+
+    assert greedy["state"] == "DoesNotFit"
+    assert greedy["nodes"][0]["node"] == "gpu-server-0"
+    assert "finds 8 of 9 devices" in greedy["verdict"]
+    assert any("ask for 8 device(s) instead of 9" in each["change"] for each in greedy["proposals"])
+    assert patient["state"] == "WaitingForDevices"
+    assert "fabric.example.com/Attached" in patient["verdict"]
+    assert patient["deadline"] > patient["since"]
+    assert (claim["state"], claim["pods"][0]["state"]) == ("Allocated", "WaitingForDevices")
+    if plugin is not None:
+        assert plugin["verdict"] == greedy["verdict"]
+
+
+def _through_kubectl(what: str, kubeconfig: Path, home: Path) -> dict[str, Any] | None:
+    """None where there is no kubectl, or allot is not installed."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None or not (PROGRAMS / "kubectl-allot").exists():
+        return None
+    flags = ["--kubeconfig", str(kubeconfig), "--context", "allot", "-n", "default", "-o", "json"]
+    done = subprocess.run(
+        [kubectl, "allot", "explain", what, *flags],
+        env={"PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}", "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_schedulers_own_page_says_the_same() -> None:
+    settings = ClusterSettings(hardware=["gpu-server=1"], has_scheduler=False)
+    path = ["debug", "explain", "default", "greedy"]
+
+    async def asked() -> tuple[Answer, Answer]:
+        process = SchedulerProcess(cluster.client)
+        process.informers.start()
+        await process.informers.wait_synced()
+        pages = SchedulerPages(process, "token")
+        answers = pages.more(path, ""), pages.more(path, "Bearer token")
+        await process.informers.stop()
+        return answers
+
+    with VirtualTimeCluster(settings) as cluster:
+        cluster.apply(STORY)
+        cluster.wait_for(
+            "Pod", "greedy", lambda pod: pod and pod["status"].get("resourceClaimStatuses")
+        )
+        refused, answer = cluster.run(asked())
+
+    found = msgspec.json.decode(answer.body)
+    assert refused.code == 403
+    assert (answer.code, found["state"]) == (200, "DoesNotFit")
+    assert found["nodes"][0]["requests"][0]["found"] == 8
+    assert found["proposals"]
+
+
+def test_there_must_be_a_cluster(tmp_path: Path) -> None:
+    command = ["explain", "pod/x", "--kubeconfig", str(tmp_path / "none")]
+
+    result = CliRunner().invoke(allot, command, standalone_mode=False)
+
+    assert "there is no kubeconfig" in str(result.exception)

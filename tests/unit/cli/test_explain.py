@@ -1,0 +1,733 @@
+"""`allot explain` from files: one story after the other."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.explain import explained, read_target
+from allot.cli.main import allot
+from allot.client import resources
+from allot.client.snapshot import Snapshot
+from allot.features import DEFAULTS
+from allot.scheduler.configuration import SchedulerConfiguration
+from allot.scheduler.explaining import Effort
+from allot.scheduler.model import SchedulerModel
+from allot.scheduler.situations import Situations
+
+GROUP = "resource.k8s.io/v1"
+DRIVER = "gpu.example.com"
+Object = dict[str, Any]
+
+
+def an_object(kind: str, name: str, spec: Object | None = None, **rest: Any) -> Object:
+    version = "v1" if kind in ("Pod", "Node", "PersistentVolumeClaim") else GROUP
+    found: Object = {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+    return found | ({"spec": spec} if spec is not None else {}) | rest
+
+
+def a_node(name: str, cpu: str = "8", **labels: str) -> Object:
+    node = an_object("Node", name, status={"allocatable": {"cpu": cpu, "pods": "110"}})
+    node["metadata"]["labels"] = labels
+    return node
+
+
+def a_slice(node: str, *devices: Object) -> Object:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    fields = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": list(devices)}
+    return an_object("ResourceSlice", node, fields)
+
+
+def a_gpu(name: str = "gpu-0", memory: str = "80Gi", numa: int = 0, **fields: Any) -> Object:
+    return {
+        "name": name,
+        "attributes": {"numa": {"int": numa}},
+        "capacity": {"memory": {"value": memory}},
+    } | fields
+
+
+def exactly(**fields: Any) -> Object:
+    return {"name": "gpu", "exactly": {"deviceClassName": "gpu"} | fields}
+
+
+def a_claim(*requests: Object, name: str = "mine", **devices: Any) -> Object:
+    wanted = {"requests": list(requests) or [exactly()]} | devices
+    return an_object("ResourceClaim", name, {"devices": wanted})
+
+
+def allocated(
+    claim: Object, device: str = "gpu-0", node: str = "node-1", pod: str = "", **result: Any
+) -> Object:
+    results = [{"request": "gpu", "driver": DRIVER, "pool": node, "device": device} | result]
+    pins = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    allocation = {
+        "devices": {"results": results},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": pins}]},
+        "allocationTimestamp": (datetime.now(UTC) - timedelta(minutes=5)).isoformat(),
+    }
+    users = [{"resource": "pods", "name": pod, "uid": f"Pod/default/{pod}"}] if pod else []
+    return claim | {"status": {"allocation": allocation, "reservedFor": users}}
+
+
+def a_pod(name: str = "pod", *entries: Object, **spec: Any) -> Object:
+    return an_object(
+        "Pod",
+        name,
+        {
+            "containers": [{"name": "c"}],
+            "resourceClaims": list(entries or [{"name": "gpu", "resourceClaimName": "mine"}]),
+        }
+        | spec,
+    )
+
+
+CLASS = an_object(
+    "DeviceClass", "gpu", {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}
+)
+NODE = a_node("node-1")
+
+
+def explain(*arguments: str, objects: list[Object]) -> str:
+    text = yaml.safe_dump_all(objects)
+    command = ["explain", *arguments, "-f", "-"]
+    result = CliRunner().invoke(allot, command, input=text, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert result.return_value == EXIT_OK
+    return result.output
+
+
+def of_pod(*objects: Object, name: str = "pod") -> Object:
+    found: Object = json.loads(explain(f"pod/{name}", "-o", "json", objects=[CLASS, *objects]))
+    return found
+
+
+def reasons(found: Object, node: int = 0) -> list[tuple[str, list[str]]]:
+    """Each reason of the node's requests, with the devices."""
+    return [
+        (refusal["reason"], [device.rpartition("/")[2] for device in refusal["devices"]])
+        for request in found["nodes"][node]["requests"]
+        for refusal in request["refusals"]
+    ]
+
+
+def changes(found: Object) -> list[str]:
+    return [f"{each['node']}: {each['change']}" for each in found["proposals"]]
+
+
+# --- why devices cannot be had ---
+
+
+def test_there_are_no_devices_at_all() -> None:
+    shown = explain("pod/pod", objects=[CLASS, NODE, a_claim(), a_pod()])
+
+    assert shown == (
+        "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims);"
+        " request gpu of claim default/mine finds 0 of 1 device, because there are none.\n"
+        "\n"
+        "Claims\n"
+        "  gpu: default/mine (not allocated)\n"
+        "\n"
+        "Why, node by node\n"
+        "  node node-1: cannot allocate all claims\n"
+        "    claim default/mine, request gpu: 0 of 1 device found; there are none here\n"
+        "\n"
+        "Note: No single change was found that would make it fit.\n"
+    )
+
+
+def test_devices_are_taken_and_by_whom() -> None:
+    found = of_pod(
+        NODE,
+        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+        allocated(a_claim(name="first"), "gpu-0"),
+        allocated(a_claim(name="second"), "gpu-1"),
+        a_claim(),
+        a_pod(),
+    )
+
+    assert "finds 0 of 1 device (2 devices: held by other claims)." in found["verdict"]
+    assert reasons(found) == [
+        ("held by claim default/first", ["gpu-0"]),
+        ("held by claim default/second", ["gpu-1"]),
+    ]
+    assert "node-1: release claim default/first" in changes(found)
+
+
+def test_a_selector_is_false_and_of_which_values() -> None:
+    expression = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('100Gi')) >= 0"
+    found = of_pod(
+        NODE,
+        a_slice("node-1", a_gpu()),
+        a_claim(exactly(selectors=[{"cel": {"expression": expression}}])),
+        a_pod(),
+    )
+
+    assert reasons(found) == [
+        (f"claim default/mine: selector #0 is false: {expression} (memory = 80Gi)", ["gpu-0"])
+    ]
+    assert changes(found) == [
+        f"node-1: claim default/mine, request gpu: do without selector #0 ({expression})"
+    ]
+
+
+def test_what_is_left_of_a_capacity_is_too_small() -> None:
+    share: Object = {
+        "shareID": "6e7a5a4e-0000-4000-8000-000000000001",
+        "consumedCapacity": {"memory": "60Gi"},
+    }
+    found = of_pod(
+        NODE,
+        a_slice("node-1", a_gpu(allowMultipleAllocations=True)),
+        allocated(a_claim(name="other"), **share),
+        a_claim(exactly(capacity={"requests": {"memory": "40Gi"}})),
+        a_pod(),
+    )
+
+    assert reasons(found) == [
+        ("capacity memory: 40Gi requested, 40Gi needed, 20Gi of 80Gi left", ["gpu-0"])
+    ]
+    assert (
+        "node-1: claim default/mine, request gpu: ask for 20Gi of memory instead of 40Gi"
+        in changes(found)
+    )
+
+
+def test_a_taint_is_not_tolerated() -> None:
+    taint = {"key": "example.com/broken", "effect": "NoSchedule"}
+    found = of_pod(NODE, a_slice("node-1", a_gpu(taints=[taint])), a_claim(), a_pod())
+
+    assert reasons(found) == [("taint example.com/broken:NoSchedule is not tolerated", ["gpu-0"])]
+    assert any("tolerate the taint" in change for change in changes(found))
+
+
+def test_a_constraint_cannot_be_met() -> None:
+    found = of_pod(
+        NODE,
+        a_slice("node-1", a_gpu("gpu-0", numa=0), a_gpu("gpu-1", numa=1)),
+        a_claim(exactly(count=2), constraints=[{"matchAttribute": f"{DRIVER}/numa"}]),
+        a_pod(),
+    )
+
+    assert found["nodes"][0]["requests"][0]["found"] == 1
+    assert reasons(found) == [
+        (f"attribute {DRIVER}/numa = 1 must match: gpu-0 has 0", ["gpu-1"]),
+    ]
+    assert (
+        f"node-1: claim default/mine: do not require {DRIVER}/numa to match (constraint #0)"
+        in changes(found)
+    )
+
+
+def test_every_alternative_is_explained_and_the_best_is_in_the_verdict() -> None:
+    alternatives = [
+        {"name": "four", "deviceClassName": "gpu", "count": 4},
+        {"name": "three", "deviceClassName": "gpu", "count": 3},
+    ]
+    found = of_pod(
+        NODE,
+        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+        a_claim({"name": "gpu", "firstAvailable": alternatives}),
+        a_pod(),
+    )
+
+    requests = found["nodes"][0]["requests"]
+    assert [(each["request"], each["found"], each["wanted"]) for each in requests] == [
+        ("gpu/four", 2, 4),
+        ("gpu/three", 2, 3),
+    ]
+    assert "request gpu/three of claim default/mine finds 2 of 3 devices" in found["verdict"]
+
+
+def test_an_incomplete_pool_is_named() -> None:
+    partial = a_slice("node-1", a_gpu())
+    partial["spec"]["pool"]["resourceSliceCount"] = 2
+
+    found = of_pod(NODE, partial, a_claim(), a_pod())
+
+    assert found["nodes"][0]["details"] == [
+        f"pool {DRIVER}/node-1 is incomplete: not all of its slices are here"
+    ]
+
+
+# --- why a node is no good, whatever its devices ---
+
+
+def test_other_resources_are_short_by_how_much() -> None:
+    busy = a_pod("busy", nodeName="node-1", resourceClaims=[])
+    busy["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "6500m"}}
+    pod = a_pod()
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+
+    found = of_pod(NODE, a_slice("node-1", a_gpu()), a_claim(), busy, pod)
+
+    (node,) = found["nodes"]
+    assert (node["plugin"], node["reasons"]) == ("NodeResourcesFit", ["Insufficient cpu"])
+    assert node["details"] == ["cpu: 2 requested, 1500m of 8 left"]
+
+
+def test_node_labels_do_not_match() -> None:
+    pod = a_pod(
+        nodeSelector={"disk": "ssd"},
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {
+                            "matchExpressions": [
+                                {"key": "zone", "operator": "In", "values": ["a", "b"]}
+                            ]
+                        }
+                    ]
+                }
+            }
+        },
+    )
+
+    found = of_pod(a_node("node-1", disk="hdd", zone="c"), a_claim(), pod)
+
+    assert found["nodes"][0]["details"] == [
+        "nodeSelector: the pod asks for disk=ssd, and here it is hdd",
+        "node affinity: the pod asks for zone in (a, b), and here it is c",
+    ]
+
+
+def test_a_claim_ties_the_pod_to_another_node() -> None:
+    found = of_pod(
+        a_node("node-1"),
+        a_node("node-2", disk="ssd"),
+        a_slice("node-1", a_gpu()),
+        allocated(a_claim()),
+        a_pod(nodeSelector={"disk": "ssd"}),
+    )
+
+    tied = next(node for node in found["nodes"] if node["node"] == "node-2")
+    assert tied["details"] == [
+        "claim default/mine has gpu-0, which can be used on node node-1 only"
+    ]
+    assert found["nodes"][0] == tied, "it comes nearest"
+
+
+def test_devices_are_not_all_that_is_wrong_with_a_node() -> None:
+    alone = {
+        "labelSelector": {"matchLabels": {"app": "x"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    required = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
+
+    found = of_pod(
+        NODE, a_slice("node-1", a_gpu()), a_claim(exactly(count=2)), a_pod(affinity=required)
+    )
+
+    assert found["nodes"][0]["plugin"] == "DynamicResources"
+    assert found["nodes"][0]["besides"] == ["node(s) didn't match pod affinity rules"]
+    assert found["proposals"] == [], "fewer devices would not make it fit"
+
+
+def test_nodes_that_look_alike_are_one_line() -> None:
+    names = [f"node-{number}" for number in range(1, 6)]
+    holders = [allocated(a_claim(name=f"c-{name}"), node=name) for name in names]
+    shown = explain(
+        "pod/pod",
+        objects=[
+            CLASS,
+            *map(a_node, names),
+            *(a_slice(name, a_gpu()) for name in names),
+            *holders,
+            a_claim(),
+            a_pod(),
+        ],
+    )
+
+    assert (
+        "  5 nodes (node-1, node-2, node-3 and 2 more): cannot allocate all claims\n"
+        "    claim default/mine, request gpu: 0 of 1 device found\n"
+        "      gpu-0: held by claims default/c-node-1, default/c-node-2, default/c-node-3 and 2 more\n"
+    ) in shown
+    assert "  on node node-1 (4 more look like it)\n    - " in shown
+
+
+# --- pods that are somewhere, or that nobody tries ---
+
+
+def test_where_a_pod_is_and_with_which_devices() -> None:
+    since = "2026-01-01T10:00:00Z"
+    pod = a_pod(nodeName="node-1") | {
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": since}],
+        }
+    }
+    found = of_pod(NODE, a_slice("node-1", a_gpu()), allocated(a_claim(), pod="pod"), pod)
+
+    assert found["state"] == "Scheduled"
+    assert found["verdict"] == "Pod default/pod is on node node-1 (Running)."
+    assert found["since"] == since
+    assert found["claims"][0]["devices"][0]["device"] == f"{DRIVER}/node-1/gpu-0"
+    assert found["claims"][0]["reservedFor"] == ["pod/pod"]
+
+
+FROM_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "template"}
+GOING = {"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["x"]}
+
+
+def going(obj: Object) -> Object:
+    return obj | {"metadata": obj["metadata"] | GOING}
+
+
+@pytest.mark.parametrize(
+    ("pod", "state", "verdict"),
+    [
+        pytest.param(
+            a_pod(nodeName="node-1") | {"status": {"phase": "Succeeded"}},
+            "Finished",
+            "Pod default/pod has ended on node node-1: Succeeded.",
+            id="finished",
+        ),
+        pytest.param(
+            going(a_pod(nodeName="node-1")),
+            "Scheduled",
+            "Pod default/pod is on node node-1 (Pending), and is being deleted.",
+            id="terminating-on-a-node",
+        ),
+        pytest.param(
+            going(a_pod()),
+            "Terminating",
+            "Pod default/pod is being deleted; it never had a node.",
+            id="terminating",
+        ),
+    ],
+)
+def test_pods_that_are_past_it(pod: Object, state: str, verdict: str) -> None:
+    found = of_pod(NODE, pod)
+
+    assert (found["state"], found["verdict"]) == (state, verdict)
+
+
+def test_claims_that_a_pod_cannot_use() -> None:
+    being_deleted = of_pod(NODE, going(a_claim()), a_pod())
+    of_another = a_pod("pod", FROM_TEMPLATE) | {
+        "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "mine"}]}
+    }
+
+    assert being_deleted["reason"] == "claim default/mine is being deleted"
+    assert of_pod(NODE, a_claim(), of_another)["reason"] == (
+        "claim default/mine was not made for this pod"
+    )
+
+
+def test_a_pod_that_fits_waits_for_its_scheduler() -> None:
+    found = of_pod(NODE, a_slice("node-1", a_gpu()), a_claim(), a_pod(schedulerName="other"))
+
+    assert found["state"] == "Fits"
+    assert found["verdict"] == (
+        "Pod default/pod fits on node node-1; it waits for scheduler other."
+    )
+    assert found["claims"][0]["devices"][0]["device"] == f"{DRIVER}/node-1/gpu-0"
+    assert found["notes"] == [
+        "Scheduler other is not known here; the pod is judged as one of default-scheduler."
+    ]
+
+
+def conditioned(*true: str) -> Object:
+    """A claim whose device must be attached before the pod may use it."""
+    claim = allocated(
+        a_claim(),
+        pod="pod",
+        bindingConditions=["Attached"],
+        bindingFailureConditions=["Broken"],
+    )
+    conditions = [
+        {"type": name, "status": "True", "reason": "Because", "message": "of that"} for name in true
+    ]
+    device = {"driver": DRIVER, "pool": "node-1", "device": "gpu-0", "conditions": conditions}
+    claim["status"]["devices"] = [device]
+    return claim
+
+
+def test_a_pod_waits_for_binding_conditions() -> None:
+    pod = a_pod() | {"status": {"nominatedNodeName": "node-1"}}
+    objects = [CLASS, NODE, a_slice("node-1", a_gpu()), conditioned(), pod]
+
+    found = of_pod(*objects)
+    shown = explain("pod/pod", objects=objects)
+
+    assert (found["state"], found["node"]) == ("WaitingForDevices", "node-1")
+    since = datetime.fromisoformat(found["since"])
+    assert datetime.fromisoformat(found["deadline"]) - since == timedelta(minutes=10)
+    assert found["verdict"] == (
+        "Pod default/pod has devices on node node-1 and waits until they are ready:"
+        f" {DRIVER}/node-1/gpu-0: Attached."
+    )
+    assert "s left)\n" in shown or "m left)\n" in shown
+    assert "      not ready: Attached\n" in shown
+
+
+def test_devices_that_cannot_be_made_ready() -> None:
+    found = of_pod(NODE, a_slice("node-1", a_gpu()), conditioned("Broken"), a_pod())
+
+    assert found["state"] == "DoesNotFit"
+    assert found["nodes"][0]["details"] == [
+        'claim default/mine: device binding failed: claim=mine, reason=Because, message="of that"'
+    ]
+    assert found["claims"][0]["devices"][0]["failure"] == "Because: of that"
+
+
+def test_a_missing_claim_and_one_with_a_similar_name() -> None:
+    found = of_pod(NODE, a_claim(name="mine-1"), a_pod())
+
+    assert (found["state"], found["reason"]) == ("Gated", "claim default/mine does not exist")
+    assert found["notes"] == ["Is mine-1 meant instead of mine?"]
+
+
+def test_scheduling_gates() -> None:
+    found = of_pod(NODE, a_pod(schedulingGates=[{"name": "example.com/quota"}], resourceClaims=[]))
+
+    assert found["verdict"] == (
+        "Pod default/pod is not tried by its scheduler: it has scheduling gates: example.com/quota."
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "outlook"),
+    [
+        (1, "would fit on node node-1."),
+        (2, "would be pending: the only node does not take it (1 cannot allocate all claims)"),
+    ],
+)
+def test_claims_that_are_to_be_made_from_templates(count: int, outlook: str) -> None:
+    spec = {"devices": {"requests": [exactly(count=count)]}}
+    template = an_object("ResourceClaimTemplate", "template", {"spec": spec})
+
+    found = of_pod(NODE, a_slice("node-1", a_gpu()), template, a_pod("pod", FROM_TEMPLATE))
+
+    assert found["state"] == "Gated"
+    assert found["reason"] == (
+        "no claim has been made from template default/template for its entry gpu yet"
+    )
+    assert outlook in found["verdict"]
+
+
+def test_a_template_that_is_not_there() -> None:
+    found = of_pod(NODE, a_pod("pod", FROM_TEMPLATE))
+
+    assert found["reason"] == "template default/template does not exist"
+
+
+def test_a_class_that_is_not_there() -> None:
+    found = of_pod(NODE, a_claim(exactly(deviceClassName="gpus")), a_pod())
+
+    assert found["verdict"] == (
+        "Pod default/pod is pending: request gpu: device class gpus does not exist."
+    )
+    assert found["notes"] == ["Is gpu meant instead of gpus?"]
+    assert found["nodes"] == []
+
+
+def test_extended_resources_that_devices_serve() -> None:
+    pod = a_pod(resourceClaims=[])
+    amount = {"deviceclass.resource.kubernetes.io/gpu": "2"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": amount, "limits": amount}
+
+    found = of_pod(NODE, a_slice("node-1", a_gpu()), pod)
+
+    (request,) = found["nodes"][0]["requests"]
+    assert (request["found"], request["wanted"]) == (1, 2)
+
+
+# --- claims ---
+
+
+def of_claim(*objects: Object, name: str = "mine") -> Object:
+    found: Object = json.loads(explain(f"claim/{name}", "-o", "json", objects=[CLASS, *objects]))
+    return found
+
+
+def test_a_claim_that_has_devices() -> None:
+    found = of_claim(NODE, a_slice("node-1", a_gpu()), allocated(a_claim(), pod="pod"))
+
+    assert found["state"] == "Allocated"
+    assert found["verdict"] == (
+        "Claim default/mine has 1 device, for node node-1; reserved for pod/pod."
+    )
+
+
+def test_a_claim_that_goes() -> None:
+    found = of_claim(NODE, going(allocated(a_claim(), pod="pod")))
+
+    assert (found["state"], found["verdict"]) == (
+        "Terminating",
+        "Claim default/mine is being deleted; it is still reserved for pod/pod.",
+    )
+
+
+def test_what_helps_on_one_of_two_nodes_that_look_alike_is_found() -> None:
+    """The selector keeps both away, but only on one the device is free."""
+    strict = exactly(selectors=[{"cel": {"expression": "false"}}])
+
+    found = of_claim(
+        NODE,
+        a_node("node-2"),
+        a_slice("node-1", a_gpu()),
+        a_slice("node-2", a_gpu()),
+        allocated(a_claim(name="other")),
+        a_claim(strict),
+    )
+
+    assert changes(found) == [
+        "node-2: claim default/mine, request gpu: do without selector #0 (false)"
+    ]
+
+
+def test_a_claim_that_pods_wait_for() -> None:
+    found = of_claim(NODE, a_claim(), a_pod("a"), a_pod("b"))
+
+    assert found["verdict"] == (
+        "Claim default/mine is not allocated yet: it will be when pod a, b is scheduled."
+    )
+    assert [(pod["pod"], pod["state"]) for pod in found["pods"]] == [
+        ("default/a", "DoesNotFit"),
+        ("default/b", "DoesNotFit"),
+    ]
+
+
+def test_a_claim_that_nobody_uses() -> None:
+    fits = of_claim(NODE, a_slice("node-1", a_gpu()), a_claim())
+    does_not = of_claim(NODE, a_slice("node-1", a_gpu()), a_claim(exactly(count=2)))
+
+    assert (fits["state"], does_not["state"]) == ("Unused", "Unused")
+    assert fits["verdict"].endswith("no pod uses it; one that did would fit on node node-1.")
+    assert fits["summary"]["devices"][0]["device"] == f"{DRIVER}/node-1/gpu-0"
+    assert "one that did would be pending: " in does_not["verdict"]
+    assert does_not["proposals"]
+
+
+# --- how it is asked ---
+
+
+def test_for_machines() -> None:
+    objects = [CLASS, NODE, a_claim(), a_pod()]
+    as_json = json.loads(explain("pod/pod", "-o", "json", objects=objects))
+
+    assert as_json == yaml.safe_load(explain("pod/pod", "-o", "yaml", objects=objects))
+    assert list(as_json)[:3] == ["pod", "state", "verdict"]
+
+
+@pytest.mark.parametrize(
+    ("what", "target"),
+    [
+        (["pod/x"], ("pods", "x")),
+        (["pods", "x"], ("pods", "x")),
+        (["resourceclaim/x"], ("resourceclaims", "x")),
+        (["Claim", "x"], ("resourceclaims", "x")),
+    ],
+)
+def test_targets(what: list[str], target: tuple[str, str]) -> None:
+    found = read_target(what)
+
+    assert (found.resource.plural, found.name) == target
+
+
+OTHER = a_pod("elsewhere") | {"metadata": {"name": "elsewhere", "namespace": "prod"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pod"], "pod: say pod/NAME or claim/NAME"),
+        (["node/x"], "node: only pods and claims can be explained"),
+        (["pod/podd"], r"there is no pod podd in namespace default; did you mean pod\?"),
+        (["pod/elsewhere"], r"there is one in prod \(-n\)"),
+        (["claim/far-away"], "there is no claim far-away in namespace default$"),
+        (["pod/pod", "--context", "x"], "files or a cluster, not both"),
+        (["pod/pod", "--scheduler-name", "x"], "there is no scheduler x in the configuration"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        explain(*arguments, objects=[CLASS, NODE, a_claim(), a_pod(), OTHER])
+
+
+def test_other_namespaces_and_lists_such_as_kubectl_prints(tmp_path: Path) -> None:
+    dump = {"apiVersion": "v1", "kind": "List", "items": [NODE, OTHER]}
+    (tmp_path / "dump.yaml").write_text(yaml.safe_dump(dump))
+    command = ["explain", "pod/elsewhere", "-n", "prod", "-f", str(tmp_path)]
+
+    result = CliRunner().invoke(allot, command, standalone_mode=False)
+
+    assert "claim prod/mine does not exist" in result.output
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    snapshot = Snapshot()
+    snapshot.put(
+        resources.PODS, Pod(a_pod() | {"metadata": {"name": "pod", "namespace": "default"}})
+    )
+    snapshot.unread[resources.NODES] = "nodes is forbidden"
+    snapshot.unread[resources.DEVICE_TAINT_RULES] = "the server does not have them"
+    now = datetime.now(UTC)
+    model = SchedulerModel(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
+    key = ObjectKey("default", "pod")
+
+    found = explained(read_target(["pod/pod"]), key, model, Situations(model, Effort()))
+
+    assert found.notes == ("nodes could not be read: nodes is forbidden",)
+    snapshot.unread[resources.RESOURCE_CLAIMS] = "only those in namespace x"
+    with pytest.raises(CommandError, match="that can be read: only those in namespace x"):
+        explained(read_target(["claim/c"]), key, model, Situations(model, Effort()))
+
+
+def test_profiles_from_a_configuration(tmp_path: Path) -> None:
+    """A profile without NodeAffinity does not mind labels."""
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {"schedulerName": "default-scheduler"},
+            {
+                "schedulerName": "easy",
+                "plugins": {"multiPoint": {"disabled": [{"name": "NodeAffinity"}]}},
+            },
+        ],
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    objects = [NODE, a_pod(nodeSelector={"disk": "ssd"}, resourceClaims=[])]
+
+    strict = explain("pod/pod", "--scheduler-config", str(path), objects=objects)
+    easy = explain(
+        "pod/pod", "--scheduler-config", str(path), "--scheduler-name", "easy", objects=objects
+    )
+
+    assert "is pending" in strict
+    assert "fits on node node-1" in easy
+
+
+def test_gates() -> None:
+    tainted = a_gpu(taints=[{"key": "k", "effect": "NoSchedule"}])
+    objects = [NODE, CLASS, a_slice("node-1", tainted), a_claim(), a_pod()]
+
+    shown = explain(
+        "pod/pod",
+        "--feature-gates",
+        "DRADeviceTaints=false,DRADeviceTaintRules=false",
+        objects=objects,
+    )
+
+    assert "fits on node node-1" in shown
+
+
+def test_volumes_count_too() -> None:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    found = of_pod(NODE, a_pod(resourceClaims=[], volumes=[volume]))
+
+    assert found["reason"] == 'persistentvolumeclaim "data" not found'

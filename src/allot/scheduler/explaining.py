@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from allot.allocation import Explanation, StepBudget, explain, proposals
+from allot.allocation.explanation import Refusal
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.scheduler.claim_summaries import summary_of
@@ -33,8 +34,10 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
-MAX_EXPLAINED_NODES: Final = 3
+MAX_EXPLAINED_NODES: Final = 6
 """For the condition, so many nodes are looked at closely. It is written at every attempt."""
+MAX_GLANCES: Final = 200
+"""Among so many nodes those are found that differ."""
 MAX_REASON: Final = 400
 MAX_MAIN_REASON: Final = 110
 HELD_BY_SEVERAL: Final = "held by other claims"
@@ -80,20 +83,27 @@ class Explainer:
 
     def useful_reason(self, profile: Profile, decision: NoNode) -> str:
         """What keeps the devices away on the node that comes nearest; empty if devices are not the trouble."""
-        found: list[tuple[int, Explanation]] = []
-        for name, status in decision.statuses.items():
-            if status.plugin != NAME or decision.pre_filter_message:
-                continue
+        found: list[tuple[tuple[float, tuple[int, int]], Explanation]] = []
+        for name in self._worth_a_look(profile, decision):
             explanation = self._explained(profile, decision.state, name)
             if explanation is not None:
-                progress = sum(report.found for report in explanation.requests)
-                found.append((progress, explanation))
-            if len(found) == MAX_EXPLAINED_NODES:
-                break
+                node = NodeExplanation(node=name, requests=requests_in(explanation))
+                found.append(((node.progress, node.suitable), explanation))
         if not found:
             return ""
         _, nearest = max(found, key=lambda pair: pair[0])
         return _shortened(_sentence(nearest))
+
+    def _worth_a_look(self, profile: Profile, decision: NoNode) -> list[str]:
+        """Some nodes that lack devices, of as many kinds as can be found quickly."""
+        plugin = profile.plugin(NAME)
+        if decision.pre_filter_message or not isinstance(plugin, DeviceJudge):
+            return []
+        lacking = (name for name, status in decision.statuses.items() if status.plugin == NAME)
+        candidates = list(islice(lacking, MAX_GLANCES))
+        by_kind = {plugin.kind_of(name): name for name in reversed(candidates)}
+        chosen = dict.fromkeys((*reversed(by_kind.values()), *candidates))
+        return list(chosen)[:MAX_EXPLAINED_NODES]
 
     def explain(
         self,
@@ -307,7 +317,7 @@ def _main_reason(request: RequestExplanation) -> str:
 
 
 def _sentence(explanation: Explanation) -> str:
-    """The request that lacks most, and the reason most devices were refused for."""
+    """The first request that lacks devices, and why most of those were refused that come into question."""
     where = f"On node {explanation.node}: "
     if explanation.error:
         return f"{where}{explanation.error}."
@@ -318,8 +328,18 @@ def _sentence(explanation: Explanation) -> str:
     if not report.refusals:
         pools = f" ({explanation.pools[0]})" if explanation.pools else ""
         return f"{where}{report}: there are no devices to choose from{pools}."
-    refusal = max(report.refusals, key=lambda each: len(each.devices))
-    return f"{where}{report}; {refusal}."
+    return f"{where}{report}; {_main_refusal(report.refusals)}."
+
+
+def _main_refusal(refusals: Sequence[Refusal]) -> Refusal:
+    """Devices of other classes do not count, unless there are no others; those that claims hold belong together."""
+    suitable = [each for each in refusals if not each.reason.startswith(OF_ANOTHER_CLASS)]
+    held = [each for each in suitable if HELD.fullmatch(each.reason)]
+    if len(held) > 1:
+        devices = tuple(device for each in held for device in each.devices)
+        others = f"{held[0].reason} and {len(held) - 1} other{'s' * (len(held) > 2)}"
+        suitable = [each for each in suitable if each not in held] + [Refusal(others, devices)]
+    return max(suitable or refusals, key=lambda each: len(each.devices))
 
 
 def _shortened(text: str) -> str:

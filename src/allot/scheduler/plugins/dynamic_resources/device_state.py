@@ -116,6 +116,10 @@ class DeviceState:
         for node in nodes:
             self._touch(node)
 
+    def drivers_on(self, node: str) -> frozenset[str]:
+        """The drivers that have devices on this node alone."""
+        return self._likeness.drivers(node)
+
     def likeness(self, target: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes on which the same claims fit; None if nothing can be said."""
         if self._rules:

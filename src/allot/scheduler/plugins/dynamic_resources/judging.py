@@ -238,6 +238,10 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
         devices.known.put(target, last_change, answer)
         return answer
 
+    def kind_of(self, node: str) -> frozenset[str]:
+        """The drivers with devices on a node, by which nodes can be told apart at a glance."""
+        return self._devices.drivers_on(node)
+
     def _likeness(self, devices: PodDevices, target: TargetNode) -> Hashable | None:
         if devices.extension is not None:
             return None  # what a node serves by itself is left to it

@@ -83,6 +83,10 @@ class Likeness:
         if not nodes:
             del self._nodes_by_pool[pool]
 
+    def drivers(self, node: str) -> frozenset[str]:
+        """Whose devices are on the node: what kind of node it is, roughly."""
+        return frozenset(known.pool.driver for known in self._by_node.get(node, {}).values())
+
     def of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes that look alike; None if nothing can be said."""
         if self._common:

@@ -1,15 +1,23 @@
-"""The API servers that scenarios run against: one of each kind for a whole test session."""
+"""The clusters that scenarios run against: one of each kind for a whole test session."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from tests.acceptance.playing import Endings, played
 from tests.acceptance.runner.acceptance import AcceptanceRunner, open_runner
-from tests.acceptance.server_process import running_api_server, running_scheduler
+from tests.acceptance.runner.scenarios import Scenario
+from tests.acceptance.server_process import running_api_server, running_cluster
+
+PATIENCE = 3.0
+"""Time limits are for machines that do nothing else."""
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +30,7 @@ def kubectl() -> Path | None:
 def memory_runner(
     tmp_path_factory: pytest.TempPathFactory, kubectl: Path | None
 ) -> Iterator[AcceptanceRunner]:
+    """An API server without anything beside it."""
     with (
         running_api_server(tmp_path_factory.mktemp("memory"), "memory") as kubeconfig,
         open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True) as runner,
@@ -30,24 +39,31 @@ def memory_runner(
 
 
 @pytest.fixture(scope="session")
-def sqlite_runner(
-    tmp_path_factory: pytest.TempPathFactory, kubectl: Path | None
-) -> Iterator[AcceptanceRunner]:
-    with (
-        running_api_server(tmp_path_factory.mktemp("sqlite"), "sqlite") as kubeconfig,
-        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True) as runner,
-    ):
-        yield runner
+def endings(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    kubectl: Path | None,
+) -> Iterator[Endings]:
+    """How those scenarios end on `allot up` that this session has tests for."""
+    directory = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        directory = directory.parent
+    scenarios: list[Scenario] = [
+        cast("Scenario", item.callspec.params["scenario"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "endings" in item.fixturenames
+    ]
+    runnable = [each for each in scenarios if kubectl or not each.needs_kubectl]
 
+    @contextmanager
+    def opening() -> Iterator[AcceptanceRunner]:
+        with (
+            running_cluster(tmp_path_factory.mktemp("up")) as kubeconfig,
+            open_runner(
+                kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=PATIENCE
+            ) as runner,
+        ):
+            yield runner
 
-@pytest.fixture(scope="session")
-def scheduled_runner(
-    tmp_path_factory: pytest.TempPathFactory, kubectl: Path | None
-) -> Iterator[AcceptanceRunner]:
-    directory = tmp_path_factory.mktemp("scheduled")
-    with (
-        running_api_server(directory, "memory") as kubeconfig,
-        running_scheduler(directory, kubeconfig),
-        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True) as runner,
-    ):
-        yield runner
+    with played(Endings(directory / "endings"), runnable, opening) as running:
+        yield running

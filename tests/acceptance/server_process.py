@@ -1,4 +1,4 @@
-"""`allot apiserver` and `allot scheduler` as processes of their own."""
+"""`allot apiserver` and `allot up` as processes of their own."""
 
 from __future__ import annotations
 
@@ -11,32 +11,8 @@ from pathlib import Path
 
 from tests.acceptance.runner.rest import CONNECTION_ERRORS, RestClient
 
-START_SECONDS, STOP_SECONDS = 60, 20
+START_SECONDS, STOP_SECONDS = 60, 30
 PROGRAM = [sys.executable, "-c", "from allot.cli.main import run; raise SystemExit(run())"]
-
-
-@contextmanager
-def running_api_server(directory: Path, storage: str) -> Iterator[Path]:
-    """The kubeconfig of a server that is ready; in the end it must stop cleanly, without a traceback in its log."""
-    kubeconfig, log = directory / "kubeconfig", directory / "server.log"
-    arguments = ["apiserver", "--storage", storage, "--port", "0", "--data-dir", str(directory)]
-    with (
-        log.open("wb") as output,
-        subprocess.Popen([*PROGRAM, *arguments], stdout=output, stderr=output) as server,
-    ):
-        try:
-            _wait_until_ready(server, kubeconfig, log)
-            yield kubeconfig
-        finally:
-            server.terminate()
-            try:
-                code = server.wait(STOP_SECONDS)
-            finally:
-                server.kill()
-    said = log.read_text()
-    assert code == 0, said
-    assert "Traceback" not in said, said
-
 
 SCHEDULER_CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -50,44 +26,60 @@ profiles:
   - name: DynamicResources
     args: {bindingTimeout: 4s}
 """
+FEATURE_GATES = "DRAPartitionableDevicesType=true"
+"""The only gate that scenarios need and that is off by default."""
 
 
 @contextmanager
-def running_scheduler(directory: Path, kubeconfig: Path) -> Iterator[None]:
-    """A scheduler beside the server; it must stop cleanly too."""
-    log, configuration = directory / "scheduler.log", directory / "scheduler.yaml"
+def running_api_server(directory: Path, storage: str) -> Iterator[Path]:
+    """The kubeconfig of a server that is ready; in the end it must stop cleanly, without a traceback in its log."""
+    with _running(directory, "apiserver", "--storage", storage) as kubeconfig:
+        yield kubeconfig
+
+
+@contextmanager
+def running_cluster(directory: Path, *arguments: str, gates: str = FEATURE_GATES) -> Iterator[Path]:
+    """The same of a whole cluster with the scheduler that scenarios want."""
+    configuration = directory / "scheduler.yaml"
     configuration.write_text(SCHEDULER_CONFIGURATION)
-    arguments = ["scheduler", "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+    common = ("--scheduler-config", str(configuration), "--feature-gates", gates)
+    with _running(directory, "up", *common, *arguments) as kubeconfig:
+        yield kubeconfig
+
+
+@contextmanager
+def _running(directory: Path, *arguments: str) -> Iterator[Path]:
+    kubeconfig, log = directory / "kubeconfig", directory / "server.log"
+    command = [*PROGRAM, *arguments, "--port", "0", "--data-dir", str(directory)]
     with (
         log.open("wb") as output,
-        subprocess.Popen(
-            [*PROGRAM, *arguments, "--port", "0"], stdout=output, stderr=output
-        ) as scheduler,
+        subprocess.Popen(command, stdout=output, stderr=output) as process,
     ):
         try:
-            yield
+            _wait_until_ready(process, kubeconfig, log)
+            yield kubeconfig
         finally:
-            scheduler.terminate()
+            process.terminate()
             try:
-                code = scheduler.wait(STOP_SECONDS)
+                code = process.wait(STOP_SECONDS)
             finally:
-                scheduler.kill()
+                process.kill()
     said = log.read_text()
     assert code == 0, said
     assert "Traceback" not in said, said
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], kubeconfig: Path, log: Path) -> None:
+def _wait_until_ready(process: subprocess.Popen[bytes], kubeconfig: Path, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    # The server says where its kubeconfig is when that is written.
-    while b"--kubeconfig" not in log.read_bytes():
-        assert server.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, f"the server does not start: {log.read_text()}"
+    # They say where the kubeconfig is when everything works.
+    while b"kubeconfig" not in log.read_bytes().lower():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, f"it does not start: {log.read_text()}"
         time.sleep(0.05)
     with RestClient.from_kubeconfig(kubeconfig) as client:
         while not _is_ready(client):
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, f"the server is not ready: {log.read_text()}"
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, f"it is not ready: {log.read_text()}"
             time.sleep(0.05)
 
 

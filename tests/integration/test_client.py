@@ -22,6 +22,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.apiserver.app import MAX_BODY
 from allot.client.client import Client, without_retries
 from allot.client.connecting import connect
 from allot.client.discovery import served
@@ -527,3 +528,16 @@ def test_a_server_that_nobody_vouches_for_is_not_trusted(
         asyncio.run(ask())
     cluster["insecure-skip-tls-verify"] = True
     asyncio.run(ask())
+
+
+def test_a_body_that_is_too_large_is_refused_in_process_as_over_http() -> None:
+    async def main() -> None:
+        async with LocalServer() as server:
+            way = InProcessTransport(server.server.app, TOKEN)
+            body = b'{"metadata":{"name":"m"},"data":{"a":"' + b"x" * MAX_BODY + b'"}}'
+
+            answer = await way.request("POST", "/api/v1/namespaces/default/configmaps", None, body)
+
+            assert answer.code == 413
+
+    asyncio.run(main())

@@ -19,8 +19,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
-import uvloop
-
+from allot.cli.components import component_runner
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.resources import RESOURCE_CLAIMS
@@ -223,7 +222,7 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", action="store_true", help="count calls instead of seconds")
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with component_runner() as runner:
         runner.run(run(parser.parse_args()))
 
 

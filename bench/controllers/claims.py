@@ -17,9 +17,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-import uvloop
-
 from allot.api.core import Pod
+from allot.cli.components import component_runner
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.events import EventRecorder
@@ -219,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--profile", default="")
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with component_runner() as runner:
         runner.run(run(parser.parse_args()))
 
 

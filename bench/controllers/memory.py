@@ -12,9 +12,9 @@ import gc
 import os
 from pathlib import Path
 
-import uvloop
 from claims import CLAIMS, Bench, until  # type: ignore[import-not-found]
 
+from allot.cli.components import component_runner
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.controllers.catalogue import ALL, chosen
@@ -57,7 +57,7 @@ async def run(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=5000)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with component_runner() as runner:
         runner.run(run(parser.parse_args()))
 
 

@@ -14,10 +14,9 @@ import resource
 import time
 from typing import Any, NamedTuple
 
-import uvloop
-
 from allot.allocation.ledger import Ledger
 from allot.api.pool_status import ResourcePoolStatusRequestSpec
+from allot.cli.components import component_runner
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
@@ -145,7 +144,7 @@ def main() -> None:
     parser.add_argument("--pools", type=int, default=1000)
     parser.add_argument("--devices", type=int, default=8)
     parser.add_argument("--questions", type=int, default=10)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with component_runner() as runner:
         runner.run(run(parser.parse_args()))
 
 

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import uvloop
 from filling import fill  # type: ignore[import-not-found]
 from workloads import (  # type: ignore[import-not-found]
     DRIVER,
@@ -27,6 +26,7 @@ from workloads import (  # type: ignore[import-not-found]
 )
 
 from allot.api.core import Pod
+from allot.cli.components import component_runner
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--pods", type=int, default=500)
     parser.add_argument("--fill", default="0")
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with component_runner() as runner:
         runner.run(run(parser.parse_args()))
 
 

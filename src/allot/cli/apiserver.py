@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from allot.cli.components import READY
+from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
 
@@ -91,11 +89,6 @@ def apiserver(
     return EXIT_OK
 
 
-def set_up_logging(verbose: int) -> None:
-    level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
-
-
 def _run(options: ServerOptions) -> None:
     from allot.apiserver.authentication import TokenFileError
     from allot.apiserver.credentials import CredentialError
@@ -103,19 +96,10 @@ def _run(options: ServerOptions) -> None:
     from allot.storage.interface import StorageError
 
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with component_runner() as runner:
             runner.run(_serve(options))
     except (AddressError, CredentialError, StorageError, TokenFileError) as error:
         raise CommandError(str(error)) from error
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """The faster event loop, where there is one."""
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        return None
-    return uvloop.new_event_loop
 
 
 async def _serve(options: ServerOptions) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import importlib.util
 import sys
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import yaml
 
-from allot.cli.apiserver import loop_factory, set_up_logging
 from allot.cli.components import (
     Component,
     Election,
     PageAddress,
     api_server_options,
+    component_runner,
     page_options,
     run_until_stopped,
+    set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
 
@@ -142,7 +142,7 @@ def binding_controller(
     if "/" not in options.lease:
         raise CommandError(f"--lease {lease}: write NAMESPACE/NAME")
     works = _own(attacher) if attacher else _simulated(script, script_file)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with component_runner() as runner:
         runner.run(_run(options, works))
     return EXIT_OK
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
 
-from allot.cli.apiserver import loop_factory, set_up_logging
 from allot.cli.components import (
     Component,
     Election,
     PageAddress,
     api_server_options,
+    component_runner,
     feature_gates_option,
     page_options,
     run_until_stopped,
+    set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
@@ -65,7 +65,7 @@ def controller_manager(
     if leader_elect:
         lease = leader_elect_resource_namespace, leader_elect_resource_name
     gates = gates_from_option(feature_gates)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with component_runner() as runner:
         runner.run(
             _run(kubeconfig, context, controllers, gates, lease, PageAddress(bind_address, port))
         )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from allot.cli.apiserver import loop_factory, set_up_logging
-from allot.cli.components import Component, PageAddress, api_server_options, run_until_stopped
+from allot.cli.components import (
+    Component,
+    PageAddress,
+    api_server_options,
+    component_runner,
+    run_until_stopped,
+    set_up_logging,
+)
 from allot.cli.errors import EXIT_OK, CommandError
 
 if TYPE_CHECKING:
@@ -90,7 +95,7 @@ def nodes(
         complete_annotation=complete_annotation,
     )
     described = load_all(hardware)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with component_runner() as runner:
         runner.run(_run(kubeconfig, context, settings, described))
     return EXIT_OK
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import yaml
 
-from allot.cli.apiserver import loop_factory, set_up_logging
 from allot.cli.components import (
     Component,
     Election,
     PageAddress,
     api_server_options,
+    component_runner,
     feature_gates_option,
     page_options,
     run_until_stopped,
+    set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
@@ -66,7 +66,7 @@ def scheduler(
     set_up_logging(verbose)
     pages = PageOptions(PageAddress(bind_address, port), _token(debug_token_file))
     gates = gates_from_option(feature_gates)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with component_runner() as runner:
         runner.run(_run(kubeconfig, context, config, gates, leader_elect, pages))
     return EXIT_OK
 

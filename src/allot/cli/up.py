@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allot.cli.apiserver import loop_factory, set_up_logging
 from allot.cli.cluster_options import Asked
-from allot.cli.components import feature_gates_option
+from allot.cli.components import (
+    component_runner,
+    feature_gates_option,
+    set_up_logging,
+)
 from allot.cli.data_directory import KUBECONFIG, data_dir_option, occupied
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.lint import gates_from_option
@@ -120,7 +123,7 @@ def up(
     )
     if hardware and no_nodes:
         raise CommandError("--hardware needs simulated nodes: leave out --no-nodes")
-    with occupied(data_dir), asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with occupied(data_dir), component_runner() as runner:
         runner.run(_run(asked, manifests, separate, started))
     return EXIT_OK
 

@@ -29,7 +29,7 @@ from allot.features import FeatureGates
     default="*",
     show_default=True,
     metavar="*,NAME,-NAME",
-    help="Which ones run: * all, NAME this one, -NAME not this one.",
+    help="Which ones run: * the usual ones, NAME this one, -NAME not this one.",
 )
 @feature_gates_option
 @click.option(

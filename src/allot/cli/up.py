@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     default="*",
     show_default=True,
     metavar="*,NAME,-NAME",
-    help="Which controllers run.",
+    help="Which controllers run: * the usual ones, NAME this one, -NAME not this one.",
 )
 @click.option("--no-nodes", is_flag=True, help="Simulate no nodes.")
 @click.option(

@@ -150,8 +150,10 @@ def test_who_was_not_seen_while_nobody_was_has_all_the_time_again() -> None:
 
 
 def test_a_taint_without_a_time_counts_from_when_it_was_seen() -> None:
-    tolerations = [{"key": "mine", "operator": "Exists", "tolerationSeconds": 60}]
-    tolerations.append({"key": "harmless", "operator": "Exists"})
+    tolerations = [
+        {"key": "mine", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+        {"key": "harmless", "operator": "Exists"},
+    ]
 
     async def story(stage: Stage) -> None:
         await stage.node("n")

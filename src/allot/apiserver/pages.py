@@ -45,6 +45,8 @@ class Pages:
             return await self._health.answer(parts, verbose=request.flag("verbose"))
         found = self._find(parts, request)
         if found is None:
+            if _is_below_a_version(parts):
+                raise api_errors.no_such_path()
             return text_response(404, _NOT_FOUND)
         is_json = found.content_type.startswith("application/json") and bool(found.body)
         return in_format(found, "json", pretty=is_json and request.flag("pretty"))
@@ -85,6 +87,18 @@ class Pages:
             return _tagged(request, found.body, found.etag, content_type)
         value = discovery.api_versions(self._address()) if path == "api" else discovery.api_groups()
         return json_response(200, value)._replace(headers=((b"vary", b"Accept"),))
+
+
+def _is_below_a_version(parts: list[str]) -> bool:
+    """Whether the path is one of an API that we have; those are answered as an API answers."""
+    match parts:
+        case ["api", version, _, *_]:
+            served = discovery.api_resources(GroupVersion("", version))
+        case ["apis", group, version, _, *_]:
+            served = discovery.api_resources(GroupVersion(group, version))
+        case _:
+            return False
+    return served is not None
 
 
 def _known(value: object) -> Response | None:

@@ -39,6 +39,8 @@ class Conduct:
     exit_codes_by_container: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ready_seconds_by_container: Mapping[str, float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    completes: bool = False
+    """Its containers are not run again once they have ended, whatever its restart policy."""
 
     def run_seconds(self, container: str, *, is_init: bool = False) -> float | None:
         """How long it runs; None: until it is stopped."""
@@ -63,9 +65,10 @@ class Conduct:
 
 def conduct_of(pod: Pod, settings: Settings) -> Conduct:
     annotations = pod.metadata.annotations
-    default = _default_run_seconds(pod, settings)
+    completes = _completes(pod, settings)
+    default = 0.0 if completes else _default_run_seconds(pod, settings)
     if not any(name.startswith("allot.dev/") for name in annotations):
-        return Conduct(settings.start_seconds, default_run_seconds=default)
+        return Conduct(settings.start_seconds, default_run_seconds=default, completes=completes)
     run: dict[str, float | None] = {}
     ready: dict[str, float] = {}
     codes: dict[str, tuple[int, ...]] = {}
@@ -85,13 +88,15 @@ def conduct_of(pod: Pod, settings: Settings) -> Conduct:
                 codes[container] = tuple(_exit_code(part) for part in text.split(","))
         except ValueError as error:
             problems.append(f"annotation {name}: {text!r} is not {error}")
-    return Conduct(start, stop, default, run, codes, ready, tuple(problems))
+    return Conduct(start, stop, default, run, codes, ready, tuple(problems), completes)
+
+
+def _completes(pod: Pod, settings: Settings) -> bool:
+    annotation = settings.complete_annotation
+    return bool(annotation) and pod.metadata.annotations.get(annotation) == "true"
 
 
 def _default_run_seconds(pod: Pod, settings: Settings) -> float | None:
-    completes = settings.complete_annotation
-    if completes and pod.metadata.annotations.get(completes) == "true":
-        return 0.0
     if settings.job_run_seconds is not None and any(
         owner.kind == "Job" and owner.controller for owner in pod.metadata.owner_references
     ):

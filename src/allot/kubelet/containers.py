@@ -20,6 +20,7 @@ from allot.kubelet.settings import RestartBackoff
 
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
+NEVER: Final = "Never"
 CRASH_LOOP: Final = "CrashLoopBackOff"
 STOPPED_CODE: Final = 143
 """What a process leaves behind that is asked to stop (signal 15)."""

@@ -123,6 +123,8 @@ class _Course:
         self._around = Surroundings(pod.metadata.uid, conduct, settings.backoff, now)
         self._before: Mapping[str, Any] = pod.get("status", default={})
         policy = pod.get("spec", "restartPolicy", default=containers.ALWAYS)
+        if conduct.completes:
+            policy = containers.NEVER
         self._init = tuple(
             # An init container is never run again once it has ended well.
             _plan(spec, containers.ON_FAILURE if policy == containers.ALWAYS else policy, True)
@@ -132,7 +134,8 @@ class _Course:
             _plan(spec, policy) for spec in pod.get("spec", "containers", default=())
         )
         self._ephemeral = tuple(
-            _plan(spec, "Never") for spec in pod.get("spec", "ephemeralContainers", default=())
+            _plan(spec, containers.NEVER)
+            for spec in pod.get("spec", "ephemeralContainers", default=())
         )
         self._wake_at: datetime | None = None
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from allot.client.client import Client
-from allot.client.errors import ClientError
+from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import NORMAL, WARNING, EventRecorder, ObjectReference
 from allot.client.options import PatchType
 from allot.client.resources import PODS
@@ -56,7 +56,7 @@ class Outcomes:
                 PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ClientError as error:
-            log.warning("pod %s: its node could not be nominated: %s", pod.key, error)
+            log.log(_weight(error), "pod %s: its node could not be nominated: %s", pod.key, error)
 
     async def failed(
         self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
@@ -72,7 +72,15 @@ class Outcomes:
                 PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ClientError as error:
-            log.warning("pod %s: its condition could not be written: %s", pod.key, error)
+            log.log(
+                _weight(error), "pod %s: its condition could not be written: %s", pod.key, error
+            )
+
+
+def _weight(error: ClientError) -> int:
+    """Nobody misses what was to be said about a pod that has been deleted."""
+    is_gone = isinstance(error, ApiStatusError) and error.is_not_found
+    return logging.DEBUG if is_gone else logging.WARNING
 
 
 def status_change(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
+from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import (
     FieldError,
     FieldPath,
@@ -18,7 +19,8 @@ from allot.validation.fields import (
 )
 from allot.validation.metadata import IMMUTABLE
 from allot.validation.names import validate_label, validate_label_key
-from allot.validation.pod_basics import NOT_NEGATIVE, PORT_RANGE, parts
+from allot.validation.parts import parts
+from allot.validation.pod_basics import PORT_RANGE
 
 SPEC: Final = FieldPath("spec")
 STATUS: Final = FieldPath("status")
@@ -85,8 +87,29 @@ def validate_quota(quota: RawObject) -> Iterator[FieldError]:
             continue
         if quantity.sign < 0:
             yield invalid(path @ name, str(amount), NOT_NEGATIVE)
-        if name.startswith("count/") and not quantity.is_whole():
+        if _is_counted(name) and not quantity.is_whole():
             yield invalid(path @ name, str(amount), "must be an integer")
+
+
+_COUNTED: Final = frozenset(
+    (
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+        "services.loadbalancers",
+        "services.nodeports",
+    )
+)
+
+
+def _is_counted(name: str) -> bool:
+    """Whether a quota of this name counts things, of which there are no halves."""
+    is_extended = "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+    return name in _COUNTED or is_extended
 
 
 # --- coordination, scheduling, node ---

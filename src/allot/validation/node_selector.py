@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allot.api.meta import NodeSelector, NodeSelectorRequirement
+from allot.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required
 from allot.validation.formats import subdomain_problems
 from allot.validation.names import validate_label_key, validate_label_value
@@ -17,11 +17,14 @@ def validate_node_selector(selector: NodeSelector, path: FieldPath) -> Iterator[
     if not selector.node_selector_terms:
         yield required(terms_path, "must have at least one node selector term")
     for index, term in enumerate(selector.node_selector_terms):
-        term_path = terms_path @ index
-        for number, requirement in enumerate(term.match_expressions):
-            yield from _validate_expression(requirement, term_path / "matchExpressions" @ number)
-        for number, requirement in enumerate(term.match_fields):
-            yield from _validate_field(requirement, term_path / "matchFields" @ number)
+        yield from validate_node_selector_term(term, terms_path @ index)
+
+
+def validate_node_selector_term(term: NodeSelectorTerm, path: FieldPath) -> Iterator[FieldError]:
+    for index, requirement in enumerate(term.match_expressions):
+        yield from _validate_expression(requirement, path / "matchExpressions" @ index)
+    for index, requirement in enumerate(term.match_fields):
+        yield from _validate_field(requirement, path / "matchFields" @ index)
 
 
 def _validate_expression(

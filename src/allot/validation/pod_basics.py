@@ -1,31 +1,31 @@
 """What nobody should have to find out on the node: the plain parts of a pod's spec.
 
-This is a small part of what Kubernetes checks; claims are in `pod`, the rest is not looked at.
+Claims are in `pod`, where the pod may run is in `pod_placement`. Of the rest this is what Kubernetes checks first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
-from allot.api.quantity import Quantity, QuantityError, quantity_from_json
+from allot.validation.container_resources import NOT_NEGATIVE, validate_container_resources
 from allot.validation.fields import (
     FieldError,
     FieldPath,
     duplicate,
+    forbidden,
     invalid,
     not_found,
     not_supported,
     required,
 )
 from allot.validation.names import validate_label
-
-Part = Mapping[str, Any]
+from allot.validation.parts import Part, parts
+from allot.validation.pod_placement import validate_pod_placement
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 PADDED: Final = "must not have leading or trailing whitespace"
 _PORTS: Final = range(1, 65536)
@@ -49,11 +49,16 @@ def validate_pod_basics(spec: Part, path: FieldPath) -> Iterator[FieldError]:
     grace = spec.get("terminationGracePeriodSeconds")
     if isinstance(grace, int) and grace < 0:
         yield invalid(path / "terminationGracePeriodSeconds", grace, NOT_NEGATIVE)
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        yield forbidden(
+            path / "nodeName", "cannot be set until all schedulingGates have been cleared"
+        )
     deadline = spec.get("activeDeadlineSeconds")
     if isinstance(deadline, int) and not 1 <= deadline < 2**31:
         yield invalid(
             path / "activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive"
         )
+    yield from validate_pod_placement(spec, path)
 
 
 def _validate_volume_names(volumes: list[Part], path: FieldPath) -> Iterator[FieldError]:
@@ -91,7 +96,7 @@ def _validate_container(
         yield not_supported(path / "imagePullPolicy", policy, PULL_POLICIES)
     yield from _validate_ports(parts(container, "ports"), path / "ports")
     yield from _validate_mounts(parts(container, "volumeMounts"), volumes, path / "volumeMounts")
-    yield from _validate_resources(container.get("resources") or {}, path / "resources")
+    yield from validate_container_resources(container.get("resources") or {}, path / "resources")
 
 
 def _validate_ports(ports: list[Part], path: FieldPath) -> Iterator[FieldError]:
@@ -122,35 +127,3 @@ def _validate_mounts(
         elif where in mounted:
             yield invalid(path @ index / "mountPath", where, "must be unique")
         mounted.add(where)
-
-
-def _validate_resources(resources: Part, path: FieldPath) -> Iterator[FieldError]:
-    limits: dict[str, Quantity] = {}
-    for name, text in (resources.get("limits") or {}).items():
-        try:
-            limits[name] = quantity_from_json(text)
-        except QuantityError as error:
-            yield invalid(path / "limits" @ name, text, str(error))
-            continue
-        if limits[name].sign < 0:
-            yield invalid(path / "limits" @ name, text, NOT_NEGATIVE)
-    for name, text in (resources.get("requests") or {}).items():
-        try:
-            request = quantity_from_json(text)
-        except QuantityError as error:
-            yield invalid(path / "requests" @ name, text, str(error))
-            continue
-        if request.sign < 0:
-            yield invalid(path / "requests" @ name, text, NOT_NEGATIVE)
-        if name in limits and limits[name] < request:
-            yield invalid(
-                path / "requests",
-                str(request),
-                f"must be less than or equal to {name} limit of {limits[name]}",
-            )
-
-
-def parts(owner: Part, field: str) -> list[Part]:
-    """The objects in a list; what is no object is not looked at."""
-    items = owner.get(field)
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -13,7 +13,7 @@ from allot.validation.fields import (
     not_supported,
     required,
 )
-from allot.validation.pod_basics import parts
+from allot.validation.parts import parts
 
 GROUP: Final = "rbac.authorization.k8s.io"
 ROLE_REF: Final = FieldPath("roleRef")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from allot.api.raw import RawObject
+from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import (
     FieldError,
     FieldPath,
@@ -16,7 +17,8 @@ from allot.validation.fields import (
 )
 from allot.validation.label_selector import is_empty, selects, validate_label_selector
 from allot.validation.metadata import IMMUTABLE, validate_annotations, validate_labels
-from allot.validation.pod_basics import NOT_NEGATIVE, validate_pod_basics
+from allot.validation.pod_basics import validate_pod_basics
+from allot.validation.rollouts import validate_number_or_percentage, validate_rollout
 
 SPEC: Final = FieldPath("spec")
 SELECTOR: Final = SPEC / "selector"
@@ -64,6 +66,7 @@ def validate_workload(workload: RawObject) -> Iterator[FieldError]:
             if not selects(selector, labels):
                 yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
     yield from _validate_template(_mapping(spec.get("template")), TEMPLATE, ("Always",))
+    yield from validate_rollout(workload.kind, spec, SPEC)
 
 
 def validate_workload_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
@@ -191,21 +194,8 @@ def validate_budget(budget: RawObject) -> Iterator[FieldError]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield invalid(SPEC, spec, "minAvailable and maxUnavailable cannot be both set")
     for field in ("minAvailable", "maxUnavailable"):
-        value = spec.get(field)
-        if isinstance(value, int) and value < 0:
-            yield invalid(SPEC / field, value, NOT_NEGATIVE)
-        elif isinstance(value, str) and not _is_percentage(value):
-            yield invalid(
-                SPEC / field,
-                value,
-                "a valid percent string must be a numeric string followed by an ending '%' "
-                "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
-            )
+        yield from validate_number_or_percentage(spec.get(field), SPEC / field)
     yield from validate_label_selector(_mapping(spec.get("selector")), SELECTOR)
-
-
-def _is_percentage(text: str) -> bool:
-    return text.endswith("%") and text[:-1].isdecimal() and text.isascii()
 
 
 # --- parts ---
@@ -220,6 +210,11 @@ def _validate_template(
         _mapping(metadata.get("annotations")), path / "metadata" / "annotations"
     )
     yield from validate_pod_basics(spec, path / "spec")
+    if spec.get("ephemeralContainers"):
+        yield forbidden(
+            path / "spec" / "ephemeralContainers",
+            "ephemeral containers not allowed in pod template",
+        )
     policy = spec.get("restartPolicy")
     if restart_policies and policy is not None and policy not in restart_policies:
         yield not_supported(path / "spec" / "restartPolicy", policy, restart_policies)

@@ -82,7 +82,7 @@ class ScenarioRun:
             }
             if self._cluster.nodes is not None:
                 self._cluster.nodes.add(name)
-            create_ready_node(self._client, name, labels, node.resources)
+            create_ready_node(self._client, name, labels, fill_in(node.resources, self._variables))
             self._traces.add({"kind": "Node", "metadata": {"name": name}})
 
     def _perform(self, raw: RawStep) -> None:

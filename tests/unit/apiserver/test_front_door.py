@@ -119,6 +119,15 @@ def test_unknown_pages(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["/api/v1/nothing", f"{MAPS}/a/nothing", "/apis/resource.k8s.io/v1/nothing/x"],
+)
+def test_what_a_version_does_not_have_is_told_as_an_api_does(path: str) -> None:
+    missing = answer(path)
+    assert (missing.code, missing.json["reason"]) == (404, "NotFound")
+
+
+@pytest.mark.parametrize(
     ("method", "path", "code"),
     [
         ("POST", f"{MAPS}/a", 405),

@@ -59,6 +59,14 @@ def test_create_fills_in() -> None:
     assert created.get("status") == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
+def test_a_gated_pod_says_why_it_waits() -> None:
+    created = strategy.prepare_create(a_pod(schedulingGates=[{"name": "g"}]), REQUEST)
+
+    (condition,) = created.get("status", "conditions")
+    said = condition["type"], condition["status"], condition["reason"]
+    assert said == ("PodScheduled", "False", "SchedulingGated")
+
+
 def is_allowed(old: Pod, new: Pod) -> bool:
     prepared = strategy.prepare_update(new, old, REQUEST)
     return not strategy.validate_update(prepared, old, REQUEST)

@@ -352,6 +352,12 @@ def test_scale(kind: str, selector: dict[str, Any], text: str) -> None:
     }
 
 
+def test_a_scale_of_zero_is_not_written_out() -> None:
+    workload = a_workload("Deployment", SELECTOR).with_value(0, "spec", "replicas")
+
+    assert scale_of(workload)["spec"] == {}
+
+
 def test_a_scale_is_written_back() -> None:
     workload = a_workload("Deployment", SELECTOR)
 

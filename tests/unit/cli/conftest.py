@@ -11,8 +11,8 @@ import pytest
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
     """Commands set up logging for their process; here they share it with other tests."""
-    root = logging.getLogger()
-    before = root.level, list(root.handlers)
+    loggers = logging.getLogger(), logging.getLogger("allot")
+    levels = [logger.level for logger in loggers]
     yield
-    root.setLevel(before[0])
-    root.handlers[:] = before[1]
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)

@@ -268,6 +268,17 @@ def test_an_annotation_can_end_a_pod_that_runs() -> None:
     )
 
 
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+def test_a_pod_that_completes_is_not_run_again(policy: str) -> None:
+    life = Life(
+        {"done": "true"}, Settings(complete_annotation="allot.dev/done"), restartPolicy=policy
+    )
+
+    life.settle()
+
+    assert (life.phase, life.container()["restartCount"]) == ("Succeeded", 0)
+
+
 def test_a_deadline_ends_a_pod() -> None:
     life = Life(activeDeadlineSeconds=10)
     assert life.settle().wake_seconds == 10

@@ -148,15 +148,24 @@ def test_nothing_is_written_if_nothing_changed() -> None:
     assert len(heard.events) == 1
 
 
-@pytest.mark.parametrize("trouble", [answer(404), answer(409), TransportError("", was_sent=True)])
+@pytest.mark.parametrize(
+    ("trouble", "level"),
+    [
+        pytest.param(answer(404), "DEBUG", id="deleted"),
+        pytest.param(answer(409), "WARNING", id="another-pod"),
+        pytest.param(TransportError("", was_sent=True), "WARNING", id="no-server"),
+    ],
+)
 def test_a_condition_that_cannot_be_written_is_only_logged(
-    trouble: Any, caplog: pytest.LogCaptureFixture
+    trouble: Any, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("DEBUG", "allot.scheduler.outcomes")
     client, _, clock = scripted(*[trouble] * 20)
 
     asyncio.run(Outcomes(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why"))
 
-    assert "its condition could not be written" in caplog.text
+    (record,) = [each for each in caplog.records if "could not be written" in each.message]
+    assert record.levelname == level
 
 
 def test_other_events() -> None:

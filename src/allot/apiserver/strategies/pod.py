@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +13,7 @@ from allot.api.base import replace
 from allot.api.core import Container, Pod, PodParts
 from allot.api.decoding import from_builtin
 from allot.apiserver.strategies.request import WriteRequest, generated_name
-from allot.validation.fields import FieldError, FieldPath, forbidden
+from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.pod import all_containers, validate_pod
 from allot.validation.pod_status import validate_pod_status
@@ -63,7 +64,12 @@ _SCHEDULING_GATED: Final = {
 
 
 def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
-    return list(validate_pod(parts_of(pod)))
+    errors = list(validate_pod(parts_of(pod)))
+    if pod.get("spec", "ephemeralContainers"):
+        errors.append(
+            forbidden(FieldPath("spec") / "ephemeralContainers", "cannot be set on create")
+        )
+    return errors
 
 
 def quality_of_service(pod: Pod) -> str:
@@ -129,11 +135,28 @@ def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
 
 def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     errors = list(validate_metadata_update(pod.metadata, old.metadata))
+    errors += _validate_deadline_update(pod, old)
     expected = _with_allowed_changes(pod, old)
     if pod.get("spec") != expected:
         change = _diff(expected, pod.get("spec"))
         errors.append(forbidden(FieldPath("spec"), f"{MAY_NOT_CHANGE}\n{change}"))
     return errors
+
+
+def _validate_deadline_update(pod: Pod, old: Pod) -> Iterator[FieldError]:
+    """A deadline may be set and shortened."""
+    path = FieldPath("spec") / "activeDeadlineSeconds"
+    before, after = (each.get("spec", "activeDeadlineSeconds") for each in (old, pod))
+    if after is None:
+        if before is not None:
+            yield invalid(path, None, "must not update from a positive integer to nil value")
+    elif not 0 <= after <= _MAX_DEADLINE:
+        yield invalid(path, after, f"must be between 0 and {_MAX_DEADLINE}, inclusive")
+    elif before is not None and before < after:
+        yield invalid(path, after, "must be less than or equal to previous value")
+
+
+_MAX_DEADLINE: Final = 2**31 - 1
 
 
 def _with_stored_metadata(pod: Pod, old: Pod) -> Pod:
@@ -162,10 +185,12 @@ def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
                 else before
                 for before, after in zip(stored, sent, strict=True)
             ]
+    spec.pop("activeDeadlineSeconds", None)
     if "activeDeadlineSeconds" in new:
         spec["activeDeadlineSeconds"] = new["activeDeadlineSeconds"]
-    tolerations = spec.get("tolerations", [])
-    if new.get("tolerations", [])[: len(tolerations)] == tolerations and new.get("tolerations"):
+    if new.get("tolerations") and _keeps_tolerations(
+        spec.get("tolerations", []), new["tolerations"]
+    ):
         spec["tolerations"] = new["tolerations"]
     grace = spec.get("terminationGracePeriodSeconds")
     if isinstance(grace, int) and grace < 0 and new.get("terminationGracePeriodSeconds") == 1:
@@ -177,6 +202,18 @@ def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
             if field in new:
                 spec[field] = new[field]
     return spec
+
+
+def _keeps_tolerations(before: list[Any], after: list[Any]) -> bool:
+    """Whether all are still there, wherever: only how long they tolerate may change."""
+    kept = [_without_seconds(toleration) for toleration in after]
+    return all(_without_seconds(toleration) in kept for toleration in before)
+
+
+def _without_seconds(toleration: Any) -> Any:
+    if not isinstance(toleration, dict):
+        return toleration
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
 def _diff(before: Any, after: Any) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from allot.api.base import replace
 from allot.api.raw import RawObject
+from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import FieldError, FieldPath, invalid
 from allot.validation.label_selector import selector_text
-from allot.validation.pod_basics import NOT_NEGATIVE
 
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -21,6 +21,7 @@ def scale_of(workload: RawObject) -> dict[str, Any]:
     if workload.kind == "ReplicationController":
         selector = {"matchLabels": selector}
     status: dict[str, Any] = {"replicas": workload.get("status", "replicas", default=0)}
+    wanted = workload.get("spec", "replicas", default=0)
     text = selector_text(selector)
     if text:
         status["selector"] = text
@@ -28,7 +29,8 @@ def scale_of(workload: RawObject) -> dict[str, Any]:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in _SHOWN_METADATA if name in metadata},
-        "spec": {"replicas": workload.get("spec", "replicas", default=0)},
+        # As everywhere in Kubernetes, a number that is optional and zero is not written.
+        "spec": {"replicas": wanted} if wanted else {},
         "status": status,
     }
 

@@ -1,0 +1,72 @@
+"""What an update of a pod may change: deadlines and tolerations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allot.api.core import Pod
+from allot.apiserver.strategies import pod as strategy
+from tests.unit.apiserver.test_pods import REQUEST, a_pod
+
+
+def wrong_fields(old: Pod, new: Pod) -> list[str]:
+    prepared = strategy.prepare_update(new, old, REQUEST)
+    return [str(error.path) for error in strategy.validate_update(prepared, old, REQUEST)]
+
+
+def with_deadline(seconds: int | None) -> Pod:
+    return a_pod() if seconds is None else a_pod(activeDeadlineSeconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        pytest.param(None, 100, True, id="set"),
+        pytest.param(100, 50, True, id="shortened"),
+        pytest.param(100, 0, True, id="now"),
+        pytest.param(100, 200, False, id="extended"),
+        pytest.param(100, None, False, id="removed"),
+        pytest.param(None, -1, False, id="negative"),
+        pytest.param(None, 2**31, False, id="too-long"),
+    ],
+)
+def test_deadlines_are_set_or_shortened(
+    before: int | None, after: int | None, allowed: bool
+) -> None:
+    wrong = wrong_fields(with_deadline(before), with_deadline(after))
+
+    assert wrong == ([] if allowed else ["spec.activeDeadlineSeconds"])
+
+
+NOT_READY = {"key": "not-ready", "operator": "Exists", "effect": "NoExecute"}
+MINE = {"key": "mine", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("after", "allowed"),
+    [
+        pytest.param([NOT_READY | {"tolerationSeconds": 300}, MINE], True, id="appended"),
+        pytest.param([MINE, NOT_READY | {"tolerationSeconds": 300}], True, id="put-before"),
+        pytest.param([NOT_READY | {"tolerationSeconds": 7}], True, id="other-seconds"),
+        pytest.param([NOT_READY], True, id="for-ever"),
+        pytest.param([MINE], False, id="replaced"),
+        pytest.param([NOT_READY | {"effect": "NoSchedule"}], False, id="other-effect"),
+        pytest.param([], False, id="removed"),
+    ],
+)
+def test_tolerations_are_only_added(after: list[dict[str, Any]], allowed: bool) -> None:
+    old = a_pod(tolerations=[NOT_READY | {"tolerationSeconds": 300}])
+
+    wrong = wrong_fields(old, a_pod(tolerations=after))
+
+    assert wrong == ([] if allowed else ["spec"])
+
+
+def test_ephemeral_containers_come_later() -> None:
+    pod = a_pod(ephemeralContainers=[{"name": "debug", "image": "i"}])
+
+    errors = strategy.validate_create(strategy.prepare_create(pod, REQUEST), REQUEST)
+
+    assert [str(error.path) for error in errors] == ["spec.ephemeralContainers"]

@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from tests.acceptance.runner.rest import RestClient
+from tests.acceptance.runner.rest import MERGE_PATCH, RestClient
 from tests.acceptance.server_process import PROGRAM
 
 START_SECONDS = 60.0
@@ -201,3 +202,56 @@ def test_a_corrupt_file(tmp_path: Path) -> None:
     assert answer.returncode == 2
     assert "allot.db" in answer.stderr
     assert len(answer.stderr.splitlines()) <= 3
+
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d"},
+    "spec": {
+        "replicas": 6,
+        "selector": {"matchLabels": {"app": "d"}},
+        "template": {"metadata": {"labels": {"app": "d"}}, "spec": POD["spec"]},
+    },
+}
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    """Twelve times, from before it is ready to long after, while a Deployment grows and shrinks."""
+    directory, random = tmp_path / "state", Random(4816)  # noqa: S311 - moments, not secrets
+    (tmp_path / "template.yaml").write_text(TEMPLATE)
+    arguments = ("--hardware", "gpu-server=1", "-f", tmp_path / "template.yaml")
+    with up(directory, *arguments) as first, first.client() as client:
+        client.call("POST", DEPLOYMENTS, body=DEPLOYMENT)
+    for number in range(12):
+        if number % 3 == 0:
+            command = [*PROGRAM, "up", "--data-dir", directory, "--port", "0", *arguments]
+            with subprocess.Popen(
+                [str(each) for each in command],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ) as process:
+                time.sleep(random.uniform(0.2, 2.0))
+                process.kill()
+            continue
+        with up(directory, *arguments) as running, running.client() as client:
+            change = {"spec": {"replicas": random.randrange(9)}}
+            client.call("PATCH", f"{DEPLOYMENTS}/d", body=change, content_type=MERGE_PATCH)
+            time.sleep(random.uniform(0.0, 1.0))
+            running.process.kill()
+
+    with up(directory, *arguments) as last, last.client() as client:
+        change = {"spec": {"replicas": 6}}
+        client.call("PATCH", f"{DEPLOYMENTS}/d", body=change, content_type=MERGE_PATCH)
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            pods = client.call("GET", PODS)["items"]
+            claims = client.call("GET", GENERATED)["items"]
+            phases = [pod["status"]["phase"] for pod in pods]
+            if phases == ["Running"] * 6 and len(claims) == 6:
+                break
+            assert time.monotonic() < deadline, (phases, len(claims))
+            time.sleep(0.1)
+        assert len(set(devices_in_use(client))) == 6

@@ -196,6 +196,49 @@ def test_what_was_compacted_during_an_interruption_is_told(own_etcd: EtcdServer)
     run(scenario())
 
 
+def test_a_delete_at_the_compacted_revision_is_not_passed_over(own_etcd: EtcdServer) -> None:
+    """etcd shows a watch from there everything but the delete, and says nothing."""
+
+    async def scenario() -> None:
+        first = await EtcdStore.connect([own_etcd.url])
+        before = await first.write(Put("a", b""))
+        deleted = await first.write(Delete("a"))
+        await first.write(Put("b", b""))
+        await first.compact(deleted)
+        second = await EtcdStore.connect([own_etcd.url])
+        with pytest.raises(CompactedError):
+            await asyncio.wait_for(anext(second.watch("", before)), 10)
+        (batch,) = [await asyncio.wait_for(anext(second.watch("", deleted)), 10)]
+        assert [change.key for change in batch] == ["b"]
+        await first.close()
+        await second.close()
+
+    run(scenario())
+
+
+def test_a_feed_that_begins_with_the_compacted_revision_cuts_its_watchers_off(
+    own_etcd: EtcdServer,
+) -> None:
+    async def scenario() -> None:
+        store = await EtcdStore.connect([own_etcd.url])
+        other = await EtcdStore.connect([own_etcd.url])
+        start = await store.write(Put("a", b""))
+        watch = store.watch("", start)
+        assert await store.revision() == start
+        assert watch.pending() == []
+        feed = store._tasks[0]
+        feed.cancel()
+        await asyncio.wait([feed])
+        await other.compact(await other.write(Delete("a")))
+        store._tasks[0] = asyncio.create_task(store._feed.run())
+        with pytest.raises(CompactedError):
+            await asyncio.wait_for(anext(watch), 10)
+        await store.close()
+        await other.close()
+
+    run(scenario())
+
+
 def test_compaction_by_others_beyond_the_last_write_does_no_harm(own_etcd: EtcdServer) -> None:
     async def scenario() -> None:
         store = await EtcdStore.connect([own_etcd.url], "/mine/")

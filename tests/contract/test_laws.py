@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from allot.storage.interface import (
@@ -199,7 +199,7 @@ async def watch_from(store: Store, model: Model, step: WatchFrom) -> None:
     async with store.watch(step.prefix, after) as watch:
         if after < model.oldest:
             with pytest.raises(CompactedError):
-                await anext(watch)
+                await asyncio.wait_for(anext(watch), 10)
             return
         found = []
         for _ in expected:
@@ -259,8 +259,22 @@ def test_sqlite_agrees_with_the_model(script: list[Step]) -> None:
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    deadline=None,
+    phases=(
+        Phase.explicit,
+        Phase.generate,
+    ),  # to make examples smaller takes long with a real server
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(script=scripts)
+@example(
+    script=[
+        Write([Intent("put", "a/", "any"), Intent("put", "b", "any")]),
+        Compact(0),
+        Reopen(),
+        WatchFrom("b", 3),
+    ]
+)
 def test_etcd_agrees_with_the_model(etcd: EtcdServer, script: list[Step]) -> None:
     check(lambda: EtcdHome(etcd.url), script)

@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from allot.proto import etcd_pb2 as pb
 from allot.storage.broadcast import Broadcast, HistoryPage
-from allot.storage.etcd_client import FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, EtcdClient
+from allot.storage.etcd_client import (
+    FIRST_BACKOFF_SECONDS,
+    MAX_BACKOFF_SECONDS,
+    EtcdClient,
+    RefusedError,
+)
 from allot.storage.etcd_layout import Layout
 from allot.storage.interface import CompactedError, StorageError, StoreUnavailableError
 from allot.storage.transactions import Batch
@@ -33,6 +38,22 @@ async def read_moment(client: EtcdClient, layout: Layout, at: int = 0) -> Moment
     if not answer.kvs:
         raise StorageError(f"{layout.revision.decode()} is missing in etcd")
     return Moment(answer.kvs[0].mod_revision, at or answer.header.revision)
+
+
+async def is_compacted(client: EtcdClient, layout: Layout, revision: int) -> bool:
+    """Whether etcd no longer knows how things were at `revision`.
+
+    A watch is not told so if it begins with the very revision to which etcd was compacted, and may lack what was
+    deleted then. It has to be found out this way, once the watch has been created.
+    """
+    request = pb.RangeRequest(key=layout.revision, keys_only=True, revision=max(revision, 1))
+    try:
+        await client.range(request)
+    except RefusedError as refusal:
+        if "compacted" not in str(refusal):
+            raise
+        return True
+    return False
 
 
 class ChangeFeed:
@@ -83,6 +104,9 @@ class ChangeFeed:
         )
         async with self._client.watch(request) as responses:
             async for response in responses:
+                if response.created and await self._begins_with_compacted():
+                    await self._skip_compacted(self._next)
+                    return
                 if response.canceled:
                     if not response.compact_revision:
                         raise StoreUnavailableError(
@@ -97,6 +121,13 @@ class ChangeFeed:
                         await self._skip_compacted(error.oldest)
                         return
                     self._next = response.events[-1].kv.mod_revision + 1
+
+    async def _begins_with_compacted(self) -> bool:
+        """If more has been compacted, the watch will say so itself."""
+        client, layout = self._client, self._layout
+        return await is_compacted(client, layout, self._next - 1) and not await is_compacted(
+            client, layout, self._next
+        )
 
     async def _publish(self, batches: list[tuple[int, Batch]]) -> None:
         """In portions, so that watchers who keep up are not overrun by what comes after an interruption."""
@@ -149,6 +180,8 @@ async def read_history(
                         found.append(part)
                         count += len(part)
                     if revision >= upto or count >= max_changes:
+                        if await is_compacted(client, layout, after):
+                            raise CompactedError(after, after + 1)
                         return HistoryPage(found, revision)
     except TimeoutError:
         pass

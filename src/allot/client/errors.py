@@ -116,10 +116,6 @@ class ApiStatusError(ClientError):
         return self.code == 422
 
     @property
-    def is_too_many_requests(self) -> bool:
-        return self.code == 429
-
-    @property
     def is_server_error(self) -> bool:
         return self.code >= 500
 

@@ -63,19 +63,6 @@ class AccessSource(Protocol):
         ...
 
 
-class FixedAccess:
-    """Access that never changes."""
-
-    def __init__(self, access: ClusterAccess) -> None:
-        self._access = access
-
-    def load(self) -> ClusterAccess:
-        return self._access
-
-    def refresh(self, access: ClusterAccess) -> ClusterAccess:
-        return access
-
-
 class Kubeconfig:
     """One or more files, as kubectl finds and merges them."""
 

@@ -80,10 +80,6 @@ class WorkQueue(Generic[K]):
         """How many wait for a worker."""
         return sum(item not in self._taken_at for item in self._queued_at)
 
-    @property
-    def is_shut_down(self) -> bool:
-        return self._is_shut_down
-
     def add(self, item: K) -> None:
         if self._is_shut_down or item in self._queued_at:
             return

@@ -26,9 +26,6 @@ class Requirement(NamedTuple):
     values: frozenset[str] = frozenset()
     number: int = 0
 
-    def holds(self, labels: Mapping[str, str]) -> bool:
-        return self.admits(labels.get(self.key))
-
     def admits(self, value: str | None) -> bool:
         """Whether a label may have this value; None if there is no such label."""
         match self.operator:

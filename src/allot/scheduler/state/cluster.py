@@ -11,7 +11,7 @@ The cost of an event is that of what it changes, whatever the size of the cluste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from allot.scheduler.state.matching_pods import MatchingPods, PodQuery
@@ -20,8 +20,6 @@ from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.nominations import Nominations
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.term_index import TermIndex
-
-NodeListener = Callable[[NodeInfo], None]
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -34,7 +32,6 @@ class ClusterState:
         self._order: ZoneOrder[NodeInfo] = ZoneOrder()
         self._pods: dict[str, PodInfo] = {}
         self._assumed: set[str] = set()
-        self._listeners: list[NodeListener] = []
         self._matching_pods = MatchingPods()
         self.nominations = Nominations(self._pods.__contains__)
         self.membership = 0
@@ -254,15 +251,9 @@ class ClusterState:
                 node.touch()
                 self._changed(node)
 
-    def subscribe(self, listener: NodeListener) -> None:
-        """Call `listener` after every change of a node; without `facts`, the node is gone."""
-        self._listeners.append(listener)
-
     def _changed(self, node: NodeInfo) -> None:
         self._nodes.pop(node.name, None)
         self._nodes[node.name] = node
-        for listener in self._listeners:
-            listener(node)
 
     def _drop_if_empty(self, node: NodeInfo) -> None:
         if node.facts is None and not node.pods:

@@ -127,20 +127,6 @@ class PodInfo:
         return self.key.name
 
     @property
-    def depends_on_other_nodes(self) -> bool:
-        """Whether the pod itself says something about pods on other nodes.
-
-        Other pods' anti-affinity and spreading by default can still make it depend on them; whether
-        a plugin has anything to do for a pod, its `pre_filter` and `pre_score` say.
-        """
-        return bool(
-            self.affinity
-            or self.anti_affinity
-            or self.preferred_affinity
-            or self.spread_constraints
-        )
-
-    @property
     def has_affinity(self) -> bool:
         return bool(self.affinity or self.anti_affinity or self.preferred_affinity)
 

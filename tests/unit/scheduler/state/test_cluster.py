@@ -143,17 +143,6 @@ def test_changed_nodes_are_found_without_looking_at_the_others() -> None:
     assert [node.name for node in cluster.nodes_changed_since(seen)] == ["n1", "n3"]
 
 
-def test_listeners_hear_of_changes_and_of_the_end() -> None:
-    cluster = a_cluster([a_node()])
-    heard: list[tuple[str, bool]] = []
-    cluster.subscribe(lambda node: heard.append((node.name, node.facts is not None)))
-
-    cluster.set_pod(a_pod(node="node"))
-    cluster.remove_node("node")
-
-    assert heard == [("node", True), ("node", False)]
-
-
 def test_a_question_is_counted_once_and_then_kept_up_to_date() -> None:
     cluster = a_cluster([a_node("a"), a_node("b")])
     meant = PodsMeant(frozenset({"default"}), labels_selector({"app": "db"}))

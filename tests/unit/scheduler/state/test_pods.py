@@ -87,7 +87,6 @@ def test_affinity_terms_mean_the_own_namespace_unless_they_say_otherwise() -> No
 
     assert [one.namespaces for one in pod.affinity] == [{"here"}, {"there"}]
     assert pod.anti_affinity[0].matches("anywhere", {"app": "db"}, {})
-    assert pod.depends_on_other_nodes
 
 
 def test_label_keys_narrow_the_selector_to_pods_like_this_one() -> None:

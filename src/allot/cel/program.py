@@ -30,6 +30,7 @@ from allot.cel.syntax import depth
 from allot.cel.types import Type
 from allot.cel.validators import literal_issues
 from allot.cel.values import Value
+from allot.deadline import Deadline, no_deadline
 from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
 
 UNBOUNDED_COST: Final = MAX
@@ -85,16 +86,18 @@ class Program:
         except EvalError as error:
             return Outcome(None, error.message, outcome.cost)
 
-    def answer(self, device: PreparedDevice) -> Value:
+    def answer(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
         """The value on one device; CelEvaluationError if there is none.
 
         Remembered by what the expression reads: devices of one model get one evaluation.
+        `DeadlineExceededError` if time ran out before there was an answer.
         """
         if device.error is not None:
             raise CelEvaluationError(device.error)
         key = device.fingerprint(self.reads)
         answer = self._answers.get(key, _UNKNOWN)
         if answer is _UNKNOWN:
+            deadline()
             answer = self._computed(device)
             with self._lock:
                 self.evaluations += 1
@@ -120,17 +123,17 @@ _UNKNOWN: Final = object()
 class Selector(Program):
     """A compiled device selector."""
 
-    def matches(self, device: PreparedDevice) -> bool:
+    def matches(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> bool:
         """Whether the device is selected; CelEvaluationError if that cannot be said."""
-        return self.answer(device) is True
+        return self.answer(device, deadline) is True
 
 
 class DerivedAttribute(Program):
     """A compiled derived attribute."""
 
-    def attribute(self, device: PreparedDevice) -> AttributeValue:
+    def attribute(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> AttributeValue:
         """The attribute's value on a device; CelEvaluationError if it has none."""
-        answer = self.answer(device)
+        answer = self.answer(device, deadline)
         assert isinstance(answer, AttributeValue)
         return answer
 

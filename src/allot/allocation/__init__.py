@@ -18,11 +18,12 @@ from allot.allocation.problem import (
     AllocationProblem,
     Failed,
     Infeasible,
+    Limit,
     Outcome,
     StepBudget,
     TargetNode,
 )
-from allot.allocation.proposals import Proposal, proposals
+from allot.allocation.proposals import Proposal, Proposals, proposals
 
 __all__ = [
     "Abandoned",
@@ -33,8 +34,10 @@ __all__ = [
     "Infeasible",
     "Inventory",
     "Ledger",
+    "Limit",
     "Outcome",
     "Proposal",
+    "Proposals",
     "Refusal",
     "RequestReport",
     "StepBudget",

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from allot.allocation.attempt import Attempt
+from allot.allocation.attempt import Attempt, Pick
 from allot.allocation.candidates import CandidateRules
-from allot.allocation.errors import AllocationError, StepsExhaustedError, TooManyFailuresError
+from allot.allocation.errors import (
+    AllocationError,
+    EvaluationDeadlineError,
+    StepsExhaustedError,
+    TooManyFailuresError,
+)
 from allot.allocation.foresight import ForesightedSearch
 from allot.allocation.problem import (
     Abandoned,
@@ -15,16 +20,21 @@ from allot.allocation.problem import (
     AllocationProblem,
     Failed,
     Infeasible,
+    Limit,
     Outcome,
     StepBudget,
 )
 from allot.allocation.requests import PreparedClaim, prepare_claims
 from allot.allocation.results import claim_result
 from allot.allocation.search import Search
+from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
+from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 FAILURES_WITHOUT_FORESIGHT: Final = 50
 """Looking ahead costs more than a few wrong turns; most problems are solved before."""
+_RESULT_WORK: Final = 8
+"""Units of work to write down one device."""
 
 
 def allocate(
@@ -32,33 +42,75 @@ def allocate(
     budget: StepBudget,
     new_share_id: Callable[[], str],
     *,
+    deadline: Deadline = no_deadline,
     failures_without_foresight: int = FAILURES_WITHOUT_FORESIGHT,
 ) -> Outcome:
-    """Which devices each claim gets: the answer of Kubernetes v1.38 to the same question."""
-    view = problem.inventory.view(problem.node)
-    if view.error:
-        return Failed(view.error)
-    rules = CandidateRules(problem.node, view, problem.ledger, problem.inventory.gates)
-    search: Search | None = None
-    try:
+    """Which devices each claim gets: the answer of Kubernetes v1.38 to the same question.
+
+    `Abandoned` if the budget or the time that `deadline` knows of ends first. Neither leaves anything behind but what
+    stays true, so the same question can be asked again.
+    """
+    return _Allocation(problem, WorkMeter(deadline)).outcome(
+        budget, new_share_id, failures_without_foresight
+    )
+
+
+class _Allocation:
+    """One question on its way to an answer."""
+
+    def __init__(self, problem: AllocationProblem, meter: WorkMeter) -> None:
+        self._problem = problem
+        self._meter = meter
+        self._search: Search | None = None
+
+    def outcome(
+        self, budget: StepBudget, new_share_id: Callable[[], str], failures: int
+    ) -> Outcome:
+        try:
+            return self._answer(budget, new_share_id, failures)
+        except AllocationError as error:
+            return Failed(str(error), self._search.steps if self._search is not None else 0)
+        except StepsExhaustedError:
+            return self._abandoned(Limit.STEPS)
+        except EvaluationDeadlineError as error:
+            return self._abandoned(Limit.TIME, error)
+        except DeadlineExceededError:
+            return self._abandoned(Limit.TIME)
+
+    def _answer(
+        self, budget: StepBudget, new_share_id: Callable[[], str], failures: int
+    ) -> Outcome:
+        problem = self._problem
+        view = problem.inventory.view(problem.node, self._meter)
+        if view.error:
+            return Failed(view.error)
+        gates = problem.inventory.gates
+        rules = CandidateRules(problem.node, view, problem.ledger, gates, self._meter)
         claims = prepare_claims(problem, rules)
         attempt = Attempt(rules, len(claims))
         requests = [request for claim in claims for request in claim.requests]
-        search = Search(attempt, requests)
+        search = self._search = Search(attempt, requests)
         try:
-            solved = search.solve(budget.max_steps, failures_without_foresight)
+            solved = search.solve(budget.max_steps, failures)
         except TooManyFailuresError:
             search.unwind()
-            search = ForesightedSearch(attempt, requests, search)
+            search = self._search = ForesightedSearch(attempt, requests, search)
             solved = search.solve(budget.max_steps)
         if not solved:
             return Infeasible(view.has_invalid_pools, search.steps)
-        results = _results(problem, claims, search, new_share_id)
-    except AllocationError as error:
-        return Failed(str(error), search.steps if search is not None else 0)
-    except StepsExhaustedError as error:
-        return Abandoned(error.steps, error.requests_satisfied)
-    return Allocated(results, search.steps)
+        return Allocated(_results(problem, claims, search, new_share_id), search.steps)
+
+    def _abandoned(self, limit: Limit, at: EvaluationDeadlineError | None = None) -> Abandoned:
+        search, alternative = self._search, self._meter.alternative
+        return Abandoned(
+            search.steps if search is not None else 0,
+            search.requests_satisfied if search is not None else 0,
+            limit,
+            str(alternative.claim.key) if alternative is not None else "",
+            alternative.label if alternative is not None else "",
+            at.expression if at is not None else "",
+            at.device if at is not None else None,
+        )
 
 
 def _results(
@@ -69,15 +121,18 @@ def _results(
 ) -> tuple[AllocationResult, ...]:
     results = []
     at = 0
-    picks = search.attempt.picks
+    picks_by_claim: list[list[Pick]] = [[] for _ in claims]
+    for pick in search.attempt.picks:
+        picks_by_claim[pick.alternative.claim.index].append(pick)
     for claim in claims:
+        search.attempt.rules.meter.spend(_RESULT_WORK * (1 + len(picks_by_claim[claim.index])))
         selected = search.selected[at : at + len(claim.requests)]
         at += len(claim.requests)
         results.append(
             claim_result(
                 claim,
                 selected,
-                [pick for pick in picks if pick.alternative.claim is claim],
+                picks_by_claim[claim.index],
                 search.attempt.devices,
                 problem.node,
                 problem.inventory.gates,

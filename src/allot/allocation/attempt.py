@@ -17,11 +17,13 @@ from allot.allocation.candidates import CandidateRules
 from allot.allocation.capacity import Consumption
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.ledger import Available
+from allot.allocation.ledger import NOTHING, Available
 from allot.allocation.pools import CounterBudget, PoolId
 from allot.allocation.requests import Alternative
 
 NOT_SHARED: Final[Consumption] = {}
+_FREE: Final = 1
+_TAKEN: Final = 2
 
 
 class Pick:
@@ -53,7 +55,7 @@ class Attempt:
         self.devices = rules.devices
         self.picks: list[Pick] = []
         self.results_by_claim = [0] * claims
-        self._dedicated = [rules.ledger.is_dedicated(device.id) for device in rules.devices]
+        self._dedicated = bytearray(len(rules.devices))  # by device, once asked: _FREE or _TAKEN
         self._picked: dict[int, list[int]] = {}  # by device: claims that picked it whole
         self.shares: dict[int, int] = {}  # by device: shares of this attempt
         self.consumed: dict[int, dict[str, int]] = {}
@@ -66,7 +68,13 @@ class Attempt:
         """Whether the device is out of the question, before anything about it is looked at."""
         if alternative.is_admin:
             return alternative.claim.index in self._picked.get(index, ())
-        return self._dedicated[index] or index in self._picked
+        if index in self._picked:
+            return True
+        state = self._dedicated[index]
+        if not state:
+            taken = self.rules.ledger.is_dedicated(self.devices[index].id)
+            state = self._dedicated[index] = _TAKEN if taken else _FREE
+        return state == _TAKEN
 
     def check(self, alternative: Alternative, index: int) -> Pick | None:
         """How the alternative could take the device now; None if it cannot."""
@@ -163,21 +171,21 @@ class Attempt:
 
     def available(self, device: PoolDevice) -> Available:
         pool = self.rules.view.pool_by_id[PoolId(device.id.driver, device.id.pool)]
-        return self.rules.ledger.available(pool)
+        return self.rules.ledger.available(pool, self.rules.meter)
 
     def has_counters(self, device: PoolDevice) -> bool:
         """Whether all counters of the pool stay within bounds, also those the device leaves alone:
         one that is overcommitted already blocks the whole pool."""
+        available = self.available(device)
+        if available.is_overcommitted:
+            return False
+        # What is picked stays within bounds, so only the device's own counters can be short.
         used = self.counters.get(PoolId(device.id.driver, device.id.pool), {})
-        wanted: dict[tuple[str, str], int] = {}
-        for use in device.counter_uses:
-            for name, amount in use.amounts.items():
-                key = (use.counter_set, name)
-                wanted[key] = wanted.get(key, 0) + amount
-        for set_name, counters in self.available(device).counters.items():
-            used_here = used.get(set_name, {})
-            for name, left in counters.items():
-                if left < used_here.get(name, 0) + wanted.get((set_name, name), 0):
+        for counter_set, amounts in device.counters_wanted.items():
+            left = available.counters[counter_set]
+            used_here = used.get(counter_set, NOTHING)
+            for name, amount in amounts.items():
+                if left[name] < used_here.get(name, 0) + amount:
                     return False
         return True
 

@@ -6,17 +6,20 @@ expression is evaluated decides whether its error surfaces.
 
 from __future__ import annotations
 
+from typing import Final
+
 from allot.allocation.attributes import AttributeSet, attribute_set
 from allot.allocation.capacity import CapacityError, Consumption, consumption
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import PoolDevice
-from allot.allocation.errors import AllocationError
+from allot.allocation.errors import AllocationError, EvaluationDeadlineError
 from allot.allocation.inventory import NodeView
 from allot.allocation.ledger import Ledger
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import TargetNode
 from allot.allocation.requests import Alternative
 from allot.allocation.taints import untolerated_taint
+from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import DeviceDerivedAttribute
 from allot.api.resource import DeviceSelector, DeviceTaint
 from allot.cel import (
@@ -27,6 +30,7 @@ from allot.cel import (
     compile_derived,
     compile_selector,
 )
+from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 from allot.features import (
     BINDING_CONDITIONS,
     CONSUMABLE_CAPACITY,
@@ -36,6 +40,11 @@ from allot.features import (
     PARTITIONABLE_DEVICES,
     FeatureGates,
 )
+
+_SELECTOR_WORK: Final = 8
+"""Units of work to look up what an expression says about a device; evaluating it asks for itself."""
+_CAPACITY_WORK: Final = 2
+"""Units of work to compute what is consumed of one capacity."""
 
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue())"
@@ -53,17 +62,20 @@ class LazySelector:
         self.expression = selector.cel.expression if selector.cel is not None else None
         self._program: Selector | None = None
 
-    def matches(self, device: PoolDevice) -> bool:
+    def matches(self, device: PoolDevice, deadline: Deadline = no_deadline) -> bool:
         """Whether the device is selected; `AllocationError` if that cannot be said."""
         if self._program is None:
             self._program = self._compiled()
+            deadline()
         try:
-            return self._program.matches(device.prepared)
+            return self._program.matches(device.prepared, deadline)
         except CelEvaluationError as error:
             hint = _HINT if error.text.startswith("no such key: ") else ""
             raise AllocationError(
                 f"{self.place} on device {device.id}: CEL runtime error: {error.text}{hint}"
             ) from None
+        except DeadlineExceededError:
+            raise EvaluationDeadlineError(self.expression or "", device.id) from None
 
     @property
     def reads(self) -> tuple[tuple[str, ...], ...]:
@@ -85,8 +97,14 @@ class CandidateRules:
     """Decides about single devices of one node."""
 
     def __init__(
-        self, node: TargetNode, view: NodeView, ledger: Ledger, gates: FeatureGates
+        self,
+        node: TargetNode,
+        view: NodeView,
+        ledger: Ledger,
+        gates: FeatureGates,
+        meter: WorkMeter | None = None,
     ) -> None:
+        self.meter = meter or WorkMeter()
         self.node = node
         self.view = view
         self.devices = view.devices
@@ -102,6 +120,7 @@ class CandidateRules:
         self._selectable: dict[tuple[Alternative, int], bool] = {}
         self._consumption: dict[tuple[Alternative, int], Consumption | None] = {}
         self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
+        self._untolerated: dict[tuple[Alternative, int], DeviceTaint | None] = {}
         self._derived: dict[tuple[str, str, int], AttributeSet] = {}
         self._attributes: dict[tuple[str, int], AttributeSet | None] = {}
 
@@ -110,7 +129,9 @@ class CandidateRules:
     def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
         found: list[int] = []
         index = 0
+        self.meter.alternative = alternative
         for pool in self.view.pools:
+            self.meter.spend(1)
             if not pool.is_usable:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(
@@ -118,6 +139,7 @@ class CandidateRules:
                     f" but resource pool {pool.id} is currently {state}"
                 )
             for device in pool.devices:
+                self.meter.spend(2)
                 if self.is_selectable(alternative, index) and (
                     not self.consumable or self._could_ever_fit(alternative, index, device)
                 ):
@@ -144,13 +166,15 @@ class CandidateRules:
     def _selected(self, alternative: Alternative, device: PoolDevice) -> bool:
         if not self._binding_conditions and device.device.binding_conditions:
             return False
+        meter = self.meter
         for selector in self.selectors(alternative):
-            if not selector.matches(device):
+            meter.spend(_SELECTOR_WORK)
+            if not selector.matches(device, meter.deadline):
                 return False
         if not device.selects_node_itself:
             return True
         own = device.device
-        return selects_node(self.node, own.node_name, own.all_nodes, own.node_selector)
+        return selects_node(self.node, own.node_name, own.all_nodes, own.node_selector, meter)
 
     def selectors(self, alternative: Alternative) -> tuple[LazySelector, ...]:
         """The selectors a device must pass: those of the class, then those of the request."""
@@ -179,6 +203,7 @@ class CandidateRules:
         if key in self._consumption:
             return self._consumption[key]
         device = self.devices[index]
+        self.meter.spend(_CAPACITY_WORK * len(device.capacity))
         try:
             consumed = consumption(
                 device.capacity, alternative.capacity, fractional=self._fractional
@@ -201,7 +226,13 @@ class CandidateRules:
         taints = self.devices[index].taints
         if not taints or not self._taints:
             return None
-        return untolerated_taint(taints, alternative.spec.tolerations)
+        key = (alternative, index)
+        if key in self._untolerated:
+            return self._untolerated[key]
+        tolerations = alternative.spec.tolerations
+        self.meter.spend(len(taints) * (1 + len(tolerations)))
+        taint = self._untolerated[key] = untolerated_taint(taints, tolerations)
+        return taint
 
     # --- attributes ---
 
@@ -246,6 +277,8 @@ class CandidateRules:
         if known is not None:
             return known
         device = self.devices[index]
+        deadline = self.meter.deadline
+        self.meter.spend(_SELECTOR_WORK)
         try:
             program = compile_derived(derived.expression, Origin.STORED)
         except CelCompileError as error:
@@ -253,11 +286,13 @@ class CandidateRules:
                 f"compile derived attribute {derived.name} failed: {error.text}"
             ) from None
         try:
-            value = attribute_set(program.attribute(device.prepared))
+            value = attribute_set(program.attribute(device.prepared, deadline))
         except CelEvaluationError as error:
             raise AllocationError(
                 f"evaluate derived attribute {derived.name} on device {device.id} failed:"
                 f" {error.text}"
             ) from None
+        except DeadlineExceededError:
+            raise EvaluationDeadlineError(derived.expression, device.id) from None
         self._derived[key] = value
         return value

@@ -63,5 +63,20 @@ class PoolDevice:
             device.allow_multiple_allocations,
         )
 
+    @cached_property
+    def counters_wanted(self) -> Mapping[str, Mapping[str, int]]:
+        """What the device uses up, by counter set and counter."""
+        wanted: dict[str, Mapping[str, int]] = {}
+        for use in self.counter_uses:
+            before = wanted.get(use.counter_set)
+            if before is None:
+                wanted[use.counter_set] = use.amounts
+            else:
+                names = {**before, **use.amounts}
+                wanted[use.counter_set] = {
+                    name: before.get(name, 0) + use.amounts.get(name, 0) for name in names
+                }
+        return wanted
+
     def __repr__(self) -> str:
         return f"PoolDevice({self.id})"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from allot.api.identities import DeviceId
+from allot.deadline import DeadlineExceededError
+
 
 class AllocationError(Exception):
     """The attempt cannot go on: not "does not fit", but "cannot be decided"."""
@@ -15,6 +18,15 @@ class StepsExhaustedError(Exception):
         self.steps = steps
         self.requests_satisfied = requests_satisfied
         """How many requests had their devices at the best moment of the search."""
+
+
+class EvaluationDeadlineError(DeadlineExceededError):
+    """Time ran out while an expression was evaluated on a device."""
+
+    def __init__(self, expression: str, device: DeviceId) -> None:
+        super().__init__(f"time ran out on device {device}: {expression}")
+        self.expression = expression
+        self.device = device
 
 
 class TooManyFailuresError(Exception):

@@ -7,20 +7,27 @@ found, the first reason why each of the others was refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from allot.allocation.attempt import Attempt
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import AllocationError, StepsExhaustedError
+from allot.allocation.inventory import NodeView
 from allot.allocation.problem import AllocationProblem
 from allot.allocation.reasons import refusal
 from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
 from allot.allocation.search import Frame, Search
+from allot.allocation.work_meter import WorkMeter
 from allot.api.identities import DeviceId
+from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 MAX_OBSERVED_STEPS = 1_000
 """Enough to get as far as there is to get; more would only repeat the same reasons."""
+
+
+_REASON_WORK: Final = 8
+"""Units of work to say why one device is refused."""
 
 
 class Refusal(NamedTuple):
@@ -64,6 +71,8 @@ class Explanation(NamedTuple):
     pools: tuple[str, ...]
     """Pools that could not be used, and why."""
     requests: tuple[RequestReport, ...]
+    is_complete: bool = True
+    """False if time ran out: what is here is true, but there is more to say."""
 
     def lines(self) -> list[str]:
         """The explanation as text."""
@@ -72,45 +81,57 @@ class Explanation(NamedTuple):
         for report in self.requests:
             lines.append(f"  {report}")
             lines += [f"    {each}" for each in report.refusals]
+        if not self.is_complete:
+            lines.append("  (time ran out: there may be more reasons)")
         return lines
 
 
-def explain(problem: AllocationProblem) -> Explanation:
+def explain(problem: AllocationProblem, *, deadline: Deadline = no_deadline) -> Explanation:
     """Why the claims do not fit: for each alternative and device the first reason.
 
-    Of claims that do fit it tells which devices were left aside on the way.
+    Of claims that do fit it tells which devices were left aside on the way. Once the time that `deadline` knows of is
+    over, what has been found until then comes back, marked as incomplete.
     """
-    view = problem.inventory.view(problem.node)
-    if view.error:
-        return Explanation(problem.node.name, view.error, (), ())
-    pools = tuple(
-        f"pool {pool.id} is incomplete: not all of its slices are here"
-        if pool.is_incomplete
-        else f"pool {pool.id} is invalid: {pool.invalid_because}"
-        for pool in view.pools
-        if not pool.is_usable
-    )
-    rules = CandidateRules(problem.node, view, problem.ledger, problem.inventory.gates)
+    known = Explanation(problem.node.name, "", (), ())
+    meter = WorkMeter(deadline)
+    search: _ObservedSearch | None = None
     try:
+        view = problem.inventory.view(problem.node, meter)
+        known = known._replace(error=view.error, pools=tuple(_unusable(view, meter)))
+        if view.error:
+            return known
+        rules = CandidateRules(problem.node, view, problem.ledger, problem.inventory.gates, meter)
         claims = prepare_claims(problem, rules)
-    except AllocationError as error:
-        return Explanation(problem.node.name, str(error), pools, ())
-    attempt = Attempt(rules, len(claims))
-    search = _ObservedSearch(attempt, [request for claim in claims for request in claim.requests])
-    failure = ""
-    try:
+        requests = [request for claim in claims for request in claim.requests]
+        search = _ObservedSearch(Attempt(rules, len(claims)), requests)
         search.solve(MAX_OBSERVED_STEPS)
     except AllocationError as error:
-        failure = str(error)
+        known = known._replace(error=str(error))
+    except DeadlineExceededError:
+        known = known._replace(is_complete=False)
     except StepsExhaustedError:
         pass
+    if search is None:
+        return known
     search.unwind()
-    return Explanation(problem.node.name, failure, pools, search.reports())
+    reports = search.reports()
+    return known._replace(
+        requests=reports, is_complete=known.is_complete and len(reports) == search.alternatives
+    )
+
+
+def _unusable(view: NodeView, meter: WorkMeter) -> Iterator[str]:
+    for pool in view.pools:
+        meter.spend(1)
+        if pool.is_incomplete:
+            yield f"pool {pool.id} is incomplete: not all of its slices are here"
+        elif pool.is_invalid:
+            yield f"pool {pool.id} is invalid: {pool.invalid_because}"
 
 
 class _Observation(NamedTuple):
     found: int
-    reasons: dict[int, str]
+    refusals: tuple[Refusal, ...]
 
 
 class _ObservedSearch(Search):
@@ -119,35 +140,48 @@ class _ObservedSearch(Search):
     def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
         super().__init__(attempt, requests)
         self._best: dict[Alternative, _Observation] = {}
+        self.alternatives = sum(len(request.alternatives) for request in requests)
 
     def _fail(self, frame: Frame) -> None:
         alternative = frame.alternative
         if alternative is not None:
             best = self._best.get(alternative)
             if best is None or best.found < frame.nth:
-                self._best[alternative] = _Observation(frame.nth, self._reasons(alternative))
+                self._best[alternative] = _Observation(frame.nth, self._refusals(alternative))
         super()._fail(frame)
 
-    def _reasons(self, alternative: Alternative) -> dict[int, str]:
-        reasons = {}
-        for index in range(len(self.attempt.devices)):
-            reason = refusal(self.attempt, alternative, index)
-            if reason is not None and not self._is_own(alternative, index):
-                reasons[index] = reason
-        return reasons
-
-    def _is_own(self, alternative: Alternative, index: int) -> bool:
-        return any(
-            pick.index == index and pick.alternative is alternative for pick in self.attempt.picks
-        )
+    def _refusals(self, alternative: Alternative) -> tuple[Refusal, ...]:
+        """Why the devices that the alternative does not have are refused now."""
+        attempt = self.attempt
+        own = {pick.index for pick in attempt.picks if pick.alternative is alternative}
+        devices_by_reason: dict[str, list[DeviceId]] = {}
+        for index, device in enumerate(attempt.devices):
+            self._meter.spend(_REASON_WORK)
+            reason = refusal(attempt, alternative, index)
+            if reason is not None and index not in own:
+                devices_by_reason.setdefault(reason, []).append(device.id)
+        refusals = []
+        for reason, devices in devices_by_reason.items():
+            self._meter.spend(1)
+            refusals.append(Refusal(reason, tuple(devices)))
+        return tuple(refusals)
 
     def reports(self) -> tuple[RequestReport, ...]:
-        """One report per alternative; those never reached are judged with nothing picked."""
+        """One report per alternative; those never reached are judged with nothing picked.
+
+        Where time runs out before, their reports are missing.
+        """
         reports = []
-        for request in self.requests:
-            for alternative in request.alternatives:
-                best = self._best.get(alternative)
-                observed = best or _Observation(0, self._reasons(alternative))
+        is_over = False
+        for alternative in (each for request in self.requests for each in request.alternatives):
+            best = self._best.get(alternative)
+            observed = best
+            if observed is None and not is_over:
+                try:
+                    observed = _Observation(0, self._refusals(alternative))
+                except DeadlineExceededError:
+                    is_over = True
+            if observed is not None:
                 reports.append(
                     RequestReport(
                         str(alternative.claim.key),
@@ -155,15 +189,7 @@ class _ObservedSearch(Search):
                         alternative.count,
                         observed.found,
                         best is not None,
-                        self._grouped(observed.reasons),
+                        observed.refusals,
                     )
                 )
         return tuple(reports)
-
-    def _grouped(self, reasons: dict[int, str]) -> tuple[Refusal, ...]:
-        devices_by_reason: dict[str, list[DeviceId]] = {}
-        for index, reason in reasons.items():
-            devices_by_reason.setdefault(reason, []).append(self.attempt.devices[index].id)
-        return tuple(
-            Refusal(reason, tuple(devices)) for reason, devices in devices_by_reason.items()
-        )

@@ -14,6 +14,7 @@ from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.pools import Pool, PoolId, SliceDevices, gather_pools
 from allot.allocation.problem import TargetNode
+from allot.allocation.work_meter import WorkMeter
 from allot.api.classes import DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import FeatureGates
@@ -27,15 +28,20 @@ class NodeView:
 
     __slots__ = ("devices", "error", "has_invalid_pools", "pool_by_id", "pools")
 
-    def __init__(self, pools: tuple[Pool, ...], error: str = "") -> None:
+    def __init__(self, pools: tuple[Pool, ...], error: str, meter: WorkMeter) -> None:
         self.pools = pools
         self.error = error
         """Why the pools could not be gathered, if so."""
-        self.devices: tuple[PoolDevice, ...] = tuple(
-            device for pool in pools if pool.is_usable for device in pool.devices
-        )
-        self.pool_by_id = {pool.id: pool for pool in pools}
-        self.has_invalid_pools = any(pool.is_invalid for pool in pools)
+        self.pool_by_id: dict[PoolId, Pool] = {}
+        self.has_invalid_pools = False
+        devices: list[PoolDevice] = []
+        for pool in pools:
+            meter.spend(1)
+            self.pool_by_id[pool.id] = pool
+            self.has_invalid_pools = self.has_invalid_pools or pool.is_invalid
+            if pool.is_usable:
+                devices += pool.devices
+        self.devices = tuple(devices)
 
 
 class _Remembered(NamedTuple):
@@ -69,10 +75,7 @@ class Inventory:
         known = self._entries.get(name)
         if known is not None and _place(known.slice) != _place(slice_):
             self.remove(name)
-        devices = tuple(
-            PoolDevice(slice_, device, self._taint_rules) for device in slice_.spec.devices or ()
-        )
-        self._entries[name] = SliceDevices(slice_, devices)
+        self._entries[name] = SliceDevices(slice_, self._taint_rules)
         node, pool = _place(slice_)
         self._names_by_node.setdefault(node, {})[name] = None
         self._names_by_pool.setdefault(pool, {})[name] = None
@@ -97,8 +100,12 @@ class Inventory:
     def slices(self) -> Iterator[ResourceSlice]:
         return (entry.slice for entry in self._entries.values())
 
-    def view(self, node: TargetNode) -> NodeView:
-        """The pools of a node; gathered anew only if something they depend on changed."""
+    def view(self, node: TargetNode, meter: WorkMeter | None = None) -> NodeView:
+        """The pools of a node; gathered anew only if something they depend on changed.
+
+        `DeadlineExceededError` if the meter's time is over before they are; devices prepared until then stay prepared.
+        """
+        meter = meter or WorkMeter()
         made_from = (
             self._changes_by_node.get(node.name, 0),
             self._changes_by_node.get(_EVERYWHERE, 0),
@@ -108,11 +115,11 @@ class Inventory:
             known is not None
             and known.made_from == made_from
             and (known.node is node or known.node == node)
-            and all(self._changes_by_pool[pool] == at for pool, at in known.whole_pools.items())
+            and self._are_unchanged(known.whole_pools, meter)
         ):
             return known.view
         whole_pools: dict[PoolId, int] = {}
-        view = self._gathered(node, whole_pools)
+        view = self._gathered(node, whole_pools, meter)
         self._views[node.name] = _Remembered(node, made_from, whole_pools, view)
         return view
 
@@ -120,7 +127,16 @@ class Inventory:
         """Drop what is remembered about a node that is gone. Its slices go by `remove`."""
         self._views.pop(name, None)
 
-    def _gathered(self, node: TargetNode, whole_pools: dict[PoolId, int]) -> NodeView:
+    def _are_unchanged(self, pools: dict[PoolId, int], meter: WorkMeter) -> bool:
+        for pool, at in pools.items():
+            meter.spend(1)
+            if self._changes_by_pool[pool] != at:
+                return False
+        return True
+
+    def _gathered(
+        self, node: TargetNode, whole_pools: dict[PoolId, int], meter: WorkMeter
+    ) -> NodeView:
         def whole_pool(pool: PoolId) -> Iterator[SliceDevices]:
             whole_pools[pool] = self._changes_by_pool[pool]
             return self._named(self._names_by_pool[pool])
@@ -128,9 +144,10 @@ class Inventory:
         nodes = (node.name, _EVERYWHERE) if node.name else (_EVERYWHERE,)
         slices = (entry for key in nodes for entry in self._named(self._names_by_node.get(key, ())))
         try:
-            return NodeView(gather_pools(slices, whole_pool, node, self.gates))
+            pools = gather_pools(slices, whole_pool, node, self.gates, meter)
         except AllocationError as error:
-            return NodeView((), f"gather pool information: {error}")
+            return NodeView((), f"gather pool information: {error}", meter)
+        return NodeView(pools, "", meter)
 
     def _named(self, names: Iterable[str]) -> Iterator[SliceDevices]:
         return (self._entries[name] for name in names)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from allot.allocation.pools import CounterBudget, Pool, PoolId
+from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import AllocationResult, DeviceRequestAllocationResult
 from allot.api.identities import DeviceId
 from allot.features import CONSUMABLE_CAPACITY, FeatureGates
@@ -27,6 +28,8 @@ class Available(NamedTuple):
 
     counters: CounterBudget
     groups: Mapping[str, frozenset[str]]
+    is_overcommitted: bool
+    """Whether some counter has less than nothing left, which blocks all devices that use counters."""
 
 
 class _Share(NamedTuple):
@@ -89,10 +92,12 @@ class Ledger:
             self._remove_share(holder, device, consumed)
             self._give_back(device)
 
-    def without(self, holder: str) -> Ledger:
+    def without(self, holder: str, meter: WorkMeter | None = None) -> Ledger:
         """A copy from which one claim is gone. Takes time in proportion to all claims."""
+        meter = meter or WorkMeter()
         other = Ledger(self.gates)
         for name, entry in self._entries.items():
+            meter.spend(2 + 2 * (len(entry.dedicated) + len(entry.shares)))
             if name != holder:
                 other._enter(name, entry)
         return other
@@ -182,7 +187,7 @@ class Ledger:
             {pool: dict(taken) for pool, taken in self._taken_by_pool.items()},
         )
 
-    def available(self, pool: Pool) -> Available:
+    def available(self, pool: Pool, meter: WorkMeter | None = None) -> Available:
         """What is left of a pool's counters; less than nothing if they are overcommitted.
 
         Remembered until a device of the pool is taken or given back, or the pool itself changes.
@@ -190,18 +195,28 @@ class Ledger:
         known = self._available.get(pool.id)
         if known is not None and known[0] is pool:
             return known[1]
-        counters = {name: dict(amounts) for name, amounts in pool.counters.items()}
+        meter = meter or WorkMeter()
+        counters: CounterBudget = {}
+        overcommitted = False
+        for name, amounts in pool.counters.items():
+            meter.spend(1 + len(amounts) // 16)
+            counters[name] = dict(amounts)
         groups: dict[str, frozenset[str]] = {}
         for name in self._taken_by_pool.get(pool.id, ()):
+            meter.spend(1)
             device = pool.counted.get(name)
             if device is None:
                 continue
             for use in device.counter_uses:
+                meter.spend(1 + len(use.amounts) // 4)
                 left = counters[use.counter_set]
                 for counter, amount in use.amounts.items():
                     left[counter] -= amount
                 placed = groups.get(use.counter_set)
                 groups[use.counter_set] = use.groups if placed is None else placed & use.groups
-        available = Available(counters, groups)
+        for left in counters.values():
+            meter.spend(1 + len(left) // 16)
+            overcommitted = overcommitted or any(amount < 0 for amount in left.values())
+        available = Available(counters, groups, overcommitted)
         self._available[pool.id] = (pool, available)
         return available

@@ -8,6 +8,7 @@ from typing import Final
 from allot.allocation.errors import AllocationError
 from allot.allocation.go_texts import node_selector_text, quoted
 from allot.allocation.problem import TargetNode
+from allot.allocation.work_meter import WorkMeter
 from allot.api.meta import NodeSelector, NodeSelectorRequirement
 
 METADATA_NAME: Final = "metadata.name"
@@ -22,6 +23,7 @@ def selects_node(
     node_name: str | None,
     all_nodes: bool | None,
     selector: NodeSelector | None,
+    meter: WorkMeter | None = None,
 ) -> bool:
     """Whether devices with this node selection can be used on `node`; nothing set selects nothing.
 
@@ -31,11 +33,11 @@ def selects_node(
         return node_name == node.name
     if all_nodes:
         return True
-    return selector is not None and _matches(selector, node)
+    return selector is not None and _matches(selector, node, meter or WorkMeter())
 
 
-def _matches(selector: NodeSelector, node: TargetNode) -> bool:
-    problems = list(_problems(selector))
+def _matches(selector: NodeSelector, node: TargetNode, meter: WorkMeter) -> bool:
+    problems = _problems(selector, meter)
     if problems:
         joined = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise AllocationError(
@@ -44,6 +46,7 @@ def _matches(selector: NodeSelector, node: TargetNode) -> bool:
     for term in selector.node_selector_terms:
         if not term.match_expressions and not term.match_fields:
             continue
+        meter.spend(2 * (len(term.match_expressions) + len(term.match_fields)))
         labels = all(_holds(need, node.labels.get(need.key)) for need in term.match_expressions)
         if labels and all(_holds(need, node.name) for need in term.match_fields):
             return True
@@ -71,13 +74,15 @@ def _integer(text: str) -> int | None:
     return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
-def _problems(selector: NodeSelector) -> list[str]:
+def _problems(selector: NodeSelector, meter: WorkMeter) -> list[str]:
     found: list[str] = []
     for index, term in enumerate(selector.node_selector_terms):
         path = f"nodeSelectorTerms[{index}]"
         for at, requirement in enumerate(term.match_expressions):
+            meter.spend(2)
             found += _expression_problems(requirement, f"{path}.matchExpressions[{at}]")
         for at, requirement in enumerate(term.match_fields):
+            meter.spend(2)
             found += _field_problems(requirement, f"{path}.matchFields[{at}]")
     return found
 

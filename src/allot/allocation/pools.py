@@ -6,16 +6,35 @@ pool means for a claim is decided in `requests` (mode All) and by the search, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.go_texts import device_text
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import TargetNode
+from allot.allocation.taints import may_select
+from allot.allocation.work_meter import WorkMeter
+from allot.api.classes import DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import COMPATIBILITY_GROUPS, PARTITIONABLE_DEVICES, FeatureGates
+
+_SLICE_WORK: Final = 2
+_PREPARATION_WORK: Final = 8
+"""Units of work to look at a slice, and to prepare a device of it."""
+_LONGEST_RUN: Final = 256
+"""How much is sorted at once."""
+
+
+class SupportsLessThan(Protocol):
+    """What can be sorted."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+Item = TypeVar("Item")
 
 
 class PoolId(NamedTuple):
@@ -28,11 +47,30 @@ class PoolId(NamedTuple):
         return f"{self.driver}/{self.pool}"
 
 
-class SliceDevices(NamedTuple):
-    """A slice and its devices, prepared."""
+class SliceDevices:
+    """A slice and its devices, which are prepared when a node first needs them."""
 
-    slice: ResourceSlice
-    devices: tuple[PoolDevice, ...]
+    __slots__ = ("_devices", "_taint_rules", "slice")
+
+    def __init__(self, slice_: ResourceSlice, taint_rules: Sequence[DeviceTaintRule] = ()) -> None:
+        self.slice = slice_
+        self._taint_rules = taint_rules
+        self._devices: tuple[PoolDevice, ...] | None = None
+
+    def devices(self, meter: WorkMeter) -> tuple[PoolDevice, ...]:
+        """The devices as allocation sees them."""
+        if self._devices is None:
+            spec = self.slice.spec
+            meter.spend(len(self._taint_rules))
+            rules = [
+                rule for rule in self._taint_rules if may_select(rule, spec.driver, spec.pool.name)
+            ]
+            prepared = []
+            for device in spec.devices or ():
+                meter.spend(_PREPARATION_WORK + len(rules))
+                prepared.append(PoolDevice(self.slice, device, rules))
+            self._devices = tuple(prepared)
+        return self._devices
 
 
 CounterBudget = dict[str, dict[str, int]]
@@ -48,7 +86,7 @@ class Pool:
         generation: int,
         *,
         devices: tuple[PoolDevice, ...] = (),
-        others: tuple[PoolDevice, ...] = (),
+        counted: Mapping[str, PoolDevice] | None = None,
         counters: CounterBudget | None = None,
         is_incomplete: bool = False,
         invalid_because: str = "",
@@ -58,9 +96,7 @@ class Pool:
         self.generation = generation
         self.devices = devices
         self.counters = counters or {}
-        self.counted = {
-            device.id.device: device for device in (*devices, *others) if device.counter_uses
-        }
+        self.counted = counted or {}
         """The devices that use counters, also those which only other nodes can use."""
         self.is_incomplete = is_incomplete
         self.invalid_because = invalid_because
@@ -80,7 +116,11 @@ WholePool = Callable[[PoolId], Iterable[SliceDevices]]
 
 
 def gather_pools(
-    slices: Iterable[SliceDevices], whole_pool: WholePool, node: TargetNode, gates: FeatureGates
+    slices: Iterable[SliceDevices],
+    whole_pool: WholePool,
+    node: TargetNode,
+    gates: FeatureGates,
+    meter: WorkMeter,
 ) -> tuple[Pool, ...]:
     """The pools `node` can use, in the order in which allocation tries them.
 
@@ -90,48 +130,49 @@ def gather_pools(
     """
     relevant: dict[PoolId, list[SliceDevices]] = {}
     for entry in slices:
-        if _is_ignored(entry.slice, gates) or not _is_relevant(entry.slice, node):
+        meter.spend(_SLICE_WORK)
+        if _is_ignored(entry.slice, gates, meter) or not _is_relevant(entry.slice, node, meter):
             continue
         spec = entry.slice.spec
         relevant.setdefault(PoolId(spec.driver, spec.pool.name), []).append(entry)
     pools = []
     for id_, entries in relevant.items():
-        pool = _pool(id_, entries, whole_pool, gates)
+        pool = _pool(id_, entries, whole_pool, gates, meter)
         if pool is not None:
             pools.append(pool)
-    pools.sort(key=lambda pool: (pool.waits_for_binding, pool.id))
-    return tuple(pools)
+    return tuple(sorted_in_runs(pools, lambda pool: (pool.waits_for_binding, pool.id), meter))
 
 
-def _is_ignored(slice_: ResourceSlice, gates: FeatureGates) -> bool:
+def _is_ignored(slice_: ResourceSlice, gates: FeatureGates, meter: WorkMeter) -> bool:
     spec = slice_.spec
     if PARTITIONABLE_DEVICES not in gates and (
         spec.per_device_node_selection or spec.shared_counters
     ):
         return True
-    return _is_ignored_for_groups(slice_, gates)
+    return _is_ignored_for_groups(slice_, gates, meter)
 
 
-def _is_ignored_for_groups(slice_: ResourceSlice, gates: FeatureGates) -> bool:
-    return COMPATIBILITY_GROUPS not in gates and any(
-        use.compatibility_groups
-        for device in slice_.spec.devices or ()
-        for use in device.consumes_counters
-    )
+def _is_ignored_for_groups(slice_: ResourceSlice, gates: FeatureGates, meter: WorkMeter) -> bool:
+    if COMPATIBILITY_GROUPS in gates:
+        return False
+    devices = slice_.spec.devices or ()
+    meter.spend(len(devices) // 2)
+    return any(use.compatibility_groups for device in devices for use in device.consumes_counters)
 
 
-def _is_relevant(slice_: ResourceSlice, node: TargetNode) -> bool:
+def _is_relevant(slice_: ResourceSlice, node: TargetNode, meter: WorkMeter) -> bool:
     spec = slice_.spec
     if not spec.per_device_node_selection:
         try:
-            return selects_node(node, spec.node_name, spec.all_nodes, spec.node_selector)
+            return selects_node(node, spec.node_name, spec.all_nodes, spec.node_selector, meter)
         except AllocationError as error:
             raise AllocationError(
                 f"failed to perform node selection for slice {slice_.metadata.name}: {error}"
             ) from None
     for device in spec.devices or ():
+        meter.spend(1)
         try:
-            if selects_node(node, device.node_name, device.all_nodes, device.node_selector):
+            if selects_node(node, device.node_name, device.all_nodes, device.node_selector, meter):
                 return True
         except AllocationError as error:
             raise AllocationError(
@@ -142,31 +183,55 @@ def _is_relevant(slice_: ResourceSlice, node: TargetNode) -> bool:
 
 
 def _pool(
-    id_: PoolId, entries: list[SliceDevices], whole_pool: WholePool, gates: FeatureGates
+    id_: PoolId,
+    entries: list[SliceDevices],
+    whole_pool: WholePool,
+    gates: FeatureGates,
+    meter: WorkMeter,
 ) -> Pool | None:
     """None if a newer generation exists elsewhere: what this node has is of the past."""
-    generation = max(entry.slice.spec.pool.generation for entry in entries)
-    kept = [entry for entry in entries if entry.slice.spec.pool.generation == generation]
+    generation, kept = _newest(entries, meter)
     announced = kept[0].slice.spec.pool.resource_slice_count
-    waits = any(
-        device.device.binding_conditions is not None for entry in kept for device in entry.devices
-    )
+    waits = any(_waits_for_binding(entry.slice, meter) for entry in kept)
     others: list[SliceDevices] = []
     if len(kept) != announced:
-        everywhere = list(whole_pool(id_))
-        if any(entry.slice.spec.pool.generation > generation for entry in everywhere):
-            return None
-        same = [entry for entry in everywhere if entry.slice.spec.pool.generation == generation]
-        known = [entry for entry in same if not _is_ignored_for_groups(entry.slice, gates)]
+        known: list[SliceDevices] = []
+        for entry in whole_pool(id_):
+            meter.spend(_SLICE_WORK)
+            if entry.slice.spec.pool.generation > generation:
+                return None
+            if entry.slice.spec.pool.generation == generation and not _is_ignored_for_groups(
+                entry.slice, gates, meter
+            ):
+                known.append(entry)
         if len(known) != announced:
             return Pool(id_, generation, is_incomplete=True, waits_for_binding=waits)
         mine = {id(entry.slice) for entry in kept}
-        others = [
-            entry
-            for entry in known
-            if id(entry.slice) not in mine and not _is_ignored(entry.slice, gates)
-        ]
-    return _complete_pool(id_, generation, kept, others, waits, gates)
+        for entry in known:
+            meter.spend(1)
+            if id(entry.slice) not in mine and not _is_ignored(entry.slice, gates, meter):
+                others.append(entry)
+    return _complete_pool(id_, generation, kept, others, waits, gates, meter)
+
+
+def _newest(entries: Iterable[SliceDevices], meter: WorkMeter) -> tuple[int, list[SliceDevices]]:
+    """The highest generation, and the slices of it in their order."""
+    newest = 0
+    kept: list[SliceDevices] = []
+    for entry in entries:
+        meter.spend(1)
+        generation = entry.slice.spec.pool.generation
+        if not kept or generation > newest:
+            newest, kept = generation, []
+        if generation == newest:
+            kept.append(entry)
+    return newest, kept
+
+
+def _waits_for_binding(slice_: ResourceSlice, meter: WorkMeter) -> bool:
+    devices = slice_.spec.devices or ()
+    meter.spend(1 + len(devices) // 8)
+    return any(device.binding_conditions is not None for device in devices)
 
 
 def _complete_pool(
@@ -176,6 +241,7 @@ def _complete_pool(
     others: Sequence[SliceDevices],
     waits: bool,
     gates: FeatureGates,
+    meter: WorkMeter,
 ) -> Pool:
     partitionable = PARTITIONABLE_DEVICES in gates
     counters: CounterBudget = {}
@@ -183,48 +249,86 @@ def _complete_pool(
     if partitionable:
         for entry in (*kept, *others):
             for counter_set in entry.slice.spec.shared_counters or ():
+                meter.spend(1 + len(counter_set.counters) // 4)
                 if counter_set.name in counters:
                     problem = problem or f"duplicate counter set {counter_set.name}"
                 counters[counter_set.name] = {
                     name: counter.value.nanos for name, counter in counter_set.counters.items()
                 }
-    providers = sorted(
-        (entry for entry in kept if not (partitionable and entry.slice.spec.shared_counters)),
-        key=lambda entry: entry.slice.metadata.name,
+    providers = sorted_in_runs(
+        [entry for entry in kept if not (partitionable and entry.slice.spec.shared_counters)],
+        lambda entry: entry.slice.metadata.name,
+        meter,
     )
-    devices = tuple(device for entry in providers for device in entry.devices)
-    elsewhere = tuple(device for entry in others for device in entry.devices)
+    devices: list[PoolDevice] = []
     names: set[str] = set()
-    for device in devices:
+    for device in _prepared(providers, meter):
         if device.id.device in names:
             problem = problem or f"duplicate device {device.id.device}"
         names.add(device.id.device)
+        devices.append(device)
+    counted: dict[str, PoolDevice] = {}
+    unknown = ""
+    for among in (devices, _prepared(others, meter)):
+        for device in among:
+            meter.spend(1)
+            if device.counter_uses:
+                counted[device.id.device] = device
+                unknown = unknown or _unknown_counter(device, counters, meter)
     if partitionable:
-        problem = problem or _unknown_counter((*devices, *elsewhere), counters)
+        problem = problem or unknown
     if problem:
         return Pool(id_, generation, invalid_because=problem, waits_for_binding=waits)
     return Pool(
         id_,
         generation,
-        devices=devices,
-        others=elsewhere,
+        devices=tuple(devices),
+        counted=counted,
         counters=counters,
         waits_for_binding=waits,
     )
 
 
+def _prepared(entries: Iterable[SliceDevices], meter: WorkMeter) -> Iterator[PoolDevice]:
+    for entry in entries:
+        devices = entry.devices(meter)
+        meter.spend(1 + len(devices) // 2)
+        yield from devices
+
+
 def _unknown_counter(
-    devices: Iterable[PoolDevice], counters: Mapping[str, Mapping[str, int]]
+    device: PoolDevice, counters: Mapping[str, Mapping[str, int]], meter: WorkMeter
 ) -> str:
-    for device in devices:
-        for use in device.counter_uses:
-            known = counters.get(use.counter_set)
-            if known is None:
-                return f"device {device.id.device} consumes unknown counter set {use.counter_set}"
-            for name in use.amounts:
-                if name not in known:
-                    return (
-                        f"device {device.id.device} consumes unknown counter"
-                        f" {use.counter_set}/{name}"
-                    )
+    for use in device.counter_uses:
+        meter.spend(1 + len(use.amounts) // 8)
+        known = counters.get(use.counter_set)
+        if known is None:
+            return f"device {device.id.device} consumes unknown counter set {use.counter_set}"
+        for name in use.amounts:
+            if name not in known:
+                return (
+                    f"device {device.id.device} consumes unknown counter {use.counter_set}/{name}"
+                )
     return ""
+
+
+def sorted_in_runs(
+    items: list[Item], key: Callable[[Item], SupportsLessThan], meter: WorkMeter
+) -> Iterable[Item]:
+    """The items in order. Many of them are sorted in short runs, so that the meter can ask in between."""
+    if len(items) <= _LONGEST_RUN:
+        meter.spend(len(items))
+        return sorted(items, key=key)
+    runs = []
+    for start in range(0, len(items), _LONGEST_RUN):
+        meter.spend(_LONGEST_RUN)
+        runs.append(sorted(items[start : start + _LONGEST_RUN], key=key))
+    return _merged(runs, key, meter)
+
+
+def _merged(
+    runs: list[list[Item]], key: Callable[[Item], SupportsLessThan], meter: WorkMeter
+) -> Iterator[Item]:
+    for item in merge(*runs, key=key):
+        meter.spend(4)
+        yield item

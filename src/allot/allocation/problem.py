@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.classes import DeviceClass
 from allot.api.core import Node
+from allot.api.identities import DeviceId
 
 if TYPE_CHECKING:
     from allot.allocation.inventory import Inventory
@@ -71,13 +73,28 @@ class Infeasible:
     steps: int = field(default=0, compare=False)
 
 
+class Limit(Enum):
+    """What ended an allocation that has no answer."""
+
+    STEPS = "steps"
+    TIME = "time"
+
+
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The budget ran out before there was an answer."""
+    """The budget or the caller's time ran out before there was an answer."""
 
     steps: int
     requests_satisfied: int
     """How many requests, of all claims, had their devices at the best moment."""
+    limit: Limit = Limit.STEPS
+    claim: str = field(default="", compare=False)
+    """The claim that was being worked on; empty while the node's devices were gathered."""
+    request: str = field(default="", compare=False)
+    """Its request, or the alternative of it."""
+    expression: str = field(default="", compare=False)
+    """The CEL expression that was being evaluated, if any, on `device`."""
+    device: DeviceId | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

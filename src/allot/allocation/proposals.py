@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace as replace_problem
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,8 +16,15 @@ from allot.allocation.allocator import allocate
 from allot.allocation.inventory import Inventory, NodeView
 from allot.allocation.ledger import shown_holder
 from allot.allocation.pools import PoolId
-from allot.allocation.problem import Allocated, AllocationProblem, StepBudget
+from allot.allocation.problem import (
+    Abandoned,
+    Allocated,
+    AllocationProblem,
+    Limit,
+    StepBudget,
+)
 from allot.allocation.reasons import amount_text
+from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import (
     CapacityRequirements,
     DeviceClaim,
@@ -37,12 +44,17 @@ from allot.api.slices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
+from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 MAX_MORE_DEVICES = 8
 """How many additional devices of a kind are worth proposing."""
 
 MAX_TRIED = 64
 """How many devices, holders or amounts of one kind are considered."""
+
+
+_DEVICE_WORK: Final = 2
+"""Units of work to look at a device or slice for what might help."""
 
 
 class Proposal(NamedTuple):
@@ -58,30 +70,49 @@ class _Candidate(NamedTuple):
     problem: AllocationProblem
 
 
+class Proposals(tuple[Proposal, ...]):
+    """Changes that would make claims fit, smallest first."""
+
+    is_complete: bool = True
+    """False if not everything was tried that might help."""
+
+
 def proposals(
     problem: AllocationProblem,
     budget: StepBudget,
     is_enough: Callable[[], bool] = lambda: False,
-) -> tuple[Proposal, ...]:
+    *,
+    deadline: Deadline = no_deadline,
+) -> Proposals:
     """Changes that would make the claims fit, smallest first; empty if no single change would.
 
     Of several changes of one kind to one thing, only the smallest is proposed. `is_enough` is asked before each
-    is tried: what has been found until then comes back.
+    is tried, `deadline` all the while: what has been found until then comes back, marked as incomplete.
     """
     found: dict[str, Proposal] = {}
-    for about, candidate in _candidates(problem):
-        if is_enough():
-            break
-        if about in found and found[about].size <= candidate.size:
-            continue
-        outcome = allocate(candidate.problem, budget, lambda: "share")
-        if isinstance(outcome, Allocated):
-            found[about] = Proposal(candidate.size, candidate.change)
-    return tuple(sorted(found.values()))
+    is_complete = True
+    try:
+        for about, candidate in _candidates(problem, WorkMeter(deadline)):
+            if is_enough():
+                is_complete = False
+                break
+            if about in found and found[about].size <= candidate.size:
+                continue
+            outcome = allocate(candidate.problem, budget, lambda: "share", deadline=deadline)
+            if isinstance(outcome, Allocated):
+                found[about] = Proposal(candidate.size, candidate.change)
+            elif isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME:
+                is_complete = False
+                break
+    except DeadlineExceededError:
+        is_complete = False
+    answer = Proposals(sorted(found.values()))
+    answer.is_complete = is_complete
+    return answer
 
 
-def _candidates(problem: AllocationProblem) -> Iterator[tuple[str, _Candidate]]:
-    view = problem.inventory.view(problem.node)
+def _candidates(problem: AllocationProblem, meter: WorkMeter) -> Iterator[tuple[str, _Candidate]]:
+    view = problem.inventory.view(problem.node, meter)
     for at, claim in enumerate(problem.claims):
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
         change = _claim_changer(problem, at)
@@ -90,11 +121,11 @@ def _candidates(problem: AllocationProblem) -> Iterator[tuple[str, _Candidate]]:
             yield from _with_one_alternative(claim, f"claim {key}", number, change)
             for label, spec, put in _specs(claim, number, request, change):
                 place = f"claim {key}, request {label}"
-                yield from _with_less(place, spec, put, view, problem)
+                yield from _with_less(place, spec, put, view, problem, meter)
                 yield from _without_selector(place, spec, put)
-                yield from _with_toleration(place, spec, put, view)
-    yield from _with_release(problem, view)
-    yield from _with_more_devices(problem, view)
+                yield from _with_toleration(place, spec, put, view, meter)
+    yield from _with_release(problem, view, meter)
+    yield from _with_more_devices(problem, view, meter)
 
 
 ChangeDevices = Callable[[DeviceClaim], AllocationProblem]
@@ -182,6 +213,7 @@ def _with_less(
     put: PutSpec,
     view: NodeView,
     problem: AllocationProblem,
+    meter: WorkMeter,
 ) -> Iterator[tuple[str, _Candidate]]:
     if spec.allocation_mode == EXACT_COUNT:
         for count in reversed(range(1, spec.count)):
@@ -191,7 +223,8 @@ def _with_less(
     if spec.capacity is None:
         return
     for name, requested in spec.capacity.requests.items():
-        for rank, amount in enumerate(_smaller_amounts(name, requested, view, problem)):
+        amounts = _smaller_amounts(name, requested, view, problem, meter)
+        for rank, amount in enumerate(amounts):
             text = f"{place}: ask for {amount} of {name} instead of {requested}"
             asked = CapacityRequirements({**spec.capacity.requests, name: amount})
             yield (
@@ -201,11 +234,16 @@ def _with_less(
 
 
 def _smaller_amounts(
-    name: str, requested: Quantity, view: NodeView, problem: AllocationProblem
+    name: str,
+    requested: Quantity,
+    view: NodeView,
+    problem: AllocationProblem,
+    meter: WorkMeter,
 ) -> list[Quantity]:
     """What devices have left of a capacity, or give at most, where that is less than requested; most first."""
     amounts = {}
     for device in view.devices:
+        meter.spend(_DEVICE_WORK)
         capacity = device.device.capacity.get(name)
         if capacity is None:
             continue
@@ -227,11 +265,17 @@ def _allowed_amounts(policy: CapacityRequestPolicy | None) -> Iterator[Quantity]
 
 
 def _with_toleration(
-    place: str, spec: ExactDeviceRequest | DeviceSubRequest, put: PutSpec, view: NodeView
+    place: str,
+    spec: ExactDeviceRequest | DeviceSubRequest,
+    put: PutSpec,
+    view: NodeView,
+    meter: WorkMeter,
 ) -> Iterator[tuple[str, _Candidate]]:
-    taints = {
-        (taint.key, taint.effect): taint for device in view.devices for taint in device.taints
-    }
+    taints = {}
+    for device in view.devices:
+        meter.spend(1 + len(device.taints) // 2)
+        for taint in device.taints:
+            taints[taint.key, taint.effect] = taint
     for taint in list(taints.values())[:MAX_TRIED]:
         toleration = DeviceToleration(taint.key, EXISTS, "", taint.effect)
         text = f"{place}: tolerate the taint {taint.key}:{taint.effect}"
@@ -242,23 +286,28 @@ def _with_toleration(
 # --- having more ---
 
 
-def _with_release(problem: AllocationProblem, view: NodeView) -> Iterator[tuple[str, _Candidate]]:
-    holders = {
-        holder: None for device in view.devices for holder in problem.ledger.holders(device.id)
-    }
+def _with_release(
+    problem: AllocationProblem, view: NodeView, meter: WorkMeter
+) -> Iterator[tuple[str, _Candidate]]:
+    holders: dict[str, None] = {}
+    for device in view.devices:
+        held_by = problem.ledger.holders(device.id)
+        meter.spend(1 + len(held_by))
+        holders.update(dict.fromkeys(held_by))
     for holder in list(holders)[:MAX_TRIED]:
         text = f"release claim {shown_holder(holder)}"
-        freed = replace_problem(problem, ledger=problem.ledger.without(holder))
+        freed = replace_problem(problem, ledger=problem.ledger.without(holder, meter))
         yield text, _Candidate(1, text, freed)
 
 
 def _with_more_devices(
-    problem: AllocationProblem, view: NodeView
+    problem: AllocationProblem, view: NodeView, meter: WorkMeter
 ) -> Iterator[tuple[str, _Candidate]]:
     """Devices like one that is there, but nobody's, unpartitioned and without taints."""
     models: dict[object, tuple[str, Device]] = {}
     for device in view.devices:
         own = device.device
+        meter.spend(_DEVICE_WORK * (1 + len(own.attributes) + len(own.capacity)))
         looks = (
             device.id.driver,
             frozenset(own.capacity.items()),
@@ -267,14 +316,11 @@ def _with_more_devices(
         )
         models.setdefault(looks, (device.id.driver, own))
     # One inventory for all proposals: each is tried before the next one changes it.
-    inventory = Inventory(
-        problem.inventory.gates,
-        (
-            slice_
-            for slice_ in problem.inventory.slices()
-            if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id
-        ),
-    )
+    inventory = Inventory(problem.inventory.gates)
+    for slice_ in problem.inventory.slices():
+        meter.spend(_DEVICE_WORK)
+        if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id:
+            inventory.put(slice_)
     for driver, model in list(models.values())[:MAX_TRIED]:
         about = f"more of {driver}"
         for number in range(1, MAX_MORE_DEVICES + 1):

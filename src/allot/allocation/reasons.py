@@ -15,11 +15,14 @@ from allot.allocation.capacity import Consumption
 from allot.allocation.constraints import Constraint, Match
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.ledger import shown_holder
+from allot.allocation.ledger import NOTHING, shown_holder
 from allot.allocation.pools import PoolId
 from allot.allocation.requests import Alternative
 from allot.api.quantity import Quantity
 from allot.api.slices import CapacityRequestPolicy
+
+MAX_SHOWN_EXPRESSION: Final = 400
+"""How much of an expression is part of a reason."""
 
 IS_FALSE: Final = " is false: "
 """Between the place of a selector and its expression, where a device is not of the kind that is wanted."""
@@ -87,12 +90,19 @@ def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
 
 def _not_selected(attempt: Attempt, alternative: Alternative, device: PoolDevice) -> str:
     for selector in attempt.rules.selectors(alternative):
-        if not selector.matches(device):
+        if not selector.matches(device, attempt.rules.meter.deadline):
             values = _values_seen(selector, device)
-            return f"{selector.place}{IS_FALSE}{selector.expression}{values}"
+            return f"{selector.place}{IS_FALSE}{_shown(selector.expression or '')}{values}"
     if device.selects_node_itself:
         return "is for other nodes"
     return "has binding conditions, which are disabled"
+
+
+def _shown(expression: str) -> str:
+    """The expression, or its beginning: every device may get a reason of its own."""
+    if len(expression) <= MAX_SHOWN_EXPRESSION:
+        return expression
+    return f"{expression[:MAX_SHOWN_EXPRESSION]}…"
 
 
 def _values_seen(selector: LazySelector, device: PoolDevice) -> str:
@@ -168,16 +178,18 @@ def amount_text(nanos: int, like: Quantity) -> str:
 
 
 def _short_counter(attempt: Attempt, device: PoolDevice) -> str:
-    used = attempt.counters.get(PoolId(device.id.driver, device.id.pool), {})
-    pool = attempt.rules.view.pool_by_id[PoolId(device.id.driver, device.id.pool)]
-    for set_name, counters in attempt.available(device).counters.items():
-        for name, available in counters.items():
-            left = available - used.get(set_name, {}).get(name, 0)
-            wanted = sum(
-                use.amounts.get(name, 0)
-                for use in device.counter_uses
-                if use.counter_set == set_name
-            )
+    id_ = PoolId(device.id.driver, device.id.pool)
+    used = attempt.counters.get(id_, {})
+    pool = attempt.rules.view.pool_by_id[id_]
+    available = attempt.available(device)
+    wanted_by_set = device.counters_wanted
+    # One that is overcommitted blocks the pool; it may be any of them.
+    for set_name in available.counters if available.is_overcommitted else wanted_by_set:
+        wanted_here = wanted_by_set.get(set_name, NOTHING)
+        attempt.rules.meter.spend(1 + len(available.counters[set_name]) // 4)
+        for name, amount in available.counters[set_name].items():
+            left = amount - used.get(set_name, NOTHING).get(name, 0)
+            wanted = wanted_here.get(name, 0)
             if left < wanted or left < 0:
                 like = Quantity.of(0, "BinarySI" if wanted >= 1024 * 10**9 else "DecimalSI")
                 total = pool.counters[set_name][name]
@@ -200,6 +212,7 @@ def _unmet(
         return f"has no attribute {constraint.attribute}, which must {kind}"
     if constraint.admits(value):
         return None
+    attempt.rules.meter.spend(len(attempt.picks))
     others = [
         f"{attempt.devices[pick.index].id.device} has {seen}"
         for pick in attempt.picks

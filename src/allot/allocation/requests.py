@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from allot.allocation.constraints import Constraint, Distinct, Match
 from allot.allocation.errors import AllocationError
 from allot.allocation.problem import AllocationProblem
+from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import (
     DeviceRequest,
     DeviceSubRequest,
@@ -32,6 +33,9 @@ from allot.features import (
     PRIORITIZED_LIST,
     FeatureGates,
 )
+
+_PREPARATION_WORK: Final = 8
+"""Units of work to prepare an alternative."""
 
 NO_CAPACITY: Mapping[str, Quantity] = {}
 
@@ -95,6 +99,8 @@ class PreparedClaim:
 class AllDevicesOf(Protocol):
     """Knows the devices that an alternative with mode All stands for."""
 
+    meter: WorkMeter
+
     def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
         """Where they are among those of the node; `AllocationError` if that cannot be said."""
 
@@ -123,7 +129,7 @@ def _prepared(
             f"claim {claim.key}: number of requested devices {devices_wanted}"
             f" exceeds the claim limit of {MAX_RESULTS}"
         )
-    _add_constraints(claim, gates)
+    _add_constraints(claim, gates, finder.meter)
     return claim
 
 
@@ -174,6 +180,8 @@ def _alternative(
             f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
         )
     alternative = Alternative(claim, request, spec, class_)
+    finder.meter.alternative = alternative
+    finder.meter.spend(_PREPARATION_WORK + len(spec.selectors))
     if alternative.wants_all:
         alternative.all_devices = finder.all_devices(alternative)
         alternative.count = len(alternative.all_devices)
@@ -182,7 +190,7 @@ def _alternative(
     return alternative
 
 
-def _add_constraints(claim: PreparedClaim, gates: FeatureGates) -> None:
+def _add_constraints(claim: PreparedClaim, gates: FeatureGates, meter: WorkMeter) -> None:
     lists = LIST_TYPE_ATTRIBUTES in gates
     for index, spec in enumerate(claim.claim.spec.devices.constraints):
         if spec.match_attribute is not None:
@@ -195,6 +203,7 @@ def _add_constraints(claim: PreparedClaim, gates: FeatureGates) -> None:
             )
     for request in claim.requests:
         for alternative in request.alternatives:
+            meter.spend(len(claim.constraints))
             alternative.constraints = tuple(
                 constraint
                 for constraint in claim.constraints

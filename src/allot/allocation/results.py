@@ -106,11 +106,14 @@ def _covers_all(requests: Sequence[str], names: Iterable[tuple[str, str]]) -> bo
 
 # --- node selector ---
 
+Requirements = dict[tuple[str, str, frozenset[str]], NodeSelectorRequirement]
+"""By what makes them the same: key, operator and the set of values."""
+
 
 def _node_selector(devices: Iterable[PoolDevice], node: TargetNode) -> NodeSelector | None:
     """The nodes on which all devices can be used; None if that is any node."""
-    expressions: list[NodeSelectorRequirement] = []
-    fields: list[NodeSelectorRequirement] = []
+    expressions: Requirements = {}
+    fields: Requirements = {}
     for device in devices:
         own = device.device
         place = own if device.selects_node_itself else device.slice.spec
@@ -126,20 +129,11 @@ def _node_selector(devices: Iterable[PoolDevice], node: TargetNode) -> NodeSelec
         _merge(fields, terms[0].match_fields)
     if not expressions and not fields:
         return None
-    return NodeSelector((NodeSelectorTerm(tuple(expressions), tuple(fields)),))
+    term = NodeSelectorTerm(tuple(expressions.values()), tuple(fields.values()))
+    return NodeSelector((term,))
 
 
-def _merge(
-    collected: list[NodeSelectorRequirement], more: Iterable[NodeSelectorRequirement]
-) -> None:
+def _merge(collected: Requirements, more: Iterable[NodeSelectorRequirement]) -> None:
     for requirement in more:
-        if not any(_is_same(requirement, known) for known in collected):
-            collected.append(requirement)
-
-
-def _is_same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
-    return (
-        one.key == other.key
-        and one.operator == other.operator
-        and set(one.values) == set(other.values)
-    )
+        same = (requirement.key, requirement.operator, frozenset(requirement.values))
+        collected.setdefault(same, requirement)

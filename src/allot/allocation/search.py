@@ -16,11 +16,17 @@ succeed and skips it. Skipping never changes which solution is first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from allot.allocation.attempt import Attempt, Pick
 from allot.allocation.errors import StepsExhaustedError, TooManyFailuresError
 from allot.allocation.requests import Alternative, PreparedRequest
 from allot.api.resource import MAX_RESULTS
+
+STEP_WORK: Final = 8
+"""Units of work of a step, and of going back, without the devices that are looked at on the way."""
+CHECKS_AT_ONCE: Final = 64
+"""How many devices are checked before their work is counted."""
 
 
 class Frame:
@@ -51,6 +57,7 @@ class Search:
         """How often there was nothing left to try somewhere."""
         self.requests_satisfied = 0
         self.stack: list[Frame] = []
+        self._meter = attempt.rules.meter
 
     def solve(self, max_steps: int, max_failures: int | None = None) -> bool:
         """Whether there is a solution; if so, it is what the attempt now holds.
@@ -66,6 +73,7 @@ class Search:
             if max_failures is not None and self.failures > max_failures:
                 raise TooManyFailuresError
             frame = self.stack[-1]
+            self._meter.spend(STEP_WORK)
             if frame.alternative is None:
                 goes_on = self._choose_alternative(frame)
             else:
@@ -108,11 +116,13 @@ class Search:
             return True
         # KEP-4816: alternatives are tried in order.
         alternative = alternatives[frame.position]
+        self._meter.alternative = alternative
         frame.position += 1
         self.steps += 1
         return self._begin(frame.request, alternative) or self._enter(frame.request + 1)
 
     def _choose_device(self, frame: Frame, alternative: Alternative) -> bool:
+        self._meter.alternative = alternative
         if frame.placed:
             frame.placed = False
             self._undo()
@@ -142,11 +152,14 @@ class Search:
             frame.position += 1
             return attempt.check_required(alternative, alternative.all_devices[frame.nth])
         check = attempt.check
-        for index in range(frame.position, len(attempt.devices)):
-            pick = check(alternative, index)
-            if pick is not None:
-                frame.position = index + 1
-                return pick
+        end = len(attempt.devices)
+        for start in range(frame.position, end, CHECKS_AT_ONCE):
+            for index in range(start, min(start + CHECKS_AT_ONCE, end)):
+                pick = check(alternative, index)
+                if pick is not None:
+                    frame.position = index + 1
+                    return pick
+            self._meter.spend(CHECKS_AT_ONCE * (1 + len(alternative.constraints)))
         return None
 
     # --- going back ---

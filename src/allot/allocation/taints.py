@@ -32,6 +32,14 @@ def selects(rule: DeviceTaintRule, device: DeviceId) -> bool:
     )
 
 
+def may_select(rule: DeviceTaintRule, driver: str, pool: str) -> bool:
+    """Whether the rule can be about a device of this pool."""
+    selector = rule.spec.device_selector
+    return (
+        selector is not None and selector.driver in (None, driver) and selector.pool in (None, pool)
+    )
+
+
 def untolerated_taint(
     taints: Iterable[DeviceTaint], tolerations: Iterable[DeviceToleration]
 ) -> DeviceTaint | None:

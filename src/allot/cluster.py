@@ -34,6 +34,7 @@ from allot.features import FeatureGates
 from allot.kubelet.settings import Settings as NodeSettings
 from allot.scheduler.assembly import SchedulerProcess, wall_clock
 from allot.scheduler.configuration import SchedulerConfiguration
+from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.simulation import SimulatedHardware
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class ClusterTime(NamedTuple):
     clock: Clock
     monotonic: Callable[[], float]
     today: Callable[[], datetime]
+    limits: DecisionLimits | None = None
+    """How long the scheduler may decide. None in virtual time, where only step budgets act."""
 
 
 class Part(NamedTuple):
@@ -68,7 +71,11 @@ class Part(NamedTuple):
     is_ready: Callable[[], bool]
 
 
-REAL_TIME: Final = ClusterTime(LoopClock(), time.monotonic, wall_clock)
+DECISION_SECONDS: Final = 5.0
+"""The limit for one decision of the scheduler. Shorter than that of a scheduler on its own: people wait for it."""
+REAL_TIME: Final = ClusterTime(
+    LoopClock(), time.monotonic, wall_clock, DecisionLimits(DECISION_SECONDS)
+)
 
 
 class Cluster:
@@ -160,7 +167,13 @@ class RestartingScheduler:
     ) -> None:
         """Raises `ConfigurationError`."""
         self._make = partial(
-            SchedulerProcess, client, configuration, gates, clock=times.monotonic, today=times.today
+            SchedulerProcess,
+            client,
+            configuration,
+            gates,
+            clock=times.monotonic,
+            today=times.today,
+            limits=times.limits,
         )
         self._process = self._make()
         self._has_run = False

@@ -25,6 +25,7 @@ from allot.features import FeatureGates
 
 if TYPE_CHECKING:
     from allot.scheduler.configuration import SchedulerConfiguration
+    from allot.scheduler.framework.deadlines import DecisionLimits
 
 
 @click.command()
@@ -46,6 +47,13 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Whoever sends the token in this file may see /debug; without it nobody may.",
 )
+@click.option(
+    "--decision-timeout",
+    default="30s",
+    show_default=True,
+    metavar="DURATION",
+    help="How long a decision about one pod may take, all nodes together. DynamicResourcesArgs.filterTimeout limits each node.",
+)
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def scheduler(
     kubeconfig: Path | None,
@@ -56,6 +64,7 @@ def scheduler(
     bind_address: str,
     port: int,
     debug_token_file: Path | None,
+    decision_timeout: str,
     verbose: int,
 ) -> int:
     """Schedule pods, and give them their devices.
@@ -67,7 +76,8 @@ def scheduler(
     pages = PageOptions(PageAddress(bind_address, port), _token(debug_token_file))
     gates = gates_from_option(feature_gates)
     with component_runner() as runner:
-        runner.run(_run(kubeconfig, context, config, gates, leader_elect, pages))
+        limits = decision_limits(decision_timeout)
+        runner.run(_run(kubeconfig, context, config, gates, leader_elect, pages, limits))
     return EXIT_OK
 
 
@@ -94,6 +104,7 @@ async def _run(
     gates: FeatureGates,
     leader_elect: bool | None,
     pages: PageOptions,
+    limits: DecisionLimits,
 ) -> None:
     from allot.client.connecting import connect
     from allot.client.errors import ClientError
@@ -109,7 +120,7 @@ async def _run(
             Path(configuration.kubeconfig) if configuration.kubeconfig else None
         )
         client = connect(source, context, limit=RequestLimit(), user_agent="allot-scheduler")
-        process = SchedulerProcess(client, configuration, gates)
+        process = SchedulerProcess(client, configuration, gates, limits=limits)
     except (ConfigurationError, ClientError) as error:
         raise CommandError(str(error)) from error
     wanted = configuration.leader_election
@@ -125,6 +136,20 @@ async def _run(
         SchedulerPages(process, pages.debug_token),
     )
     await run_until_stopped(component, election, pages.address)
+
+
+def decision_limits(timeout: str) -> DecisionLimits:
+    """The limits of decisions, from what the command line says; `CommandError` if that makes no sense."""
+    from allot.scheduler.configuration import ConfigurationError, duration_seconds
+    from allot.scheduler.framework.deadlines import DecisionLimits
+
+    try:
+        seconds = duration_seconds(timeout, "--decision-timeout")
+    except ConfigurationError as error:
+        raise CommandError(str(error)) from error
+    if seconds <= 0:
+        raise CommandError(f"--decision-timeout: {timeout} is not a positive duration")
+    return DecisionLimits(seconds)
 
 
 def load_configuration(path: Path | None) -> SchedulerConfiguration:

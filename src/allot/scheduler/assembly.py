@@ -32,7 +32,9 @@ from allot.scheduler.configuration import (
 from allot.scheduler.cycle import with_pods
 from allot.scheduler.explaining import Explainer
 from allot.scheduler.following import ClusterFollower
+from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.scheduler.framework.plugins import Plugin
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.framework.turns import resting
@@ -56,7 +58,7 @@ from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget
 from allot.scheduler.plugins.volume_binding import VolumeBinding
 from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import Backoff, SchedulingQueue
+from allot.scheduler.queue import SchedulingQueue
 from allot.scheduler.scheduler import Scheduler
 from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
@@ -83,7 +85,9 @@ class SchedulerProcess:
         *,
         clock: Callable[[], float] = time.monotonic,
         today: Callable[[], datetime] = wall_clock,
+        limits: DecisionLimits | None = None,
     ) -> None:
+        """`limits` bound how long a decision takes. Without them, as in virtual time, only step budgets do."""
         configuration = configuration or SchedulerConfiguration()
         self.client = client
         self.gates = gates
@@ -129,6 +133,7 @@ class SchedulerProcess:
             self.metrics,
             clock,
             self.explainer.useful_reason,
+            limits,
         )
         follower = ClusterFollower(
             self.queue,
@@ -206,6 +211,7 @@ class SchedulerProcess:
             known,
             extended=self._extended,
             gate=self._binding_gate(known),
+            monotonic=self._clock,
         )
 
     def _binding_gate(self, args: DynamicResourcesArgs) -> BindingGate | None:

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.plugins import FilterPlugin, ScorePlugin
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable
 from allot.scheduler.profiles import Profile
@@ -86,8 +87,12 @@ class SchedulingCycle:
         self.evaluations = 0
         """How often a node-local plugin chain was run; for tests that count instead of timing."""
 
-    def decide(self, pod: PodInfo) -> Decision:
-        state = CycleState()
+    def decide(self, pod: PodInfo, time: DecisionTime = UNLIMITED) -> Decision:
+        """`DeadlineExceededError` if `time` is over and interrupts decisions instead of passing nodes over.
+
+        What was found out about nodes until then is remembered.
+        """
+        state = CycleState(time)
         allowed = self._pre_filtered(state, pod)
         if not isinstance(allowed, _Allowed):
             return allowed
@@ -186,9 +191,15 @@ class SchedulingCycle:
         return _Tried(found, evaluated, statuses)
 
     def _judge(self, state: CycleState, pod: PodInfo, asked: _Asked) -> Judge:
+        time = state.time
+
         def judge(node: NodeInfo) -> Verdict:
+            if not time.passes_over:
+                time.ask()
             self.evaluations += 1
-            return Verdict(node.generation, self._ask(asked.remembered, state, pod, node))
+            verdict = Verdict(node.generation, self._ask(asked.remembered, state, pod, node))
+            time.remembered()
+            return verdict
 
         return judge
 

@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, Backoff
 from allot.scheduler.framework.events import WAITING_POD, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.status import SUCCESS, Status
@@ -28,18 +29,6 @@ from allot.scheduler.state.pods import PodInfo
 
 LEFTOVER_SECONDS: Final = 300.0
 """A pod that nothing woke for so long is tried again: a hint may have been wrong."""
-
-
-class Backoff(NamedTuple):
-    """How long a pod waits after a failure: doubled each time, up to a limit. No limit, no waiting."""
-
-    initial_seconds: float = 1.0
-    max_seconds: float = 10.0
-
-    def after(self, failures: int) -> float:
-        if failures <= 0 or self.max_seconds <= 0:
-            return 0.0
-        return float(min(self.initial_seconds * 2 ** min(failures - 1, 30), self.max_seconds))
 
 
 Observer = Callable[[Place, str], None]
@@ -85,6 +74,8 @@ class SchedulingQueue:
         self._active: list[tuple[tuple[float, ...], int, QueuedPod]] = []
         self._rejected_backoff: list[tuple[float, int, QueuedPod]] = []
         self._error_backoff: list[tuple[float, int, QueuedPod]] = []
+        self._timed_out: list[tuple[float, int, int, QueuedPod]] = []
+        """Unschedulable pods that come back by themselves, with the attempt after which they were put here."""
         self._sleeping = SleepingPods(self._named_objects)
         self.checks = 0
         """How often a sleeping pod was looked at because of an event; for tests that count."""
@@ -139,9 +130,29 @@ class SchedulingQueue:
         if queued is None:
             return None
         queued.attempts += 1
+        self._begin(queued)
+        return queued
+
+    def _begin(self, queued: QueuedPod) -> None:
         self._move(queued, Place.IN_FLIGHT)
         self._in_flight[queued.pod.uid] = _InFlight(self._happenings.end)
-        return queued
+
+    def set_aside(self, queued: QueuedPod) -> None:
+        """The attempt goes on later, when `take_up` is called. It begins anew, so events do not matter meanwhile."""
+        self._landed(queued.pod.uid)
+        if self._pods.get(queued.pod.uid) is queued:
+            self._move(queued, Place.BACKOFF, next(self._tickets))
+
+    def take_up(self, queued: QueuedPod) -> bool:
+        """Go on with an attempt that was set aside; False if the pod is gone."""
+        if self._pods.get(queued.pod.uid) is not queued:
+            return False
+        self._begin(queued)
+        return True
+
+    def is_tried(self, queued: QueuedPod) -> bool:
+        """Whether the pod is being tried, as opposed to gone or waiting."""
+        return queued.place is Place.IN_FLIGHT and self._pods.get(queued.pod.uid) is queued
 
     def decided(self, queued: QueuedPod) -> None:
         """The attempt chose a node; from now on no event can change that."""
@@ -158,8 +169,12 @@ class SchedulingQueue:
         *,
         rejected_by: Iterable[str] = (),
         pending_on: Iterable[str] = (),
+        timed_out: bool = False,
     ) -> None:
-        """The attempt ended without a node: rejected by plugins, or (without any) by an error."""
+        """The attempt ended without a node: rejected by plugins, or (without any) by an error.
+
+        If it ran into a time limit, the pod comes back even without an event, after a pause that grows.
+        """
         flight = self._in_flight.get(queued.pod.uid)
         happenings = [*self._happenings.since(flight.since), *flight.own] if flight else ()
         self._landed(queued.pod.uid)
@@ -168,6 +183,7 @@ class SchedulingQueue:
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
         queued.queued_at = now
         queued.last_failed = not (queued.rejected_by or queued.pending_on)
+        queued.timeouts = queued.timeouts + 1 if timed_out else 0
         if queued.last_failed:
             queued.errors += 1
             self._push_backoff(queued, now, "ScheduleAttemptFailure")
@@ -180,6 +196,9 @@ class SchedulingQueue:
                 self._consider(queued, happening, now)
         if queued.place is Place.UNSCHEDULABLE:
             self._observe(Place.UNSCHEDULABLE, "ScheduleAttemptFailure")
+            if timed_out:
+                due = now + TIMEOUT_BACKOFF.after(queued.timeouts)
+                heapq.heappush(self._timed_out, (due, next(self._tickets), queued.attempts, queued))
 
     # --- events ---
 
@@ -215,6 +234,10 @@ class SchedulingQueue:
                 _, ticket, queued = heapq.heappop(heap)
                 if queued.ticket == ticket:
                     self._enqueue(queued, now, "BackoffComplete")
+        while self._timed_out and self._timed_out[0][0] <= now:
+            _, _, attempts, queued = heapq.heappop(self._timed_out)
+            if queued.place is Place.UNSCHEDULABLE and queued.attempts == attempts:
+                self._enqueue(queued, now, "TimeoutBackoffComplete")
 
     def flush_leftovers(self, now: float) -> None:
         """Try pods again that nothing woke for long."""
@@ -227,7 +250,10 @@ class SchedulingQueue:
         """When `flush` or `pop` will have something to do; None if only an event can change that."""
         if self._has_active() or self._trimmed(self._rejected_backoff):
             return 0.0
-        return self._error_backoff[0][0] if self._trimmed(self._error_backoff) else None
+        due = [self._timed_out[0][0]] if self._timed_out else []
+        if self._trimmed(self._error_backoff):
+            due.append(self._error_backoff[0][0])
+        return min(due, default=None)
 
     # --- what is here ---
 

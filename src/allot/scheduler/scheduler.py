@@ -9,14 +9,30 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from itertools import islice
+from time import perf_counter
 from typing import Any, Final, NamedTuple
 
+from allot.deadline import DeadlineExceededError
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.forked import ChildFailedError
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import (
+    UNLIMITED,
+    DecisionLimits,
+    DecisionTime,
+    TimeSlice,
+)
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.framework.status import Code, Status, failed
 from allot.scheduler.framework.turns import Turns
+from allot.scheduler.hard_decisions import (
+    Findings,
+    HardDecisions,
+    decide_with_limits,
+    slow_plugins,
+)
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
 from allot.scheduler.plugins.default_binder import BoundElsewhereError
@@ -29,6 +45,9 @@ from allot.scheduler.state.pods import PodInfo
 log = logging.getLogger(__name__)
 
 LEFTOVERS_SECONDS: Final = 30.0
+MAX_HARD_ATTEMPTS: Final = 6
+"""So many decisions about one pod are made in child processes before it has to wait."""
+MAX_NAMED_NODES: Final = 3
 MAX_BINDINGS: Final = 100
 """So many pods are bound at the same time. Those that only wait, for devices or volumes, do not count."""
 MAX_REPORTS: Final = 16
@@ -62,8 +81,17 @@ class Scheduler:
         metrics: SchedulerMetrics,
         clock: Callable[[], float] = time.monotonic,
         useful_reason: Callable[[Profile, NoNode], str] = lambda *_: "",
+        limits: DecisionLimits | None = None,
     ) -> None:
-        """`useful_reason` adds to the usual summary what helps users most."""
+        """`useful_reason` adds to the usual summary what helps users most.
+
+        Without `limits` only step budgets end a decision, as in virtual time.
+        """
+        self._limits = limits
+        self._hard = HardDecisions(
+            limits or DecisionLimits(), queue.take_up, self._decide_in_child, self._resume
+        )
+        self._hard_worker: asyncio.Task[None] | None = None
         self._useful_reason = useful_reason
         self.profiles = profiles
         self.queue = queue
@@ -128,11 +156,7 @@ class Scheduler:
                     due = self.queue.next_due()
                     await self._sleep(next_leftovers if due is None else min(due, next_leftovers))
                     continue
-                try:
-                    self.schedule(queued)
-                except Exception:
-                    log.exception("pod %s: scheduling failed", queued.pod.key)
-                    self.queue.put_back(queued, self._clock())
+                await self._attempt(queued)
                 # Bindings and informers get their turn between two decisions.
                 await asyncio.sleep(0)
         finally:
@@ -150,8 +174,37 @@ class Scheduler:
 
     # --- one pod ---
 
-    def schedule(self, queued: QueuedPod) -> None:
-        """One attempt. What must be written because of it is written beside the next ones."""
+    async def _attempt(self, queued: QueuedPod) -> None:
+        """Schedule a pod, in slices if that takes long; what takes too long for them is left to a child process."""
+        limits = self._limits
+        for _ in range(limits.max_slices if limits is not None else 1):
+            time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
+            if self._try_to_schedule(queued, time_slice or UNLIMITED):
+                return
+            if time_slice is None or not time_slice.has_advanced:
+                break
+            await asyncio.sleep(0)
+            if not self.queue.is_tried(queued):
+                return  # it is gone
+        self._leave_to_child(queued)
+
+    def _try_to_schedule(self, queued: QueuedPod, time: DecisionTime) -> bool:
+        """Whether the attempt came to an end, be it by an error."""
+        try:
+            self.schedule(queued, time)
+        except DeadlineExceededError:
+            return False
+        except Exception:
+            log.exception("pod %s: scheduling failed", queued.pod.key)
+            self.queue.put_back(queued, self._clock())
+        queued.hard_attempts = 0
+        return True
+
+    def schedule(self, queued: QueuedPod, time: DecisionTime = UNLIMITED) -> None:
+        """One attempt. What must be written because of it is written beside the next ones.
+
+        `DeadlineExceededError` if `time` was over before there was a decision; then nothing has happened.
+        """
         pod = queued.pod
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None or self.cluster.pod(pod.uid) is not None:
@@ -161,8 +214,8 @@ class Scheduler:
             self.queue.done(queued)
             self._outcomes.skipped(pod)
             return
-        started = time.perf_counter()
-        decision = self._cycles[pod.scheduler_name].decide(pod)
+        started = perf_counter()
+        decision = self._cycles[pod.scheduler_name].decide(pod, time)
         match decision:
             case Chosen(node_name, state):
                 failure = self._reserve(profile, state, pod, node_name)
@@ -187,7 +240,7 @@ class Scheduler:
                 self.spawn(self._not_scheduled(queued, status.message))
         self._metrics.attempts.labels(result, profile.scheduler_name).inc()
         self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(
-            time.perf_counter() - started
+            perf_counter() - started
         )
 
     def _reserve(
@@ -212,6 +265,72 @@ class Scheduler:
         gone = ClusterEvent(ASSIGNED_POD, Action.DELETE)
         self.queue.happened(gone, pod.assigned_to(node_name), None, self._clock())
         self.wake()
+
+    # --- decisions that take long ---
+
+    def _leave_to_child(self, queued: QueuedPod) -> None:
+        self.queue.set_aside(queued)
+        self._hard.add(queued)
+        if self._hard_worker is None or self._hard_worker.done():
+            self._hard_worker = self.spawn(self._hard.run())
+
+    def _decide_in_child(self, queued: QueuedPod, seconds: float) -> Findings:
+        pod = queued.pod
+        name = pod.scheduler_name
+        return decide_with_limits(
+            self._cycles[name], self.profiles[name], self.cluster, pod, seconds
+        )
+
+    def _resume(
+        self, queued: QueuedPod, found: Findings | ChildFailedError, is_final: bool
+    ) -> None:
+        """Go on with a pod after a child has decided about it, or could not."""
+        assert self._limits is not None
+        if not self.queue.is_tried(queued):
+            return  # it is gone
+        profile = self.profiles[queued.pod.scheduler_name]
+        if isinstance(found, ChildFailedError):
+            if is_final:
+                self._timed_out(profile, queued, str(found))
+            else:
+                self._leave_to_child(queued)
+            return
+        if found.error:
+            self._count(profile, "error")
+            self.spawn(self._not_scheduled(queued, found.error))
+            return
+        needs_more = found.timeouts > 0 and not is_final
+        exported = dict(found.answers)
+        for plugin in slow_plugins(profile):
+            if plugin.name in exported:
+                answers = exported[plugin.name]
+                plugin.import_answers(answers, self.cluster.node, with_timeouts=not needs_more)
+        if not needs_more and self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds)):
+            return
+        if queued.hard_attempts < MAX_HARD_ATTEMPTS:
+            self._leave_to_child(queued)  # or what it found out has been overtaken by changes
+        else:
+            self._timed_out(profile, queued, "the cluster changes faster than it can be decided")
+
+    def _timed_out(self, profile: Profile, queued: QueuedPod, why: str) -> None:
+        queued.hard_attempts = 0
+        self._count(profile, "unschedulable")
+        self.spawn(self._report_timeout(profile, queued, why))
+
+    async def _report_timeout(self, profile: Profile, queued: QueuedPod, why: str) -> None:
+        assert self._limits is not None
+        message = no_node_fits(len(self.cluster), ())
+        message += f" the decision ran into its limit of {self._limits.decision_seconds:g} s: {why}"
+        try:
+            async with self._reporting.turn():
+                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
+        finally:
+            rejected_by = [plugin.name for plugin in slow_plugins(profile)]
+            self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
+            self.wake()
+
+    def _count(self, profile: Profile, result: str) -> None:
+        self._metrics.attempts.labels(result, profile.scheduler_name).inc()
 
     # --- no node ---
 
@@ -268,7 +387,7 @@ class Scheduler:
                 pre_filter_message=decision.pre_filter_message,
                 post_filter_message=room.message,
             )
-            more = self._useful_reason(profile, decision)
+            more = limits_hit(decision.statuses) or self._useful_reason(profile, decision)
             message += f" {more}" if more else ""
         try:
             async with self._reporting.turn():
@@ -279,6 +398,7 @@ class Scheduler:
                 self._clock(),
                 rejected_by=decision.rejected_by or profile_names(profile),
                 pending_on=decision.pending_on,
+                timed_out=any(status.ended_by for status in decision.statuses.values()),
             )
             self.wake()
 
@@ -368,6 +488,16 @@ def _objection(profile: Profile, state: CycleState, pod: PodInfo, node_name: str
         if not status.is_success:
             return status
     return None
+
+
+def limits_hit(statuses: Mapping[str, Status]) -> str:
+    """On which nodes a limit ended the search for an answer, and where; empty if none did."""
+    slow = {name: status.ended_by for name, status in statuses.items() if status.ended_by}
+    if not slow:
+        return ""
+    names = ", ".join(islice(slow, MAX_NAMED_NODES))
+    more = f" and {len(slow) - MAX_NAMED_NODES} more" if len(slow) > MAX_NAMED_NODES else ""
+    return f"Without an answer: {names}{more}; {next(iter(slow.values()))}."
 
 
 def profile_names(profile: Profile) -> frozenset[str]:

@@ -44,6 +44,10 @@ class QueuedPod:
     last_failed: bool = False
     """Whether the last attempt ended in an error."""
     was_flushed: bool = False
+    hard_attempts: int = 0
+    """Decisions beside the event loop since the last attempt that ended by itself."""
+    timeouts: int = 0
+    """Attempts in a row that a time limit ended."""
     ticket: int = 0
     """Which of its entries in a heap counts."""
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
+
 
 class CycleState:
     """One value per plugin, alive for one attempt to schedule one pod."""
 
-    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+    __slots__ = ("_values", "skipped_filters", "skipped_scores", "time")
 
-    def __init__(self) -> None:
+    def __init__(self, time: DecisionTime = UNLIMITED) -> None:
         self._values: dict[str, Any] = {}
+        self.time = time
+        """What plugins that may take long ask while they work."""
         self.skipped_filters: set[str] = set()
         """Plugins whose pre_filter said SKIP: their filter and add_pod/remove_pod are not called."""
         self.skipped_scores: set[str] = set()
@@ -27,7 +31,7 @@ class CycleState:
 
     def clone(self) -> CycleState:
         """A copy to try things on: values that have a `clone` method are cloned, others are shared."""
-        copy = CycleState()
+        copy = CycleState(self.time)
         for plugin, value in self._values.items():
             clone = getattr(value, "clone", None)
             copy._values[plugin] = value if clone is None else clone()

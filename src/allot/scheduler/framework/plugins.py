@@ -15,8 +15,8 @@ answers may be remembered by (shape, node, generation). They neither read nor ne
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import EventRegistration
@@ -100,6 +100,39 @@ class FilterPlugin(Plugin):
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """SUCCESS (the constant), or why this node cannot take the pod."""
+
+
+class Exported(Protocol):
+    """What a plugin found out about nodes. It can be pickled."""
+
+    @property
+    def timeouts(self) -> int:
+        """How many nodes took too long."""
+        ...
+
+
+NodesByName = Callable[[str], NodeInfo | None]
+
+
+class SlowFilterPlugin(FilterPlugin):
+    """A filter that may take long. What it finds out can be found out in another process."""
+
+    @property
+    @abstractmethod
+    def node_seconds(self) -> float:
+        """How long it may take for one node; 0: as long as the whole decision."""
+
+    @abstractmethod
+    def retry_timeouts(self, state: CycleState) -> int:
+        """Forget the nodes that took too long, so that they are tried again; how many there were."""
+
+    @abstractmethod
+    def export_answers(self, state: CycleState, node: NodeInfo | None) -> Exported | None:
+        """All that was found out, with what `reserve` needs on `node`, the chosen one if there is one."""
+
+    @abstractmethod
+    def import_answers(self, exported: Any, nodes: NodesByName, *, with_timeouts: bool) -> None:
+        """Take over what another process found out, as far as it holds here and now."""
 
 
 class PostFilterAnswer(NamedTuple):

@@ -30,6 +30,8 @@ class Status:
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     error: BaseException | None = None
+    ended_by: str = ""
+    """The limit that ended the search for an answer, and where; empty if the answer is certain."""
 
     @property
     def is_success(self) -> bool:
@@ -63,8 +65,8 @@ def unschedulable(*reasons: str) -> Status:
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
-def unresolvable(*reasons: str) -> Status:
-    return Status(Code.UNRESOLVABLE, reasons)
+def unresolvable(*reasons: str, ended_by: str = "") -> Status:
+    return Status(Code.UNRESOLVABLE, reasons, ended_by=ended_by)
 
 
 def failed(error: BaseException) -> Status:

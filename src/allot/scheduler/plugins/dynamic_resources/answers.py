@@ -6,7 +6,7 @@ from collections.abc import Container, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allot.allocation import Abandoned, Failed, Infeasible, StepBudget, TargetNode
+from allot.allocation import Abandoned, Failed, Infeasible, Limit, StepBudget, TargetNode
 from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import INVALID_POOLS, Outcome
@@ -16,13 +16,17 @@ from allot.scheduler.framework.status import Status, failed, unresolvable
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
 
 if TYPE_CHECKING:
-    from allot.scheduler.plugins.dynamic_resources.remembered_answers import NodeAnswers
+    from allot.scheduler.plugins.dynamic_resources.remembered_answers import (
+        NodeAnswers,
+        RememberedAnswer,
+    )
 
 STEPS_PER_SECOND: Final = 100_000
 """What a second of `filterTimeout` is worth: the same on every machine."""
 NO_LIMIT: Final = 10**12
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 TIMED_OUT: Final = "timed out trying to allocate devices"
+MAX_SHOWN_EXPRESSION: Final = 120
 
 
 class DynamicResourcesArgs(NamedTuple):
@@ -43,6 +47,22 @@ class NodeAnswer(NamedTuple):
     status: Status
     results: tuple[AllocationResult, ...] = ()
     score: int = 0
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a limit ended the search before there was an answer."""
+        return bool(self.status.ended_by)
+
+
+class ExportedAnswers(NamedTuple):
+    """What one process found out about a set of claims, for another."""
+
+    key: tuple[Hashable, ...]
+    entries: tuple[RememberedAnswer, ...]
+
+    @property
+    def timeouts(self) -> int:
+        return sum(entry.answer.timed_out for entry in self.entries)
 
 
 @dataclass(slots=True)
@@ -108,6 +128,22 @@ def is_usable_on(allocation: AllocationResult, target: TargetNode) -> bool:
     return selector is None or selects_node(target, None, None, selector)
 
 
+def where_it_ended(outcome: Abandoned) -> str:
+    """Which limit ended a search, and what it was doing: the claim, the request, the expression and the device."""
+    limit = "its step budget" if outcome.limit is Limit.STEPS else "its time limit"
+    if not outcome.claim:
+        return f"gathering the node's devices ran into {limit}"
+    where = f"claim {outcome.claim}, request {outcome.request}"
+    if outcome.expression:
+        expression = shortened(outcome.expression, MAX_SHOWN_EXPRESSION)
+        return f"{where}: CEL expression {expression!r} on device {outcome.device} ran into {limit}"
+    return f"{where}: the search for devices ran into {limit}"
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 4]} ..."
+
+
 def status_of(outcome: Outcome) -> Status:
     """What an allocation that did not succeed means for the pod on the node."""
     match outcome:
@@ -115,7 +151,7 @@ def status_of(outcome: Outcome) -> Status:
             return unresolvable(INVALID_POOLS)
         case Abandoned():
             # KEP-4381: a node that takes too long is passed over, others are still tried.
-            return unresolvable(TIMED_OUT)
+            return unresolvable(TIMED_OUT, ended_by=where_it_ended(outcome))
         case Failed(error=text):
             return failed(AllocationError(text))
     return unresolvable(CANNOT_ALLOCATE)

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 import msgspec
 
-from allot.allocation import Allocated, AllocationProblem, TargetNode, allocate
+from allot.allocation import (
+    Abandoned,
+    Allocated,
+    AllocationProblem,
+    Limit,
+    TargetNode,
+    allocate,
+)
 from allot.allocation.errors import AllocationError
 from allot.api.claims import ResourceClaim
 from allot.api.decoding import to_builtin
+from allot.deadline import DeadlineExceededError
 from allot.scheduler.framework import events
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.events import Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import (
     GO_ON,
     NOTHING_TO_FILTER,
-    FilterPlugin,
+    NodesByName,
     PreEnqueuePlugin,
     PreFilterAnswer,
     PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
+    SlowFilterPlugin,
 )
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, unresolvable
 from allot.scheduler.plugins.dynamic_resources import scoring
 from allot.scheduler.plugins.dynamic_resources.answers import (
     DynamicResourcesArgs,
+    ExportedAnswers,
     NodeAnswer,
     PodDevices,
     is_usable_on,
@@ -53,7 +65,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
 from allot.scheduler.plugins.dynamic_resources.remembered_answers import (
     NodeAnswers,
     RememberedAnswers,
-    is_for_anybody,
+    with_own_shares,
 )
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
@@ -76,7 +88,7 @@ def never_hopeless(_claim: ResourceClaim) -> str:
     return ""
 
 
-class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):
     """Judges nodes by whether the claims of a pod can be had there."""
 
     name: ClassVar[str] = NAME
@@ -93,8 +105,12 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
         *,
         look_at: LookAt = no_extension,
         why_hopeless: Callable[[ResourceClaim], str] = never_hopeless,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`why_hopeless` says why the devices of an allocated claim will not become ready any more, if so."""
+        """`why_hopeless` says why the devices of an allocated claim will not become ready any more, if so.
+
+        `monotonic` is the clock by which nodes that took too long are tried again.
+        """
         self._tracker = tracker
         self._devices = devices
         self._args = args
@@ -103,6 +119,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
         self._gates = devices.gates
         self._look_at = look_at
         self._why_hopeless = why_hopeless
+        self._monotonic = monotonic
         self._answers = RememberedAnswers()
         self.allocations = 0
         """How often devices were searched for."""
@@ -198,19 +215,31 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
             if not usable or self._why_hopeless(claim):
                 unavailable.add(index)
         if to_allocate:
-            answer = self._answer(devices, to_allocate, target)
+            answer = self._answer(devices, to_allocate, target, state.time)
             if not answer.status.is_success:
                 return answer.status
         devices.unavailable |= unavailable
         return unresolvable(NOT_AVAILABLE) if unavailable else SUCCESS
 
-    def answer_for(self, claims: Sequence[ResourceClaim], target: TargetNode) -> NodeAnswer:
-        """What these claims, none of them allocated, would get on a node now."""
+    def answer_for(
+        self,
+        claims: Sequence[ResourceClaim],
+        target: TargetNode,
+        time: DecisionTime = UNLIMITED,
+    ) -> NodeAnswer:
+        """What these claims, none of them allocated, would get on a node now.
+
+        A node that takes too long is passed over, or the decision interrupted (`DeadlineExceededError`), as `time` says.
+        """
         self.allocations += 1
-        outcome = allocate(self.problem_for(claims, target), self._budget, self._new_share_id)
+        time.begin_node()
+        problem = self.problem_for(claims, target)
+        outcome = allocate(problem, self._budget, self._new_share_id, deadline=time.ask)
         if isinstance(outcome, Allocated):
             score = scoring.preference_score(claims, outcome.results)
             return NodeAnswer(SUCCESS, outcome.results, score)
+        if isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME and not time.passes_over:
+            raise DeadlineExceededError
         return NodeAnswer(status_of(outcome))
 
     def _answer(
@@ -218,25 +247,63 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
         devices: PodDevices,
         claims: Sequence[ResourceClaim],
         target: TargetNode,
+        time: DecisionTime,
         *,
         with_results: bool = False,
     ) -> NodeAnswer:
         """What the pod's claims would get on a node: as it was found out before, if that still holds."""
         last_change = self._devices.last_change(target.name)
         answer = devices.known.get(target, last_change)
-        if answer is not None and (is_for_anybody(answer) or not with_results):
+        if answer is not None and not with_results:
             return answer
+        if answer is not None and (answer.results or not answer.status.is_success):
+            return with_own_shares(answer, self._new_share_id)
         if devices.extension is not None and devices.extension.left_over:
-            return self.answer_for(claims, target)
+            return self.answer_for(claims, target, time)
         alike = self._likeness(devices, target)
         if alike is not None and not with_results:
             answer = devices.known.get_alike(alike)
         if answer is None or with_results:
-            answer = self.answer_for(claims, target)
+            answer = self.answer_for(claims, target, time)
             if alike is not None:
                 devices.known.put_alike(alike, answer)
         devices.known.put(target, last_change, answer)
+        time.remembered()
         return answer
+
+    # --- decisions in another process ---
+
+    @property
+    def node_seconds(self) -> float:
+        return self._args.filter_timeout_seconds
+
+    def export_answers(self, state: CycleState, node: NodeInfo | None) -> ExportedAnswers | None:
+        devices: PodDevices | None = state.get(NAME)
+        if devices is None:
+            return None
+        wanted = self._wanted(devices, node) if node is not None else ()
+        if node is not None and wanted:
+            target = self._devices.target(node)
+            self._answer(devices, wanted, target, state.time, with_results=True)
+        return ExportedAnswers(devices.key, tuple(devices.known.entries()))
+
+    def import_answers(
+        self, exported: ExportedAnswers, nodes: NodesByName, *, with_timeouts: bool
+    ) -> None:
+        known = self._answers.for_wish(exported.key)
+        for last_change, target, answer in exported.entries:
+            node = nodes(target.name)
+            if node is None or node.facts is None or (answer.timed_out and not with_timeouts):
+                continue
+            current = self._devices.target(node)
+            if current == target and self._devices.last_change(target.name) == last_change:
+                known.put(current, last_change, answer)
+        if with_timeouts:
+            known.note_timeouts(exported.timeouts, self._monotonic())
+
+    def retry_timeouts(self, state: CycleState) -> int:
+        devices: PodDevices | None = state.get(NAME)
+        return devices.known.forget_timeouts() if devices is not None else 0
 
     def kind_of(self, node: str) -> frozenset[str]:
         """The drivers with devices on a node, by which nodes can be told apart at a glance."""
@@ -252,7 +319,9 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
         devices: PodDevices = state[NAME]
         if devices.extension is not None and devices.extension.left_over:
             return None
-        return devices.key if len(devices.claims) == len(devices.to_allocate) else None
+        if len(devices.claims) != len(devices.to_allocate):
+            return None
+        return devices.key, devices.known.retries
 
     def _known_for(
         self, claims: Sequence[ResourceClaim], extension: PodExtension | None
@@ -261,7 +330,9 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
         key: tuple[Hashable, ...] = tuple(_encoder.encode(claim.spec) for claim in claims)
         if extension is not None:
             key = (*key, extension.wanted.key)
-        return key, self._answers.for_wish(key)
+        known = self._answers.for_wish(key)
+        known.retry_timeouts(self._monotonic())
+        return key, known
 
     def problem_for(self, claims: Sequence[ResourceClaim], target: TargetNode) -> AllocationProblem:
         return AllocationProblem(
@@ -315,7 +386,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PreScorePlugi
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         devices: PodDevices = state[NAME]
         wanted = self._wanted(devices, node)
-        return self._answer(devices, wanted, self._devices.target(node)).score
+        return self._answer(devices, wanted, self._devices.target(node), state.time).score
 
     def normalize(
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -67,6 +68,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         new_share_id: Callable[[], str] = lambda: str(uuid4()),
         extended: ExtendedClaims | None = None,
         gate: BindingGate | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`extended` serves extended resources with devices; None if that is off.
 
@@ -79,6 +81,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             new_share_id,
             look_at=extended.look_at if extended is not None else no_extension,
             why_hopeless=gate.why_hopeless if gate is not None else never_hopeless,
+            monotonic=monotonic,
         )
         self._writer = writer
         self._nodes = nodes
@@ -156,7 +159,8 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             return SUCCESS
         if node is None:
             return failed(LookupError("the node is gone"))
-        answer = self._answer(devices, wanted, self._devices.target(node), with_results=True)
+        target = self._devices.target(node)
+        answer = self._answer(devices, wanted, target, state.time, with_results=True)
         if not answer.results:
             return failed(LookupError("claim allocation not found for node"))
         if self._extended is not None and extension is not None and isinstance(variant, Variant):

@@ -1,0 +1,175 @@
+"""The server's end of a link to other components of the same cluster (`client/link.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+from allot.apiserver.app import WHOLE_BODY
+from allot.client.link import (
+    WINDOW,
+    AnyFrame,
+    CancelFrame,
+    ChunkFrame,
+    EndFrame,
+    FrameProtocol,
+    HeadFrame,
+    RequestFrame,
+    ResponseFrame,
+    TakenFrame,
+)
+
+log = logging.getLogger(__name__)
+
+Message = MutableMapping[str, Any]
+Application = Callable[
+    [
+        MutableMapping[str, Any],
+        Callable[[], Awaitable[Message]],
+        Callable[[Message], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+_DISCONNECT: Final[Message] = {"type": "http.disconnect"}
+
+
+class LinkServer:
+    """Answers what comes over one link, as requests of the user that `token` stands for."""
+
+    def __init__(self, app: Application, token: str) -> None:
+        self._app = app
+        self._authorization = (b"authorization", f"Bearer {token}".encode())
+        self._protocol = FrameProtocol(self._received, self._on_lost)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._streams: dict[int, _Outgoing] = {}
+
+    async def start(self, connection: socket.socket) -> None:
+        """Serve a connected socket, which is closed in the end."""
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(lambda: self._protocol, sock=connection)
+
+    async def close(self) -> None:
+        self._protocol.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _received(self, frame: AnyFrame) -> None:
+        match frame:
+            case RequestFrame(is_stream=False):
+                self._spawn(self._answer(frame))
+            case RequestFrame():
+                stream = self._streams[frame.id] = _Outgoing(frame.id, self._protocol.send)
+                self._spawn(self._serve(frame, stream))
+            case CancelFrame() if frame.id in self._streams:
+                self._streams[frame.id].leave()
+            case TakenFrame() if frame.id in self._streams:
+                self._streams[frame.id].taken(frame.size)
+            case _:
+                pass  # about a stream that has ended, or for clients only
+
+    def _on_lost(self) -> None:
+        for stream in self._streams.values():
+            stream.leave()
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, frame: RequestFrame) -> None:
+        exchange = _Exchange(frame.body)
+        try:
+            await self._app(self._scope(frame), exchange.receive, exchange.send)
+        except Exception:
+            log.exception("%s %s failed", frame.method, frame.path)
+        body = b"".join(exchange.parts)
+        self._protocol.send(ResponseFrame(frame.id, exchange.code or 500, exchange.headers, body))
+
+    async def _serve(self, frame: RequestFrame, stream: _Outgoing) -> None:
+        failure = ""
+        try:
+            await self._app(self._scope(frame), stream.receive, stream.send)
+        except Exception as error:
+            log.exception("watch of %s failed", frame.path)
+            failure = f"the stream broke: {error}"
+        finally:
+            del self._streams[frame.id]
+        self._protocol.send(EndFrame(frame.id, failure))
+
+    def _scope(self, frame: RequestFrame) -> dict[str, Any]:
+        path = frame.path
+        return {
+            "type": "http",
+            "method": frame.method,
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": path.encode(),
+            "query_string": frame.query.encode(),
+            "headers": [self._authorization, *frame.headers],
+            "extensions": {} if frame.is_stream else {WHOLE_BODY: frame.body},
+        }
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self.code = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.parts: list[bytes] = []
+
+    async def receive(self) -> Message:
+        body, self._body = self._body, None
+        return _DISCONNECT if body is None else {"type": "http.request", "body": body}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.code = message["status"]
+            self.headers = message["headers"]
+        elif body := message.get("body", b""):
+            self.parts.append(body)
+
+
+class _Outgoing:
+    """A stream, as the application writes it."""
+
+    def __init__(self, number: int, send: Callable[[AnyFrame], None]) -> None:
+        self._number = number
+        self._send = send
+        self._ahead = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._left = asyncio.Event()
+
+    def taken(self, size: int) -> None:
+        self._ahead -= size
+        if self._ahead < WINDOW:
+            self._room.set()
+
+    def leave(self) -> None:
+        self._left.set()
+        self._room.set()
+
+    async def receive(self) -> Message:
+        await self._left.wait()
+        return _DISCONNECT
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._send(HeadFrame(self._number, message["status"], message["headers"]))
+            return
+        body = message.get("body", b"")
+        if not body:
+            return
+        await self._room.wait()
+        if self._left.is_set():
+            return
+        self._ahead += len(body)
+        if self._ahead >= WINDOW:
+            self._room.clear()
+        self._send(ChunkFrame(self._number, body))

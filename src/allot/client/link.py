@@ -1,0 +1,307 @@
+"""A link to an API server in another process of the same cluster: one socket between the two, without HTTP and TLS.
+
+    LinkTransport ─ Request ────────────▶ apiserver/link_server.py
+                  ◀─ Response ──────────
+                  ─ Request (a stream) ─▶
+                  ◀─ Head, Chunk, Chunk ─   Taken ─▶ says how many bytes were used up
+                  ◀─ End ────────────────   Cancel ─▶ ends it from this side
+
+Requests pass the same authentication, admission and validation as over HTTP. A stream may be `WINDOW` bytes ahead of its
+reader, so that a slow one holds up nothing but itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from allot.client.errors import TransportError
+from allot.client.transport import JSON, Query, Response, Stream
+
+WINDOW: Final = 1 << 20
+SIZE_BYTES: Final = 4
+"""Every frame begins with its length."""
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Frame(msgspec.Struct, array_like=True, frozen=True):
+    """What travels. `id` says to which exchange it belongs."""
+
+    id: int
+
+
+class RequestFrame(Frame, tag=0, frozen=True):
+    method: str
+    path: str
+    query: str
+    headers: Headers
+    body: bytes
+    is_stream: bool
+
+
+class ResponseFrame(Frame, tag=1, frozen=True):
+    code: int
+    headers: Headers
+    body: bytes
+
+
+class HeadFrame(Frame, tag=2, frozen=True):
+    code: int
+    headers: Headers
+
+
+class ChunkFrame(Frame, tag=3, frozen=True):
+    data: bytes
+
+
+class EndFrame(Frame, tag=4, frozen=True):
+    failure: str
+    """Why the stream ended; empty if it came to its end."""
+
+
+class CancelFrame(Frame, tag=5, frozen=True):
+    pass
+
+
+class TakenFrame(Frame, tag=6, frozen=True):
+    size: int
+
+
+AnyFrame = (
+    RequestFrame | ResponseFrame | HeadFrame | ChunkFrame | EndFrame | CancelFrame | TakenFrame
+)
+
+
+class FrameProtocol(asyncio.Protocol):
+    """Cuts bytes into frames and frames into bytes."""
+
+    def __init__(self, received: Callable[[AnyFrame], None], lost: Callable[[], None]) -> None:
+        self._received = received
+        self._lost = lost
+        self._decoder: msgspec.msgpack.Decoder[AnyFrame] = msgspec.msgpack.Decoder(AnyFrame)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) >= start + SIZE_BYTES:
+            end = start + SIZE_BYTES + int.from_bytes(buffer[start : start + SIZE_BYTES])
+            if len(buffer) < end:
+                break
+            with memoryview(buffer) as view:
+                frame = self._decoder.decode(view[start + SIZE_BYTES : end])
+            start = end
+            self._received(frame)
+        if start:
+            del buffer[:start]
+
+    def send(self, frame: AnyFrame) -> None:
+        """What is sent after the connection was lost is dropped; `lost` has been called."""
+        if self._transport is not None and not self._transport.is_closing():
+            data = self._encoder.encode(frame)
+            self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Link:
+    """One connection; any number of transports may share it."""
+
+    def __init__(self) -> None:
+        self._protocol = FrameProtocol(self._received, self._on_lost)
+        self._ids = count(1)
+        self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
+        self._streams: dict[int, _Incoming] = {}
+        self.is_lost = asyncio.Event()
+
+    @classmethod
+    async def over(cls, connection: socket.socket) -> Link:
+        """A link over a connected socket, which it closes in the end."""
+        link = cls()
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(lambda: link._protocol, sock=connection)
+        return link
+
+    def close(self) -> None:
+        self._protocol.close()
+
+    def _received(self, frame: AnyFrame) -> None:
+        match frame:
+            case ResponseFrame():
+                answer = self._answers.pop(frame.id, None)
+                if answer is not None and not answer.done():
+                    answer.set_result(frame)
+            case HeadFrame() | ChunkFrame() | EndFrame():
+                stream = self._streams.get(frame.id)
+                if stream is not None:
+                    stream.received(frame)
+            case _:
+                pass  # only servers get these
+
+    def _on_lost(self) -> None:
+        self.is_lost.set()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(TransportError(LOST, was_sent=True))
+        self._answers.clear()
+        for stream in self._streams.values():
+            stream.received(EndFrame(0, LOST))
+
+    async def ask(
+        self, method: str, path: str, query: str, headers: Headers, body: bytes
+    ) -> Response:
+        if self.is_lost.is_set():
+            raise TransportError(LOST, was_sent=False)
+        number = next(self._ids)
+        answer: asyncio.Future[ResponseFrame] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        self._protocol.send(RequestFrame(number, method, path, query, headers, body, False))
+        try:
+            frame = await answer
+        finally:
+            self._answers.pop(number, None)
+        return Response(frame.code, frame.headers, frame.body)
+
+    def open(self, path: str, query: str, headers: Headers) -> _Incoming:
+        if self.is_lost.is_set():
+            raise TransportError(LOST, was_sent=False)
+        number = next(self._ids)
+        stream = self._streams[number] = _Incoming(number, self._protocol.send)
+        self._protocol.send(RequestFrame(number, "GET", path, query, headers, b"", True))
+        return stream
+
+    def end(self, stream: _Incoming) -> None:
+        if self._streams.pop(stream.number, None) is not None and not stream.is_over:
+            self._protocol.send(CancelFrame(stream.number))
+
+
+LOST: Final = "the link to the API server is lost"
+
+
+class _Incoming:
+    """A stream, as its reader sees it."""
+
+    def __init__(self, number: int, send: Callable[[AnyFrame], None]) -> None:
+        self.number = number
+        self.head: HeadFrame | None = None
+        self.is_over = False
+        self._send = send
+        self._failure = ""
+        self._pieces: deque[bytes] = deque()
+        self._news = asyncio.Event()
+        self._taken = 0
+
+    def received(self, frame: HeadFrame | ChunkFrame | EndFrame) -> None:
+        match frame:
+            case HeadFrame():
+                self.head = frame
+            case ChunkFrame():
+                self._pieces.append(frame.data)
+            case EndFrame():
+                self.is_over = True
+                self._failure = frame.failure
+        self._news.set()
+
+    async def started(self, idle_seconds: float | None) -> HeadFrame:
+        while self.head is None and not self.is_over:
+            await self._wait(idle_seconds)
+        if self.head is None:
+            raise TransportError(self._failure or "the server did not answer", was_sent=True)
+        return self.head
+
+    async def chunks(self, idle_seconds: float | None) -> AsyncIterator[bytes]:
+        while True:
+            while self._pieces:
+                piece = self._pieces.popleft()
+                self._taken += len(piece)
+                if self._taken > WINDOW // 4:
+                    self._send(TakenFrame(self.number, self._taken))
+                    self._taken = 0
+                yield piece
+            if self.is_over:
+                if self._failure:
+                    raise TransportError(self._failure, was_sent=True)
+                return
+            await self._wait(idle_seconds)
+
+    async def _wait(self, idle_seconds: float | None) -> None:
+        self._news.clear()
+        try:
+            async with asyncio.timeout(idle_seconds):
+                await self._news.wait()
+        except TimeoutError:
+            raise TransportError(f"nothing came for {idle_seconds} s", was_sent=True) from None
+
+
+class LinkTransport:
+    """Requests over a link. Its user is the one for which the server holds the other end."""
+
+    def __init__(self, link: Link, user_agent: str = "allot") -> None:
+        self._link = link
+        self._headers: Headers = [(b"user-agent", user_agent.encode())]
+        self._streams: set[_Incoming] = set()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        given = self._headers
+        if body is not None or headers:
+            given = [*given, (b"content-type", content_type.encode()), *_encoded(headers)]
+        return await self._link.ask(
+            method, path, urlencode(query) if query else "", given, body or b""
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        idle_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Stream]:
+        given = [*self._headers, *_encoded(headers)]
+        incoming = self._link.open(path, urlencode(query) if query else "", given)
+        self._streams.add(incoming)
+        try:
+            head = await incoming.started(idle_seconds)
+            yield Stream(head.code, head.headers, incoming.chunks(idle_seconds))
+        finally:
+            self._streams.discard(incoming)
+            self._link.end(incoming)
+
+    async def close(self) -> None:
+        """Break off all streams. The link stays for others."""
+        for incoming in tuple(self._streams):
+            incoming.received(EndFrame(incoming.number, "the client was closed"))
+
+
+def _encoded(headers: Mapping[str, str] | None) -> Headers:
+    return [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]

@@ -1,0 +1,107 @@
+"""Work in a child process that starts as a copy of this one, and ends in time whatever it does.
+
+The child sees the state as it is now, at no cost but the memory pages that one of the two changes. It works with low
+priority, cannot change anything of ours, and is killed when its time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NoReturn
+
+NICENESS: Final = 10
+REAP_POLL_SECONDS: Final = 0.005
+PIPE_BYTES: Final = 1 << 16
+_DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
+
+can_fork: Final = hasattr(os, "fork") and sys.platform != "emscripten"
+
+
+class ChildFailedError(Exception):
+    """The child ended without an answer: it was out of time, out of memory, or made a mistake."""
+
+
+async def in_child(work: Callable[[], bytes], seconds: float) -> bytes:
+    """What `work` returns in a child process; `ChildFailedError` if it does not within `seconds`."""
+    read_end, write_end = os.pipe()
+    try:
+        with warnings.catch_warnings():
+            # Newer Pythons warn because threads do not survive in the child. It needs none.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            _run_child(work, write_end)
+        os.close(write_end)
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await _read_all(read_end)
+        except TimeoutError:
+            raise ChildFailedError(f"it was ended after {seconds:.0f} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            await asyncio.shield(_reaped(pid))
+    finally:
+        os.close(read_end)
+    if not answer:
+        raise ChildFailedError("it ended without an answer")
+    return answer
+
+
+async def _read_all(read_end: int) -> bytes:
+    os.set_blocking(read_end, False)
+    loop = asyncio.get_running_loop()
+    parts: list[bytes] = []
+    readable = asyncio.Event()
+    loop.add_reader(read_end, readable.set)
+    try:
+        while True:
+            await readable.wait()
+            readable.clear()
+            try:
+                part = os.read(read_end, PIPE_BYTES)
+            except BlockingIOError:
+                continue
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            readable.set()
+            await asyncio.sleep(0)
+    finally:
+        loop.remove_reader(read_end)
+
+
+async def _reaped(pid: int) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            await asyncio.sleep(REAP_POLL_SECONDS)
+
+
+def _run_child(work: Callable[[], bytes], write_end: int) -> NoReturn:
+    code = 1
+    try:
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        signal.set_wakeup_fd(-1)
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, signal.SIG_DFL)
+        # Connections and files of the parent stay open as long as one process has them.
+        os.closerange(3, write_end)
+        os.closerange(write_end + 1, os.sysconf("SC_OPEN_MAX"))
+        with suppress(OSError):
+            os.nice(NICENESS)
+        gc.disable()  # it would copy the pages of all objects it visits
+        answer = memoryview(work())
+        while answer:
+            answer = answer[os.write(write_end, answer) :]
+        code = 0
+    finally:
+        os._exit(code)

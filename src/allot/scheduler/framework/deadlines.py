@@ -1,0 +1,139 @@
+"""How long a decision about one pod may take.
+
+    in the event loop          beside it (`hard_decisions`)
+    ┌───────┐ ┌───────┐        ┌──────────────────────────────┐
+    │ slice │ │ slice │ ─ … ─▶ │ decision limit               │ ─▶ a node fits, or the pod waits
+    └───────┘ └───────┘        │ ├ node ┤ ├ node ┤ ├── node ──┤
+     CPU time, a few ms        └──────────────────────────────┘ wall-clock time, seconds
+
+Most decisions end within the first slice. One that does not goes on in the next, after bindings, informers and
+whatever else shares the event loop had their turn; what was found out about nodes is remembered. A decision that a
+slice does not bring forward, or that takes too many of them, is made in a process of its own.
+
+`ask` raises `DeadlineExceededError` when the time is over. Slices count CPU time, so that they do not depend on how
+busy the machine is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple, Protocol
+
+from allot.deadline import DeadlineExceededError
+
+
+class DecisionLimits(NamedTuple):
+    """The limits of one scheduler, in seconds."""
+
+    decision_seconds: float = 30.0
+    """For the whole decision, all nodes together. Wall-clock time."""
+    slice_seconds: float = 0.02
+    """For one stretch in the event loop. CPU time."""
+    max_slices: int = 10
+    """So many before the decision is made in a process of its own."""
+
+
+class DecisionTime(Protocol):
+    """The time a decision has. The plugins ask it; the nodes share it."""
+
+    passes_over: ClassVar[bool]
+    """Whether a node that runs out of its time is passed over. If not, the whole decision is interrupted."""
+
+    def ask(self) -> None:
+        """Raises `DeadlineExceededError` when the time is over."""
+        ...
+
+    def begin_node(self) -> None:
+        """Something about another node must be found out, and may take a while."""
+        ...
+
+    def remembered(self) -> None:
+        """Something was found out that need not be found out again."""
+        ...
+
+
+class UnlimitedTime:
+    """In virtual time and offline: step budgets alone act."""
+
+    passes_over: ClassVar[bool] = True
+
+    def ask(self) -> None:
+        pass
+
+    def begin_node(self) -> None:
+        pass
+
+    def remembered(self) -> None:
+        pass
+
+
+UNLIMITED: Final = UnlimitedTime()
+
+
+class TimeSlice:
+    """One stretch of a decision in the event loop."""
+
+    passes_over: ClassVar[bool] = False
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        self._ends = clock() + seconds
+        self.has_advanced = False
+        """Whether the next slice can begin with more than this one did."""
+
+    def ask(self) -> None:
+        if self._clock() > self._ends:
+            raise DeadlineExceededError
+
+    def begin_node(self) -> None:
+        self.ask()
+
+    def remembered(self) -> None:
+        self.has_advanced = True
+
+
+class NodeTimes:
+    """The wall-clock limits of a decision: one for the whole, one per node, and a fair share of the first.
+
+    A node gets what is left divided by the nodes to come, at most `node_seconds`. Nodes that need less leave the
+    rest to the others, so that none can spend what the rest needs.
+    """
+
+    passes_over: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        decision_seconds: float,
+        node_seconds: float,
+        nodes: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`node_seconds` is 0 if only the decision's limit counts."""
+        self._clock = clock
+        self.started_at = clock()
+        self._ends = self.started_at + decision_seconds
+        self._node_seconds = node_seconds or decision_seconds
+        self._nodes_left = nodes
+        self._node_ends = self._ends
+        self.shared_out = False
+        """Whether some node had less than `node_seconds` because others wait for theirs."""
+
+    @property
+    def seconds_left(self) -> float:
+        return max(self._ends - self._clock(), 0.0)
+
+    def ask(self) -> None:
+        if self._clock() >= self._node_ends:
+            raise DeadlineExceededError
+
+    def begin_node(self) -> None:
+        left = self.seconds_left
+        share = left / max(self._nodes_left, 1)
+        self._nodes_left -= 1
+        if share < self._node_seconds:
+            self.shared_out = True
+        self._node_ends = self._clock() + min(share, self._node_seconds)
+
+    def remembered(self) -> None:
+        pass

@@ -1,0 +1,336 @@
+"""Decisions that take long: they end in time, in another process if need be, and hold up nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+
+from allot.client.client import Client
+from allot.deadline import DeadlineExceededError
+from allot.scheduler.forked import ChildFailedError, can_fork, in_child
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import DecisionLimits, NodeTimes, TimeSlice
+from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
+from allot.scheduler.framework.plugins import (
+    BindPlugin,
+    FilterPlugin,
+    NodesByName,
+    PreFilterAnswer,
+    PreFilterPlugin,
+    SlowFilterPlugin,
+)
+from allot.scheduler.framework.status import SUCCESS, Status, failed, unresolvable
+from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.outcomes import Outcomes
+from allot.scheduler.plugins.priority_sort import PrioritySort
+from allot.scheduler.profiles import Profile
+from allot.scheduler.queue import SchedulingQueue
+from allot.scheduler.scheduler import Scheduler
+from allot.scheduler.sleeping_pods import Place
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from tests.unit.client.fakes import ScriptedTransport, answer
+from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+from tests.unit.scheduler.test_outcomes import Heard
+
+pytestmark = pytest.mark.skipif(not can_fork, reason="child processes need fork")
+
+ENDLESS = "endless"
+LONG = "1000000"
+"""Asks: more than fit into a slice on any machine."""
+ALLOWED_TO_TAKE = 60.0
+
+
+class Answers(NamedTuple):
+    """What `Slow` found out."""
+
+    by_pod: dict[str, dict[str, Status]]
+
+    @property
+    def timeouts(self) -> int:
+        return sum(bool(each.ended_by) for found in self.by_pod.values() for each in found.values())
+
+
+class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
+    """Pods say by their labels what happens on a node: so many asks before it fits, `endless`, or an error."""
+
+    name: ClassVar[str] = "Slow"
+    filters_locally: ClassVar[bool] = False
+
+    def __init__(self, node_seconds: float = 0.0) -> None:
+        self._seconds = node_seconds
+        self.known: dict[str, dict[str, Status]] = {}
+        self.searches = 0
+        self.bound: list[str] = []
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        return (EventRegistration(ClusterEvent(NODE, Action.ADD)),)
+
+    @property
+    def node_seconds(self) -> float:
+        return self._seconds
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        state[self.name] = pod
+        return PreFilterAnswer(SUCCESS)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        known = self.known.setdefault(pod.name, {})
+        if node.name not in known:
+            status = self._searched(state, pod, node)
+            if status.error is not None:
+                return status
+            known[node.name] = status
+            state.time.remembered()
+        return known[node.name]
+
+    def _searched(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        self.searches += 1
+        state.time.begin_node()
+        wanted = pod.labels.get(node.name, "0")
+        if wanted == "error":
+            spin(state.time.ask, int(LONG))
+            return failed(ValueError("no such key: a"))
+        try:
+            spin(state.time.ask, None if wanted == ENDLESS else int(wanted))
+        except DeadlineExceededError:
+            if not state.time.passes_over:
+                raise
+            return unresolvable("timed out", ended_by="claim c, request r")
+        return SUCCESS
+
+    def retry_timeouts(self, state: CycleState) -> int:
+        pod: PodInfo = state[self.name]
+        found = self.known.get(pod.name, {})
+        slow = [name for name, status in found.items() if status.ended_by]
+        for name in slow:
+            del found[name]
+        return len(slow)
+
+    def export_answers(self, state: CycleState, node: NodeInfo | None) -> Answers:
+        return Answers(self.known)
+
+    def import_answers(self, exported: Any, nodes: NodesByName, *, with_timeouts: bool) -> None:
+        for name, found in exported.by_pod.items():
+            known = self.known.setdefault(name, {})
+            known.update({n: s for n, s in found.items() if with_timeouts or not s.ended_by})
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        self.bound.append(f"{pod.name} on {node_name}")
+        return SUCCESS
+
+
+def spin(ask: Callable[[], None], times: int | None) -> None:
+    count = 0
+    while times is None or count < times:
+        ask()
+        count += 1
+
+
+class Stage:
+    """A scheduler that runs in real time, and no API server."""
+
+    def __init__(self, limits: DecisionLimits, nodes: int = 1, *more: FilterPlugin) -> None:
+        self.plugin = Slow()
+        self.queue = SchedulingQueue(PrioritySort(), {}, {"Slow": self.plugin.events_to_register()})
+        self.heard = Heard()
+        transport = ScriptedTransport(*[answer(200, {"metadata": {}})] * 50)
+        outcomes = Outcomes(Client(transport), self.heard, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        self.scheduler = Scheduler(
+            {"default-scheduler": Profile("default-scheduler", (*more, self.plugin))},
+            self.queue,
+            a_cluster(a_node(f"n{number}") for number in range(nodes)),
+            outcomes,
+            SchedulerMetrics(),
+            limits=limits,
+        )
+
+    def add(self, name: str, **spins: str) -> None:
+        self.queue.add(a_pod(name, labels=spins), 0.0)
+        self.scheduler.wake()
+
+    def place_of(self, name: str) -> Place | None:
+        return next((each.place for each in self.queue.pods() if each.pod.name == name), None)
+
+    def notes(self) -> list[str]:
+        return [note for _, _, reason, _, note in self.heard.events if reason != "Scheduled"]
+
+    def play(self, *stories: Callable[[], bool]) -> None:
+        """Run until each of these holds, one after the other."""
+
+        async def run() -> None:
+            running = asyncio.create_task(self.scheduler.run())
+            async with asyncio.timeout(ALLOWED_TO_TAKE):
+                for holds in stories:
+                    while not holds():
+                        await asyncio.sleep(0.005)
+            running.cancel()
+            await asyncio.wait((running,))
+
+        asyncio.run(run())
+
+
+LIMITS = DecisionLimits(decision_seconds=0.3, slice_seconds=0.005)
+
+
+def test_an_endless_decision_ends_and_says_where() -> None:
+    stage = Stage(LIMITS)
+    stage.add("hopeless", n0=ENDLESS)
+    stage.play(lambda: bool(stage.notes()))
+
+    assert stage.notes() == [
+        "0/1 nodes are available: 1 timed out. Without an answer: n0; claim c, request r."
+    ]
+
+
+def test_it_does_not_hold_up_others() -> None:
+    stage = Stage(DecisionLimits(decision_seconds=ALLOWED_TO_TAKE, slice_seconds=0.005))
+    stage.add("hopeless", n0=ENDLESS)
+    for number in range(20):
+        stage.add(f"easy-{number}")
+    stage.play(lambda: len(stage.plugin.bound) == 20)
+
+    assert stage.notes() == [], "the first is still being decided about"
+
+
+def test_it_comes_back_after_pauses() -> None:
+    stage = Stage(LIMITS)
+    stage.add("hopeless", n0=ENDLESS)
+    stage.play(lambda: bool(stage.notes()) and stage.place_of("hopeless") is Place.UNSCHEDULABLE)
+
+    due = stage.queue.next_due()
+    assert due is not None
+    stage.queue.flush(due)
+    assert stage.place_of("hopeless") is Place.ACTIVE
+
+
+def test_a_difficult_decision_is_made_beside_the_loop() -> None:
+    stage = Stage(DecisionLimits(decision_seconds=ALLOWED_TO_TAKE, slice_seconds=0.005))
+    stage.add("difficult", n0=LONG)
+    stage.play(lambda: bool(stage.plugin.bound))
+
+    assert stage.plugin.bound == ["difficult on n0"]
+    assert stage.plugin.searches <= 2, "here it was only begun"
+
+
+def test_other_nodes_are_tried_after_one_that_takes_too_long() -> None:
+    stage = Stage(LIMITS, 3)
+    stage.add("picky", n0=ENDLESS, n1=ENDLESS)
+    stage.play(lambda: bool(stage.plugin.bound))
+
+    assert stage.plugin.bound == ["picky on n2"]
+
+
+def test_many_small_answers_are_found_in_slices() -> None:
+    """Each slice advances by one node at least, so that the loop is never held for long."""
+    stage = Stage(DecisionLimits(ALLOWED_TO_TAKE, slice_seconds=0.005, max_slices=10_000), 50)
+    stage.add("wide", **{f"n{number}": "3000" for number in range(50)})
+    stage.play(lambda: bool(stage.plugin.bound))
+
+    assert stage.plugin.searches > 50, "some were interrupted"
+    assert len(stage.plugin.known["wide"]) == 50
+
+
+def test_an_error_in_a_child_is_reported() -> None:
+    stage = Stage(DecisionLimits(ALLOWED_TO_TAKE, slice_seconds=0.005))
+    stage.add("broken", n0="error")
+    stage.play(lambda: bool(stage.notes()))
+
+    assert stage.notes() == ['running "Slow" filter plugin: no such key: a']
+
+
+def test_a_pod_that_is_deleted_meanwhile_is_forgotten() -> None:
+    stage = Stage(LIMITS)
+    stage.add("hopeless", n0=ENDLESS)
+    uid = next(iter(stage.queue.pods())).pod.uid
+    stage.queue.delete(uid)
+    stage.add("other", n0=ENDLESS)
+    stage.play(lambda: bool(stage.notes()))
+
+    assert [queued.pod.name for queued in stage.queue.pods()] == ["other"]
+
+
+# --- child processes ---
+
+
+def test_a_child_answers() -> None:
+    assert asyncio.run(in_child(lambda: b"x" * 1_000_000, ALLOWED_TO_TAKE)) == b"x" * 1_000_000
+
+
+def test_a_child_that_fails() -> None:
+    def fails() -> bytes:
+        raise ValueError
+
+    with pytest.raises(ChildFailedError, match="without an answer"):
+        asyncio.run(in_child(fails, ALLOWED_TO_TAKE))
+
+
+def test_a_child_that_does_not_end_is_killed() -> None:
+    def endless() -> bytes:
+        while True:
+            pass
+
+    with pytest.raises(ChildFailedError, match="ended after"):
+        asyncio.run(in_child(endless, 0.1))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+# --- limits ---
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_no_node_can_spend_what_the_rest_needs() -> None:
+    clock = Clock()
+    times = NodeTimes(10.0, node_seconds=4.0, nodes=5, clock=clock)
+    ends = []
+    for _ in range(5):
+        times.begin_node()
+        began = clock.now
+        while True:
+            clock.now += 0.25
+            try:
+                times.ask()
+            except DeadlineExceededError:
+                break
+        ends.append(clock.now - began)
+
+    assert ends == [2.0] * 5
+    assert times.shared_out
+
+
+def test_what_quick_nodes_leave_goes_to_the_others() -> None:
+    clock = Clock()
+    times = NodeTimes(10.0, node_seconds=4.0, nodes=5, clock=clock)
+    for _ in range(4):
+        times.begin_node()
+        times.ask()
+    times.begin_node()
+    clock.now = 3.9
+    times.ask()
+    clock.now = 4.0
+    with pytest.raises(DeadlineExceededError):
+        times.ask()
+
+
+def test_a_slice_ends() -> None:
+    clock = Clock()
+    time_slice = TimeSlice(0.02, clock)
+    time_slice.ask()
+    clock.now = 0.021
+    with pytest.raises(DeadlineExceededError):
+        time_slice.ask()
+    assert not time_slice.has_advanced

@@ -1,7 +1,8 @@
-"""A whole cluster in this process: API server, scheduler, controllers, simulated nodes.
+"""A whole cluster: API server, scheduler, controllers, simulated nodes.
 
-The parts talk to the API server through its application, without a socket, each as a client of its own: they know each
-other only through the API, as if each ran on its own machine. Others use the socket.
+`Components` is all but the API server, with a client of its own for each part: they know each other only through the
+API, as if each ran on its own machine. `Cluster` has the API server in the same process; `allot up` has it in another
+(decision 0013).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from prometheus_client import CollectorRegistry
 
 from allot.apiserver.composition import ApiServer
+from allot.apiserver.metrics import Exposition, exposition
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
 from allot.client.client import Client
 from allot.client.clock import Clock, LoopClock
@@ -78,57 +80,52 @@ REAL_TIME: Final = ClusterTime(
 )
 
 
-class Cluster:
-    """The parts of a cluster around an API server that answers."""
+class Components:
+    """Everything that runs beside an API server, wherever that is."""
 
     def __init__(
         self,
-        server: ApiServer,
-        admin_token: str,
+        new_client: Callable[[str], Client],
         parts: ClusterParts,
         gates: FeatureGates,
         times: ClusterTime = REAL_TIME,
         *,
         root_certificates: str = "",
     ) -> None:
-        """`root_certificates` is what pods need to trust the server's socket, if it has one."""
-        self.server = server
-        self._admin_token = admin_token
+        """`new_client` gives each part a client of its own, with a user agent.
+
+        `root_certificates` is what pods need to trust the server's socket, if it has one.
+        """
+        self._new_client = new_client
         self._time = times
         self._root_certificates = root_certificates
-        self.clients: list[Client] = []
-        self.controllers: ControllerManager | None = None
         self.parts: list[Part] = []
+        self.registries: dict[str, Callable[[], CollectorRegistry]] = {}
+        """The metrics of each part that has any."""
         self._nodes: SimulatedHardware | None = None
         self._add_parts(parts, gates)
         self._tasks: list[asyncio.Task[None]] = []
 
-    def client(self, user_agent: str = "allot") -> Client:
-        """A new client of the API server, as its admin."""
-        transport = InProcessTransport(self.server.app, self._admin_token, user_agent)
-        client = Client(transport, clock=self._time.clock)
-        self.clients.append(client)
-        return client
-
     def _add_parts(self, parts: ClusterParts, gates: FeatureGates) -> None:
         if parts.scheduler is not None:
             scheduler = RestartingScheduler(
-                self.client("allot-scheduler"), parts.scheduler, gates, self._time
+                self._new_client("allot-scheduler"), parts.scheduler, gates, self._time
             )
             self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
-            self.server.metrics.others["scheduler"] = lambda: scheduler.registry
+            self.registries["scheduler"] = lambda: scheduler.registry
         if factories := chosen(parts.controllers, self._own_controllers()):
-            manager = ControllerManager(self.client("allot-controller-manager"), factories, gates)
-            self.controllers = manager
+            client = self._new_client("allot-controller-manager")
+            manager = ControllerManager(client, factories, gates)
             self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
-            self.server.metrics.others["controllers"] = lambda: manager.registry
+            self.registries["controllers"] = lambda: manager.registry
         if parts.nodes is not None:
-            nodes = SimulatedHardware(self.client("allot-nodes"), parts.nodes, parts.hardware)
+            client = self._new_client("allot-nodes")
+            nodes = SimulatedHardware(client, parts.nodes, parts.hardware)
             self._nodes = nodes
             self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
 
     def _own_controllers(self) -> dict[str, Factory]:
-        """Those that are made differently in a cluster of one process."""
+        """Those that are made differently in a cluster of simulated nodes."""
         lifecycle = partial(
             NodeLifecycleController,
             # Nodes that somebody creates to try something have no kubelet that would renew a Lease.
@@ -151,6 +148,43 @@ class Cluster:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class Cluster:
+    """An API server that answers, and its components in the same process."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        admin_token: str,
+        parts: ClusterParts,
+        gates: FeatureGates,
+        times: ClusterTime = REAL_TIME,
+        *,
+        root_certificates: str = "",
+    ) -> None:
+        self.server = server
+        self._admin_token = admin_token
+        self._time = times
+        self.clients: list[Client] = []
+        self.components = Components(
+            self.client, parts, gates, times, root_certificates=root_certificates
+        )
+        for name, registry in self.components.registries.items():
+            server.metrics.others[name] = partial(_shown, registry)
+
+    def client(self, user_agent: str = "allot") -> Client:
+        """A new client of the API server, as its admin."""
+        transport = InProcessTransport(self.server.app, self._admin_token, user_agent)
+        client = Client(transport, clock=self._time.clock)
+        self.clients.append(client)
+        return client
+
+    async def start(self) -> None:
+        await self.components.start()
+
+    async def stop(self) -> None:
+        await self.components.stop()
         for client in self.clients:
             await client.close()
 
@@ -211,6 +245,10 @@ async def running_cluster(
         stack.push_async_callback(cluster.stop)
         await cluster.start()
         yield running, cluster
+
+
+async def _shown(registry: Callable[[], CollectorRegistry], accept: str) -> Exposition:
+    return exposition(registry(), accept)
 
 
 async def _keep_running(part: Part) -> None:

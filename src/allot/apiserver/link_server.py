@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from itertools import count
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -17,6 +18,7 @@ from allot.client.link import (
     ChunkFrame,
     EndFrame,
     FrameProtocol,
+    Headers,
     HeadFrame,
     RequestFrame,
     ResponseFrame,
@@ -37,6 +39,10 @@ Application = Callable[
 _DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 
 
+class LinkLostError(Exception):
+    """The components at the other end are gone. They are being started again."""
+
+
 class LinkServer:
     """Answers what comes over one link, as requests of the user that `token` stands for."""
 
@@ -46,6 +52,9 @@ class LinkServer:
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[int, _Outgoing] = {}
+        self._ids = count(1)
+        self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
+        self._is_lost = False
 
     async def start(self, connection: socket.socket) -> None:
         """Serve a connected socket, which is closed in the end."""
@@ -58,8 +67,23 @@ class LinkServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    async def ask(self, path: str, headers: Headers) -> ResponseFrame:
+        """What the other end answers to a GET; `LinkLostError` if it is gone."""
+        if self._is_lost:
+            raise LinkLostError
+        number = next(self._ids)
+        answer: asyncio.Future[ResponseFrame] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        self._protocol.send(RequestFrame(number, "GET", path, "", headers, b"", False))
+        try:
+            return await answer
+        finally:
+            self._answers.pop(number, None)
+
     def _received(self, frame: AnyFrame) -> None:
         match frame:
+            case ResponseFrame() if frame.id in self._answers:
+                self._answers.pop(frame.id).set_result(frame)
             case RequestFrame(is_stream=False):
                 self._spawn(self._answer(frame))
             case RequestFrame():
@@ -73,8 +97,12 @@ class LinkServer:
                 pass  # about a stream that has ended, or for clients only
 
     def _on_lost(self) -> None:
+        self._is_lost = True
         for stream in self._streams.values():
             stream.leave()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(LinkLostError())
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -10,6 +10,21 @@ from prometheus_client.openmetrics.exposition import generate_latest as open_met
 from prometheus_client.process_collector import ProcessCollector
 
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+
+
+class Exposition(NamedTuple):
+    """A page of metrics."""
+
+    body: bytes
+    content_type: str
+
+
+def exposition(registry: CollectorRegistry, accept: str) -> Exposition:
+    """The metrics of a registry, in the format that the client prefers."""
+    if "application/openmetrics-text" in accept:
+        body: bytes = open_metrics(registry)  # type: ignore[no-untyped-call]
+        return Exposition(body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+    return Exposition(generate_latest(registry), "text/plain; version=0.0.4; charset=utf-8")
 
 
 class Labels(NamedTuple):
@@ -29,8 +44,8 @@ class Metrics:
     def __init__(self) -> None:
         self._series: dict[tuple[Labels, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
-        self.others: dict[str, Callable[[], CollectorRegistry]] = {}
-        """Components in the same process, whose metrics are shown by their names."""
+        self.others: dict[str, Callable[[str], Awaitable[Exposition]]] = {}
+        """By name: components that serve no pages themselves. They are told what the client accepts."""
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
             "apiserver_request",
@@ -80,17 +95,3 @@ class Metrics:
         series = self.requests.labels(*labels, str(code)), self.durations.labels(*labels)
         self._series[labels, code] = series
         return series
-
-    def exposition(self, accept: str, component: str = "") -> tuple[bytes, str] | None:
-        """The page and its content type; None if there is no such component."""
-        registry = self.registry
-        if component:
-            if component not in self.others:
-                return None
-            registry = self.others[component]()
-        if "application/openmetrics-text" in accept:
-            return (
-                open_metrics(registry),  # type: ignore[no-untyped-call]
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            )
-        return generate_latest(registry), "text/plain; version=0.0.4; charset=utf-8"

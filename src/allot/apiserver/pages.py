@@ -12,7 +12,7 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.bodies import DISCOVERY_TRANSFORMS, BodyError, negotiate
 from allot.apiserver.health import Health
-from allot.apiserver.metrics import Metrics
+from allot.apiserver.metrics import Metrics, exposition
 from allot.apiserver.openapi.documents import INFO, document, document_hash, index
 from allot.apiserver.requests import ApiRequest
 from allot.apiserver.responses import Response, in_format, json_response, text_response
@@ -43,6 +43,9 @@ class Pages:
             raise api_errors.method_not_allowed()
         if parts and parts[0] in ("healthz", "livez", "readyz"):
             return await self._health.answer(parts, verbose=request.flag("verbose"))
+        if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
+            shown = await self._metrics.others[parts[1]](request.header("accept"))
+            return Response(200, *shown)
         found = self._find(parts, request)
         if found is None:
             if _is_below_a_version(parts):
@@ -59,9 +62,10 @@ class Pages:
                 return json_response(200, discovery.version_info())
             case ["healthz" | "livez" | "readyz", *_]:
                 return text_response(200, "ok")
-            case ["metrics", *component] if len(component) <= 1:
-                shown = self._metrics.exposition(request.header("accept"), "".join(component))
-                return Response(200, *shown) if shown is not None else None
+            case ["metrics"]:
+                return Response(200, *exposition(self._metrics.registry, request.header("accept")))
+            case ["metrics", component] if component in self._metrics.others:
+                return text_response(200, "")
             case ["openapi", "v2"]:
                 return _openapi_v2(request)
             case ["openapi", "v3", *path]:

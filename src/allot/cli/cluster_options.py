@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Asked(NamedTuple):
@@ -22,3 +23,18 @@ class Asked(NamedTuple):
     all_nodes: bool
     complete_annotation: str
     verbose: int
+
+    def to_json(self) -> str:
+        """For another process of the same cluster."""
+        return json.dumps(self._asdict(), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> Asked:
+        fields: dict[str, Any] = json.loads(text)
+        config = fields["scheduler_config"]
+        fields |= {
+            "data_dir": Path(fields["data_dir"]),
+            "hardware": tuple(fields["hardware"]),
+            "scheduler_config": None if config is None else Path(config),
+        }
+        return cls(**fields)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
-import signal
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from allot.cli.child_processes import PROGRAM, prepare_child
 from allot.cli.components import READY
 from allot.cli.data_directory import KUBECONFIG
 from allot.cli.errors import CommandError
@@ -21,11 +18,9 @@ if TYPE_CHECKING:
     from allot.cli.cluster_options import Asked
     from allot.client.client import Client
 
-PROGRAM: Final = (sys.executable, "-c", "from allot.cli.main import run; run()")
 START_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 20.0
+STOP_SECONDS: Final = 4.0
 RESTART_SECONDS: Final = 1.0
-_DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 
 class Command(NamedTuple):
@@ -132,7 +127,7 @@ class _Process:
             *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            preexec_fn=_prepare_child,
+            preexec_fn=prepare_child,
         )
         assert process.stdout is not None
         async for line in process.stdout:
@@ -141,10 +136,3 @@ class _Process:
             if text == READY:
                 self._is_ready.set()
         return await process.wait()
-
-
-def _prepare_child() -> None:
-    """Leave Ctrl-C to us, and end with us, however we end."""
-    os.setpgid(0, 0)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)

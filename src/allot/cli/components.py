@@ -7,7 +7,6 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import click
 
 from allot.cli.errors import CommandError
+from allot.cli.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -123,11 +123,11 @@ async def run_until_stopped(
     serving = _serve(pages, address) if pages is not None else None
     working = asyncio.ensure_future(_work_if_elected(client, work, election))
     saying = asyncio.create_task(say_when(is_ready))
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, working.cancel)
     try:
-        with contextlib.suppress(asyncio.CancelledError):
+        with (
+            stopped_by_signals(working.cancel),
+            contextlib.suppress(asyncio.CancelledError),
+        ):
             await working
     except ClientError as error:
         raise CommandError(str(error)) from error

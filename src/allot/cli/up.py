@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,9 @@ from allot.cli.components import (
 )
 from allot.cli.data_directory import KUBECONFIG, data_dir_option, occupied
 from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.linked_components import LinkedComponents
 from allot.cli.lint import gates_from_option
+from allot.cli.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -129,58 +131,59 @@ def up(
 
 
 async def _run(asked: Asked, manifests: tuple[str, ...], separate: bool, started: float) -> None:
+    stopped = asyncio.Event()
+    with stopped_by_signals(stopped.set):
+        working = asyncio.create_task(_work(asked, manifests, separate, started))
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not working.done():
+            click.echo("stopping ...", err=True)
+            working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+
+
+async def _work(asked: Asked, manifests: tuple[str, ...], separate: bool, started: float) -> None:
+    """Run the cluster until cancelled."""
     from allot.cli.applying import apply_manifests
     from allot.cli.cluster_processes import running_processes
 
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stopped.set)
-    running = running_processes(asked) if separate else _running_here(asked)
+    running = running_processes(asked) if separate else _running_pair(asked)
     async with running as (url, client):
         if manifests:
             await apply_manifests(client, manifests)
         click.echo(await _greeting(asked, url, client, time.monotonic() - started))
-        await stopped.wait()
-        click.echo("stopping ...", err=True)
+        await asyncio.Event().wait()
 
 
 @asynccontextmanager
-async def _running_here(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
-    """All of it in this process."""
+async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
+    """The API server in this process, everything else in another."""
     from allot.apiserver.authentication import TokenFileError
     from allot.apiserver.credentials import CredentialError
-    from allot.apiserver.running import AddressError, ServerOptions
-    from allot.cli.nodes import load_all
-    from allot.cli.scheduler import load_configuration
-    from allot.cluster import ClusterParts, running_cluster
-    from allot.controllers.catalogue import UnknownControllerError
-    from allot.kubelet.registration import ForeignNodeError
-    from allot.kubelet.settings import Settings
-    from allot.scheduler.configuration import ConfigurationError
+    from allot.apiserver.running import AddressError, ServerOptions, running_server
+    from allot.client.client import Client
+    from allot.client.in_process import InProcessTransport
     from allot.storage.interface import StorageError
 
-    nodes = Settings(all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation)
-    parts = ClusterParts(
-        load_configuration(asked.scheduler_config) if asked.has_scheduler else None,
-        asked.controllers.split(",") if asked.controllers else (),
-        nodes if asked.has_nodes else None,
-        load_all(asked.hardware),
-    )
     gates = gates_from_option(asked.feature_gates)
     options = ServerOptions(asked.data_dir, gates, asked.storage, port=asked.port)
+    components = LinkedComponents(asked)
     try:
-        async with running_cluster(options, parts) as (server, cluster):
-            yield server.url, cluster.client("allot-up")
-    except (
-        AddressError,
-        ConfigurationError,
-        CredentialError,
-        ForeignNodeError,
-        StorageError,
-        TokenFileError,
-        UnknownControllerError,
-    ) as error:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(components.stop)
+            running = await stack.enter_async_context(running_server(options))
+            stack.push_async_callback(components.stop)  # before the server does
+            token = running.credentials.admin_token
+            components.connect(running.server.app, token)
+            for name in ("scheduler", "controllers"):
+                running.server.metrics.others[name] = partial(components.metrics, name)
+            await components.ready()
+            client = Client(InProcessTransport(running.server.app, token, "allot-up"))
+            stack.push_async_callback(client.close)
+            yield running.url, client
+    except (AddressError, CredentialError, StorageError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -93,8 +93,7 @@ class FrameProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         buffer = self._buffer
@@ -133,6 +132,9 @@ class Link:
         self._ids = count(1)
         self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
         self._streams: dict[int, _Incoming] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self.serve: Callable[[RequestFrame], Awaitable[ResponseFrame]] | None = None
+        """Answers what the server asks."""
         self.is_lost = asyncio.Event()
 
     @classmethod
@@ -156,8 +158,15 @@ class Link:
                 stream = self._streams.get(frame.id)
                 if stream is not None:
                     stream.received(frame)
+            case RequestFrame() if self.serve is not None:
+                task = asyncio.create_task(self._answer(self.serve(frame)))
+                self._serving.add(task)
+                task.add_done_callback(self._serving.discard)
             case _:
                 pass  # only servers get these
+
+    async def _answer(self, answer: Awaitable[ResponseFrame]) -> None:
+        self._protocol.send(await answer)
 
     def _on_lost(self) -> None:
         self.is_lost.set()

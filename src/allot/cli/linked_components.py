@@ -1,0 +1,255 @@
+"""The components of `allot up` in a process of their own, linked to the API server in ours (decision 0013).
+
+    allot up: API server ◀─ link ─▶ scheduler, controllers, nodes
+
+Whatever the components do, the API server answers. If their process ends, it is started again; what they had decided
+but not written is decided again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from allot.cli.child_processes import prepare_child
+from allot.cli.cluster_options import Asked
+from allot.cli.components import READY, component_runner, set_up_logging
+from allot.cli.errors import CommandError
+from allot.cli.lint import gates_from_option
+from allot.cli.stopping import stopped_by_signals
+
+if TYPE_CHECKING:
+    from allot.apiserver.app import App
+    from allot.apiserver.link_server import LinkServer
+    from allot.apiserver.metrics import Exposition
+    from allot.client.link import RequestFrame, ResponseFrame
+    from allot.cluster import Components
+
+log = logging.getLogger(__name__)
+
+PROGRAM: Final = (sys.executable, "-m", "allot.cli.linked_components")
+ERROR: Final = "error: "
+START_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 2.0
+"""Then it is killed: it keeps nothing that would be lost."""
+RESTART_SECONDS: Final = 1.0
+
+
+# --- our side ---
+
+
+class LinkedComponents:
+    """The other process, started again whenever it ends."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._server: asyncio.Future[tuple[App, str]] = asyncio.get_running_loop().create_future()
+        self._link: LinkServer | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._is_ready = asyncio.Event()
+        self._error = ""
+        # It loads its modules while the API server starts.
+        self._keeping = asyncio.create_task(self._keep())
+
+    def connect(self, app: App, token: str) -> None:
+        """Let it talk to an API server, as the user that `token` stands for."""
+        self._server.set_result((app, token))
+
+    async def ready(self) -> None:
+        """Returns when all of it works; `CommandError` if it ends before."""
+        waiting = asyncio.create_task(self._is_ready.wait())
+        await asyncio.wait(
+            {waiting, self._keeping}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        waiting.cancel()
+        if not self._is_ready.is_set():
+            raise CommandError(self._error or "the components of the cluster did not start")
+
+    async def metrics(self, component: str, accept: str) -> Exposition:
+        """The metrics of one component; those of none while the process is being started again."""
+        from allot.apiserver.link_server import LinkLostError
+        from allot.apiserver.metrics import Exposition
+
+        if self._link is None:
+            return Exposition(b"", "text/plain")
+        try:
+            answer = await self._link.ask(f"/metrics/{component}", [(b"accept", accept.encode())])
+        except LinkLostError:
+            return Exposition(b"", "text/plain")
+        return Exposition(answer.body, dict(answer.headers)[b"content-type"].decode())
+
+    async def stop(self) -> None:
+        self._keeping.cancel()
+        await asyncio.gather(self._keeping, return_exceptions=True)
+        await self._end_process()
+        if self._link is not None:
+            await self._link.close()
+
+    async def _end_process(self) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _keep(self) -> None:
+        while True:
+            code = await self._run_once()
+            if not self._is_ready.is_set():
+                return
+            log.error("the cluster's components ended with %s; starting them again", code)
+            await asyncio.sleep(RESTART_SECONDS)
+
+    async def _run_once(self) -> int:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = process = await asyncio.create_subprocess_exec(
+                *PROGRAM,
+                str(theirs.fileno()),
+                self._asked.to_json(),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                preexec_fn=prepare_child,
+            )
+        linking = asyncio.create_task(self._serve(ours))
+        try:
+            assert process.stdout is not None
+            async for line in process.stdout:
+                text = line.decode(errors="replace").rstrip()
+                if text == READY:
+                    self._is_ready.set()
+                elif text.startswith(ERROR):
+                    self._error = text.removeprefix(ERROR)
+            return await process.wait()
+        finally:
+            linking.cancel()
+            await asyncio.gather(linking, return_exceptions=True)
+            if self._link is None:
+                ours.close()
+            else:
+                link, self._link = self._link, None
+                await link.close()
+
+    async def _serve(self, connection: socket.socket) -> None:
+        from allot.apiserver.link_server import LinkServer
+
+        app, token = await asyncio.shield(self._server)
+        link = LinkServer(app, token)
+        await link.start(connection)
+        self._link = link
+
+
+# --- the other side ---
+
+
+def main() -> None:
+    """Run scheduler, controllers and nodes for `allot up`, which starts this."""
+    link, asked = int(sys.argv[1]), Asked.from_json(sys.argv[2])
+    set_up_logging(asked.verbose)
+    try:
+        with component_runner() as runner:
+            runner.run(_run(socket.socket(fileno=link), asked))
+    except CommandError as error:
+        click.echo(f"{ERROR}{error}")
+        sys.exit(1)
+
+
+async def _run(connection: socket.socket, asked: Asked) -> None:
+    import allot.cluster  # noqa: F401 - takes a while, in which the API server can start
+    from allot.client.client import Client
+    from allot.client.errors import ClientError
+    from allot.client.link import Link, LinkTransport
+
+    link = await Link.over(connection)
+    stopped = asyncio.Event()
+    try:
+        with stopped_by_signals(stopped.set, (signal.SIGTERM,)):
+            await LinkTransport(link).request("GET", "/version")  # answered as soon as it is there
+            parts = made(asked, lambda name: Client(LinkTransport(link, name)))
+            link.serve = _serving(parts)
+            ending = [asyncio.create_task(each.wait()) for each in (stopped, link.is_lost)]
+            try:
+                await _started(parts, ending)
+                await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await parts.stop()
+    except ClientError as error:
+        raise CommandError(str(error)) from error
+    finally:
+        link.close()
+
+
+async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
+    """Returns when all parts work, or when it is time to stop."""
+    from allot.kubelet.registration import ForeignNodeError
+
+    starting = asyncio.create_task(parts.start())
+    await asyncio.wait({starting, *ending}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        return
+    try:
+        await starting
+    except ForeignNodeError as error:
+        raise CommandError(str(error)) from error
+    click.echo(READY)
+
+
+def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
+    """The components that were asked for; `CommandError` if that makes no sense."""
+    from allot.cli.nodes import load_all
+    from allot.cli.scheduler import load_configuration
+    from allot.cluster import ClusterParts, Components
+    from allot.controllers.catalogue import UnknownControllerError
+    from allot.kubelet.settings import Settings
+    from allot.scheduler.configuration import ConfigurationError
+
+    nodes = Settings(all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation)
+    parts = ClusterParts(
+        load_configuration(asked.scheduler_config) if asked.has_scheduler else None,
+        asked.controllers.split(",") if asked.controllers else (),
+        nodes if asked.has_nodes else None,
+        load_all(asked.hardware),
+    )
+    gates = gates_from_option(asked.feature_gates)
+    certificates = (asked.data_dir / "pki" / "ca.crt").read_text(encoding="ascii")
+    try:
+        return Components(new_client, parts, gates, root_certificates=certificates)
+    except (ConfigurationError, UnknownControllerError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _serving(parts: Components) -> Callable[[RequestFrame], Awaitable[ResponseFrame]]:
+    from allot.apiserver.metrics import exposition
+    from allot.client.link import ResponseFrame
+
+    async def serve(frame: RequestFrame) -> ResponseFrame:
+        registry = parts.registries.get(frame.path.removeprefix("/metrics/"))
+        if registry is None:
+            return ResponseFrame(frame.id, 404, [(b"content-type", b"text/plain")], b"")
+        accept = dict(frame.headers).get(b"accept", b"").decode()
+        shown = exposition(registry(), accept)
+        headers = [(b"content-type", shown.content_type.encode())]
+        return ResponseFrame(frame.id, 200, headers, shown.body)
+
+    return serve
+
+
+if __name__ == "__main__":
+    main()

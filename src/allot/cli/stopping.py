@@ -1,0 +1,49 @@
+"""SIGINT and SIGTERM: obeyed at once if that is possible, and within seconds in any case.
+
+The handlers run between two instructions of the interpreter, not when the event loop comes to it: also work that
+holds the loop does not keep the program from ending. What was answered is durable, so nothing is lost by that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final
+
+STOP_SECONDS: Final = 4.0
+"""Who has not stopped by then is ended."""
+STOPPED_LATE: Final = 1
+
+
+@contextmanager
+def stopped_by_signals(
+    stop: Callable[[], object],
+    names: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM),
+    *,
+    seconds: float = STOP_SECONDS,
+) -> Iterator[None]:
+    """Within the block the first signal calls `stop` in the event loop; a second one ends the program at once."""
+    loop = asyncio.get_running_loop()
+    ending: list[threading.Timer] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if ending:
+            os._exit(128 + number)
+        timer = threading.Timer(seconds, os._exit, (STOPPED_LATE,))
+        timer.daemon = True
+        ending.append(timer)
+        timer.start()
+        with suppress(RuntimeError):  # the loop has ended already
+            loop.call_soon_threadsafe(stop)
+
+    before = {name: signal.signal(name, handle) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

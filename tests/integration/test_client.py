@@ -1,4 +1,4 @@
-"""The client against our API server, in this process and over HTTPS: the same calls, the same answers."""
+"""The client against our API server, in this process, over a link and over HTTPS: the same calls, the same answers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver.app import MAX_BODY
+from allot.apiserver.link_server import LinkServer
 from allot.client.client import Client, without_retries
 from allot.client.connecting import connect
 from allot.client.discovery import served
@@ -30,6 +32,7 @@ from allot.client.errors import ApiStatusError, TransportError
 from allot.client.events import NORMAL, EventLimits, EventRecorder, reference_to
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import LeaderElector
+from allot.client.link import Link, LinkTransport
 from allot.client.options import DeleteOptions, PatchType, Scope
 from allot.client.resources import (
     CONFIG_MAPS,
@@ -64,10 +67,27 @@ async def local_client(server: LocalServer) -> AsyncIterator[Client]:
     await client.close()
 
 
-@pytest.fixture(params=["in-process", "https"])
+@contextlib.asynccontextmanager
+async def linked_client(server: LocalServer) -> AsyncIterator[Client]:
+    ours, theirs = socket.socketpair()
+    other_end = LinkServer(server.server.app, TOKEN)
+    await other_end.start(theirs)
+    link = await Link.over(ours)
+    client = Client(LinkTransport(link))
+    yield client
+    await client.close()
+    link.close()
+    await other_end.close()
+
+
+@pytest.fixture(params=["in-process", "link", "https"])
 def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
     async def in_process(scenario: Scenario) -> None:
         async with LocalServer() as server, local_client(server) as client:
+            await scenario(client)
+
+    async def link(scenario: Scenario) -> None:
+        async with LocalServer() as server, linked_client(server) as client:
             await scenario(client)
 
     async def https(scenario: Scenario) -> None:
@@ -78,7 +98,7 @@ def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
         finally:
             await client.close()
 
-    run = in_process if request.param == "in-process" else https
+    run = {"in-process": in_process, "link": link, "https": https}[request.param]
 
     def play(scenario: Scenario) -> None:
         async def main() -> None:

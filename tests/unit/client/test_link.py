@@ -1,0 +1,207 @@
+"""A link: what a client and an application see of each other through it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any
+
+import pytest
+
+from allot.apiserver.link_server import LinkLostError, LinkServer
+from allot.client.errors import TransportError
+from allot.client.link import WINDOW, Link, LinkTransport, RequestFrame, ResponseFrame
+
+Message = MutableMapping[str, Any]
+ALLOWED_TO_TAKE = 60.0
+
+
+class Application:
+    """Echoes requests; streams as many pieces as the path says, and counts those it got rid of."""
+
+    def __init__(self) -> None:
+        self.scopes: list[MutableMapping[str, Any]] = []
+        self.sent = 0
+        self.left = asyncio.Event()
+        self.hangs = asyncio.Event()
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[Message]],
+        send: Callable[[Message], Awaitable[None]],
+    ) -> None:
+        self.scopes.append(scope)
+        what, _, number = scope["path"].strip("/").partition("/")
+        if what == "broken":
+            raise ValueError("broken")
+        headers = [(b"content-type", b"text/plain")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        match what:
+            case "stream":
+                for _ in range(int(number)):
+                    await send({"type": "http.response.body", "body": b"x" * 1000})
+                    self.sent += 1
+            case "watch":
+                await send({"type": "http.response.body", "body": b"first"})
+                await receive()
+                self.left.set()
+            case "hang":
+                await self.hangs.wait()
+            case _:
+                body = (await receive()).get("body", b"")
+                await send({"type": "http.response.body", "body": b"<" + body})
+                await send({"type": "http.response.body", "body": b">"})
+
+
+@contextlib.asynccontextmanager
+async def linked(app: Application) -> AsyncIterator[tuple[Link, LinkServer]]:
+    ours, theirs = socket.socketpair()
+    server = LinkServer(app, "secret")
+    await server.start(theirs)
+    link = await Link.over(ours)
+    yield link, server
+    link.close()
+    await server.close()
+
+
+Story = Callable[[Application, Link, LinkServer], Coroutine[Any, Any, None]]
+
+
+def played(story: Story) -> None:
+    async def run() -> None:
+        app = Application()
+        async with asyncio.timeout(ALLOWED_TO_TAKE), linked(app) as (link, server):
+            await story(app, link, server)
+
+    asyncio.run(run())
+
+
+def test_requests_carry_everything() -> None:
+    async def story(app: Application, link: Link, _: LinkServer) -> None:
+        transport = LinkTransport(link, "me")
+        body = bytes(range(256)) * 10_000
+        response = await transport.request(
+            "POST", "/a%2Fb", {"q": "ä&"}, body, "text/odd", {"Accept": "x"}
+        )
+
+        assert (response.code, response.body) == (200, b"<" + body + b">")
+        scope = app.scopes[0]
+        assert (scope["path"], scope["raw_path"]) == ("/a/b", b"/a%2Fb")
+        assert scope["query_string"] == b"q=%C3%A4%26"
+        assert scope["headers"] == [
+            (b"authorization", b"Bearer secret"),
+            (b"user-agent", b"me"),
+            (b"content-type", b"text/odd"),
+            (b"accept", b"x"),
+        ]
+
+    played(story)
+
+
+def test_many_requests_at_once() -> None:
+    async def story(_app: Application, link: Link, _: LinkServer) -> None:
+        transport = LinkTransport(link)
+        asked = [transport.request("POST", "/", body=str(n).encode()) for n in range(500)]
+        answers = await asyncio.gather(*asked)
+
+        assert [answer.body for answer in answers] == [b"<%d>" % n for n in range(500)]
+
+    played(story)
+
+
+def test_a_slow_reader_holds_up_only_its_stream() -> None:
+    async def story(app: Application, link: Link, _: LinkServer) -> None:
+        transport = LinkTransport(link)
+        async with transport.stream("/stream/100000") as stream:
+            answers = [await transport.request("POST", "/", body=b"a") for _ in range(50)]
+            assert len(answers) == 50
+            assert app.sent * 1000 <= WINDOW + 1000
+
+            received = 0
+            async for chunk in stream.chunks:
+                received += len(chunk)
+        assert received == 100_000_000
+
+    played(story)
+
+
+def test_leaving_a_stream_is_noticed() -> None:
+    async def story(app: Application, link: Link, _: LinkServer) -> None:
+        async with LinkTransport(link).stream("/watch") as stream:
+            assert await anext(stream.chunks) == b"first"
+        await app.left.wait()
+
+    played(story)
+
+
+def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
+    async def story(_app: Application, link: Link, _: LinkServer) -> None:
+        async with LinkTransport(link).stream("/watch", idle_seconds=0.01) as stream:
+            assert await anext(stream.chunks) == b"first"
+            with pytest.raises(TransportError, match=r"nothing came for 0\.01 s"):
+                await anext(stream.chunks)
+
+    played(story)
+
+
+def test_an_application_that_fails() -> None:
+    async def story(_app: Application, link: Link, _: LinkServer) -> None:
+        transport = LinkTransport(link)
+        assert (await transport.request("GET", "/broken")).code == 500
+        with pytest.raises(TransportError, match="the stream broke: broken"):
+            async with transport.stream("/broken"):
+                pass
+
+    played(story)
+
+
+def test_a_lost_link_ends_everything() -> None:
+    async def story(_app: Application, link: Link, server: LinkServer) -> None:
+        transport = LinkTransport(link)
+        hanging = asyncio.create_task(transport.request("GET", "/hang"))
+        async with transport.stream("/watch") as stream:
+            assert await anext(stream.chunks) == b"first"
+            closing = asyncio.create_task(server.close())
+            with pytest.raises(TransportError, match="the link to the API server is lost"):
+                await anext(stream.chunks)
+        with pytest.raises(TransportError) as caught:
+            await hanging
+        assert caught.value.was_sent
+        await closing
+        with pytest.raises(TransportError) as caught:
+            await transport.request("GET", "/")
+        assert not caught.value.was_sent
+        assert link.is_lost.is_set()
+
+    played(story)
+
+
+def test_the_server_can_ask_too() -> None:
+    async def story(_app: Application, link: Link, server: LinkServer) -> None:
+        async def serve(frame: RequestFrame) -> ResponseFrame:
+            return ResponseFrame(frame.id, 200, [], f"{frame.path}!".encode())
+
+        link.serve = serve
+        assert (await server.ask("/metrics/scheduler", [])).body == b"/metrics/scheduler!"
+        link.close()
+        await link.is_lost.wait()
+        with pytest.raises(LinkLostError):
+            await server.ask("/metrics/scheduler", [])
+
+    played(story)
+
+
+def test_closing_a_transport_leaves_the_others_alone() -> None:
+    async def story(_app: Application, link: Link, _: LinkServer) -> None:
+        one, other = LinkTransport(link), LinkTransport(link)
+        async with one.stream("/watch") as stream:
+            assert await anext(stream.chunks) == b"first"
+            await one.close()
+            with pytest.raises(TransportError, match="the client was closed"):
+                await anext(stream.chunks)
+        assert (await other.request("GET", "/")).code == 200
+
+    played(story)

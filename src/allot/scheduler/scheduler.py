@@ -48,6 +48,7 @@ LEFTOVERS_SECONDS: Final = 30.0
 MAX_HARD_ATTEMPTS: Final = 6
 """So many decisions about one pod are made in child processes before it has to wait."""
 MAX_NAMED_NODES: Final = 3
+UNDECIDED: Final = "the search for devices takes long and goes on."
 MAX_BINDINGS: Final = 100
 """So many pods are bound at the same time. Those that only wait, for devices or volumes, do not count."""
 MAX_REPORTS: Final = 16
@@ -305,7 +306,10 @@ class Scheduler:
             if plugin.name in exported:
                 answers = exported[plugin.name]
                 plugin.import_answers(answers, self.cluster.node, with_timeouts=not needs_more)
-        if not needs_more and self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds)):
+        if needs_more:
+            message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
+            self.spawn(self._outcomes.failed(queued.pod, UNSCHEDULABLE, message))
+        elif self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds)):
             return
         if queued.hard_attempts < MAX_HARD_ATTEMPTS:
             self._leave_to_child(queued)  # or what it found out has been overtaken by changes

@@ -30,7 +30,7 @@ from allot.scheduler.outcomes import Outcomes
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.scheduler import Scheduler
+from allot.scheduler.scheduler import UNDECIDED, Scheduler
 from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
@@ -159,7 +159,11 @@ class Stage:
         return next((each.place for each in self.queue.pods() if each.pod.name == name), None)
 
     def notes(self) -> list[str]:
-        return [note for _, _, reason, _, note in self.heard.events if reason != "Scheduled"]
+        return [
+            note
+            for _, _, reason, _, note in self.heard.events
+            if reason != "Scheduled" and UNDECIDED not in note
+        ]
 
     def play(self, *stories: Callable[[], bool]) -> None:
         """Run until each of these holds, one after the other."""

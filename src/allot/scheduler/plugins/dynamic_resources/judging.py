@@ -295,9 +295,10 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             node = nodes(target.name)
             if node is None or node.facts is None or (answer.timed_out and not with_timeouts):
                 continue
-            current = self._devices.target(node)
-            if current == target and self._devices.last_change(target.name) == last_change:
-                known.put(current, last_change, answer)
+            current, newest = self._devices.target(node), self._devices.last_change(target.name)
+            # Whether a node takes too long hardly depends on single devices that come and go.
+            if answer.timed_out or (current == target and newest == last_change):
+                known.put(current, newest, answer)
         if with_timeouts:
             known.note_timeouts(exported.timeouts, self._monotonic())
 

@@ -30,7 +30,7 @@ STEPS: Final = {
     "h06-distinct-pigeonhole-11of40": 60,
     "h07-capacity-packing-unsat-3x10": 57,
     "h08-capacity-packing-unsat-4x13": 60,
-    "h09-capacity-packing-exact": 72,
+    "h09-capacity-packing-exact": 69,
     "h10-prioritized-unsat": 61,
     "h11-last-pair-128x128": 53,
     "h12-partitions-13of28-unsat": 62,

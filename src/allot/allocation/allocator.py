@@ -93,8 +93,8 @@ class _Allocation:
         try:
             solved = search.solve(budget.max_steps, failures)
         except TooManyFailuresError:
-            search.unwind()
             search = self._search = ForesightedSearch(attempt, requests, search)
+            search.take_over()
             solved = search.solve(budget.max_steps)
         if not solved:
             return Infeasible(view.has_invalid_pools, search.steps)

@@ -10,18 +10,18 @@ is evaluated at all, and with it whether its error surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Final
 
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.capacity import Consumption
-from allot.allocation.devices import PoolDevice
+from allot.allocation.devices import CounterKey, PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.ledger import NOTHING, Available
 from allot.allocation.pools import CounterBudget, PoolId
 from allot.allocation.requests import Alternative
 
 NOT_SHARED: Final[Consumption] = {}
+NO_COUNTERS: Final[CounterBudget] = {}
 _FREE: Final = 1
 _TAKEN: Final = 2
 
@@ -158,17 +158,6 @@ class Attempt:
             tuple(sorted(consumed.items())) if consumed else (),
         )
 
-    def counters_used(self, pool: PoolId) -> Hashable:
-        """What this attempt uses of a pool's counters, in a form that can be compared."""
-        used = self.counters.get(pool, {})
-        amounts = frozenset(
-            (counter_set, name, amount)
-            for counter_set, counters in used.items()
-            for name, amount in counters.items()
-            if amount
-        )
-        return amounts, frozenset(self.groups.get(pool, {}).items())
-
     def available(self, device: PoolDevice) -> Available:
         pool = self.rules.view.pool_by_id[PoolId(device.id.driver, device.id.pool)]
         return self.rules.ledger.available(pool, self.rules.meter)
@@ -176,18 +165,35 @@ class Attempt:
     def has_counters(self, device: PoolDevice) -> bool:
         """Whether all counters of the pool stay within bounds, also those the device leaves alone:
         one that is overcommitted already blocks the whole pool."""
+        return self.short_counter(device) is None and not self.available(device).is_overcommitted
+
+    def short_counter(self, device: PoolDevice) -> CounterKey | None:
+        """The first of the device's own counters that does not suffice. As what is picked stays within bounds,
+        no others can become short."""
         available = self.available(device)
-        if available.is_overcommitted:
-            return False
-        # What is picked stays within bounds, so only the device's own counters can be short.
-        used = self.counters.get(PoolId(device.id.driver, device.id.pool), {})
+        id_ = PoolId(device.id.driver, device.id.pool)
+        used = self.counters.get(id_, NO_COUNTERS)
         for counter_set, amounts in device.counters_wanted.items():
             left = available.counters[counter_set]
             used_here = used.get(counter_set, NOTHING)
             for name, amount in amounts.items():
                 if left[name] < used_here.get(name, 0) + amount:
-                    return False
-        return True
+                    return (*id_, counter_set, name)
+        return None
+
+    def counter_left(self, key: CounterKey) -> int:
+        """What this attempt leaves of a counter."""
+        driver, pool, counter_set, name = key
+        assert name is not None
+        id_ = PoolId(driver, pool)
+        available = self.rules.ledger.available(self.rules.view.pool_by_id[id_], self.rules.meter)
+        used = self.counters.get(id_, NO_COUNTERS).get(counter_set, NOTHING)
+        return available.counters[counter_set][name] - used.get(name, 0)
+
+    def groups_of(self, key: CounterKey) -> frozenset[str] | None:
+        """The groups to which this attempt binds a counter set, if it uses it."""
+        driver, pool, counter_set, _ = key
+        return self.groups.get(PoolId(driver, pool), {}).get(counter_set)
 
     def admits_groups(self, device: PoolDevice) -> bool:
         """Whether the device goes with all that is placed in its counter sets."""

@@ -6,7 +6,7 @@ has no solution, nothing is lost by not searching.
 - enough candidates left for each request
 - match: some value that enough candidates of every request have (counted per value)
 - distinct: at least as many values as devices (pigeonhole)
-- counters: per counter set no more partitions than its counters can carry
+- counters: no more partitions than the counters can carry
 - capacity: no more shares, and no larger ones, than the devices have room for
 - match across claims: enough lots of devices that share a value
 """
@@ -14,14 +14,17 @@ has no solution, nothing is lost by not searching.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from allot.allocation.attempt import Attempt
 from allot.allocation.constraints import Constraint, Match
+from allot.allocation.devices import CounterKey
 from allot.allocation.domains import Outlook, Token, value_tokens
-from allot.allocation.pools import PoolId
 from allot.allocation.requests import Alternative, PreparedClaim
+
+_AT_ONCE: Final = 512
+"""How many devices are looked at before their work is counted."""
 
 
 class Need(NamedTuple):
@@ -45,6 +48,7 @@ class Bounds:
 
     def __init__(self, attempt: Attempt, outlook: Outlook) -> None:
         self._attempt = attempt
+        self._meter = attempt.rules.meter
         self._outlook = outlook
 
     def values_left(
@@ -82,19 +86,45 @@ class Bounds:
         if need.devices <= 0:
             return _Supply(need, frozenset(), {})
         attempt = self._attempt
-        candidates = [
-            index
-            for index in domain.indices[need.start :]
-            if not attempt.is_in_use(alternative, index)
-        ]
+        self._meter.alternative = alternative
+        candidates: list[int] = []
+        for start in range(need.start, len(domain.indices), _AT_ONCE):
+            self._meter.spend(_AT_ONCE // 4)
+            candidates += (
+                index
+                for index in domain.indices[start : start + _AT_ONCE]
+                if not attempt.is_in_use(alternative, index)
+            )
         if attempt.shares:
-            candidates = [index for index in candidates if self._has_room(alternative, index)]
+            candidates = self._filtered(candidates, lambda at: self._has_room(alternative, at))
+        if attempt.counters:
+            candidates = self._filtered(candidates, self._is_payable)
+        if len(candidates) < need.devices:
+            return None
         values: dict[Constraint, frozenset[Token]] = {}
         for constraint, tokens in zip(alternative.constraints, domain.tokens, strict=True):
-            candidates, values[constraint] = _admitted(constraint, tokens, candidates, need.devices)
-        if len(candidates) < need.devices or self._most_payable(candidates) < need.devices:
+            candidates, values[constraint] = self._admitted(
+                constraint, tokens, candidates, need.devices
+            )
+        if len(candidates) < need.devices:
+            return None
+        if self._most_payable(candidates, need.devices) < need.devices:
             return None
         return _Supply(need, frozenset(candidates), values)
+
+    def _filtered(self, candidates: list[int], is_left: Callable[[int], bool]) -> list[int]:
+        left: list[int] = []
+        for start in range(0, len(candidates), _AT_ONCE):
+            self._meter.spend(_AT_ONCE)
+            left += filter(is_left, candidates[start : start + _AT_ONCE])
+        return left
+
+    def _is_payable(self, index: int) -> bool:
+        attempt = self._attempt
+        device = attempt.devices[index]
+        if not device.counter_uses or (device.shareable and attempt.has_share(index)):
+            return True
+        return attempt.short_counter(device) is None
 
     def _has_room(self, alternative: Alternative, index: int) -> bool:
         attempt = self._attempt
@@ -102,6 +132,45 @@ class Bounds:
             return True
         consumed = attempt.rules.consumption(alternative, index)
         return consumed is not None and attempt.has_capacity(index, consumed)
+
+    def _admitted(
+        self,
+        constraint: Constraint,
+        tokens: dict[int, frozenset[Token]],
+        candidates: list[int],
+        count: int,
+    ) -> tuple[list[int], frozenset[Token]]:
+        """The candidates that a constraint leaves, and the values they could bring."""
+        present = constraint.present
+        if isinstance(constraint, Match):
+            if present:
+                enough = _tokens_of(constraint)
+                candidates = self._filtered(
+                    candidates, lambda index: not enough.isdisjoint(tokens[index])
+                )
+            counted: Counter[Token] = Counter()
+            for start in range(0, len(candidates), _AT_ONCE):
+                self._meter.spend(_AT_ONCE)
+                for index in candidates[start : start + _AT_ONCE]:
+                    counted.update(tokens[index])
+            found = frozenset(token for token, having in counted.items() if having >= count)
+            if present:
+                found &= enough
+            if len(found) == len(counted):
+                return candidates, found
+            return (
+                self._filtered(candidates, lambda index: not found.isdisjoint(tokens[index])),
+                found,
+            )
+        if present:
+            used = _tokens_of(constraint)
+            candidates = self._filtered(candidates, lambda index: used.isdisjoint(tokens[index]))
+        values: set[Token] = set()
+        for start in range(0, len(candidates), _AT_ONCE):
+            self._meter.spend(_AT_ONCE // 2)
+            for index in candidates[start : start + _AT_ONCE]:
+                values |= tokens[index]
+        return (candidates if len(values) >= count else []), frozenset(values)
 
     # --- values of constraints, over all requests of a claim ---
 
@@ -151,10 +220,18 @@ class Bounds:
 
     def _is_too_small(self, group: Sequence[_Supply]) -> bool:
         count = sum(supply.need.devices for supply in group)
-        candidates = {index for supply in group for index in supply.candidates}
-        shared = [index for index in candidates if self._is_shared(index)]
-        room = sum(self._most_shares(index, group) for index in shared)
-        if room + self._most_payable(candidates.difference(shared)) < count:
+        candidates: set[int] = set()
+        for supply in group:
+            self._meter.spend(1 + len(supply.candidates) // 16)
+            candidates |= supply.candidates
+        shared: list[int] = []
+        room = 0
+        if self._attempt.rules.consumable:
+            shared = self._filtered(sorted(candidates), self._is_shared)
+            for index in shared:
+                self._meter.spend(4 * len(group))
+                room += self._most_shares(index, group)
+        if room + self._most_payable(candidates.difference(shared), count - room) < count:
             return True
         if not shared:
             return self._is_too_scattered(group)
@@ -177,6 +254,7 @@ class Bounds:
                 first = counted.setdefault((alternative.claim, name), constraint)
                 if isinstance(constraint, Match) and not constraint.present and constraint is first:
                     needed.setdefault(name, Counter())[constraint] += supply.need.devices
+                    self._meter.spend(1 + len(supply.candidates))
                     lots.setdefault(name, set()).update(
                         (token, index) for index in supply.candidates for token in tokens[index]
                     )
@@ -196,6 +274,7 @@ class Bounds:
         for name in names:
             wanted = 0
             for supply in group:
+                self._meter.spend(1 + 2 * len(supply.candidates))
                 amounts = (
                     attempt.rules.consumption(supply.need.alternative, index)
                     for index in supply.candidates
@@ -214,7 +293,7 @@ class Bounds:
         return device.device.capacity[name].value.nanos - allocated - attempted
 
     def _is_shared(self, index: int) -> bool:
-        return self._attempt.rules.consumable and self._attempt.devices[index].shareable
+        return self._attempt.devices[index].shareable
 
     def _most_shares(self, index: int, group: Sequence[_Supply]) -> int:
         """How many requests of the group could share the device, if all asked for the least."""
@@ -234,63 +313,59 @@ class Bounds:
 
     # --- counters ---
 
-    def _most_payable(self, candidates: Iterable[int]) -> int:
+    def _most_payable(self, candidates: Iterable[int], enough: int) -> int:
         """How many of the candidates could be had together, as far as counters decide.
 
-        A candidate that uses several counter sets is held against the first of them only.
+        Counters are looked at in turn, those that exclude most first, each with the candidates that none before it
+        was held against. Exact only where it is less than `enough`.
         """
         attempt = self._attempt
-        free = 0
-        by_set: dict[tuple[PoolId, str], list[int]] = {}
+        most = 0
+        users_by_counter: dict[CounterKey, list[tuple[int, int]]] = {}
+        given_back: dict[CounterKey, int] = {}
         for index in candidates:
+            most += 1
             device = attempt.devices[index]
             if not device.counter_uses or (device.shareable and attempt.has_share(index)):
-                free += 1
                 continue
-            pool = PoolId(device.id.driver, device.id.pool)
-            by_set.setdefault((pool, device.counter_uses[0].counter_set), []).append(index)
-        return free + sum(
-            self._most_of_set(pool, counter_set, members)
-            for (pool, counter_set), members in by_set.items()
-        )
-
-    def _most_of_set(self, pool: PoolId, counter_set: str, members: Sequence[int]) -> int:
-        attempt = self._attempt
-        uses = [attempt.devices[index].counter_uses[0].amounts for index in members]
-        available = attempt.available(attempt.devices[members[0]]).counters[counter_set]
-        used = attempt.counters.get(pool, {}).get(counter_set, {})
-        most = len(members)
-        for name, amount in available.items():
-            left = amount - used.get(name, 0)
-            count = 0
-            for use in sorted(amounts.get(name, 0) for amounts in uses):
-                left -= use
-                if left < 0:
-                    break
-                count += 1
-            most = min(most, count)
+            self._meter.spend(1 + len(device.counter_keys) // 2)
+            for key, amount in device.counter_keys:
+                if amount > 0:
+                    users_by_counter.setdefault(key, []).append((amount, index))
+                elif amount < 0:
+                    given_back[key] = given_back.get(key, 0) - amount
+        scarce: list[tuple[int, CounterKey, int]] = []
+        for key, users in users_by_counter.items():
+            if key[3] is None:
+                continue
+            self._meter.spend(1 + len(users) // 4)
+            left = attempt.counter_left(key) + given_back.get(key, 0)
+            too_many = _left_over(users, left)
+            if too_many:
+                scarce.append((-too_many, key, left))
+        scarce.sort()
+        counted: set[int] = set()
+        for _, key, left in scarce:
+            if most < enough:
+                break
+            self._meter.spend(1 + len(users_by_counter[key]) // 4)
+            users = [user for user in users_by_counter[key] if user[1] not in counted]
+            too_many = _left_over(users, left)
+            if too_many:
+                most -= too_many
+                counted.update(index for _, index in users)
         return most
 
 
-def _admitted(
-    constraint: Constraint,
-    tokens: dict[int, frozenset[Token]],
-    candidates: list[int],
-    count: int,
-) -> tuple[list[int], frozenset[Token]]:
-    """The candidates that a constraint leaves, and the values they could bring."""
-    present = constraint.present
-    if isinstance(constraint, Match):
-        counted = Counter(token for index in candidates for token in tokens[index])
-        enough = frozenset(token for token, having in counted.items() if having >= count)
-        if present:
-            enough &= _tokens_of(constraint)
-        return [index for index in candidates if not enough.isdisjoint(tokens[index])], enough
-    if present:
-        used = _tokens_of(constraint)
-        candidates = [index for index in candidates if used.isdisjoint(tokens[index])]
-    values = frozenset(token for index in candidates for token in tokens[index])
-    return (candidates if len(values) >= count else []), values
+def _left_over(users: list[tuple[int, int]], left: int) -> int:
+    """How many users of a counter go without, at least."""
+    fitting = 0
+    for amount, _ in sorted(users):
+        left -= amount
+        if left < 0:
+            break
+        fitting += 1
+    return len(users) - fitting
 
 
 def _tokens_of(constraint: Constraint) -> frozenset[Token]:

@@ -74,16 +74,26 @@ class Match(Constraint):
 class Distinct(Constraint):
     """No two devices have a value in common."""
 
+    def __init__(self, spec: DeviceConstraint, attribute: str, *, lists: bool) -> None:
+        super().__init__(spec, attribute, lists=lists)
+        self._values_by_kind: dict[str, set[int | str]] = {}
+
     def admits(self, value: AttributeSet) -> bool:
         if self.lists:
-            return bool(value.values) and not any(
-                other.kind == value.kind and not other.values.isdisjoint(value.values)
-                for other in self.present
-            )
+            taken = self._values_by_kind.get(value.kind)
+            return bool(value.values) and (not taken or taken.isdisjoint(value.values))
         return not self.present or not (value.is_list or value in self.present)
 
     def add(self, value: AttributeSet) -> None:
         self.present.append(value)
+        if self.lists:
+            self._values_by_kind.setdefault(value.kind, set()).update(value.values)
+
+    def remove_last(self) -> None:
+        value = self.present.pop()
+        if self.lists:
+            # It was admitted because it has no value in common with the others, so all of them go.
+            self._values_by_kind[value.kind] -= value.values
 
     def state(self) -> object:
         return frozenset(self.present)

@@ -25,6 +25,10 @@ class CounterUse:
         self.groups = groups
 
 
+CounterKey = tuple[str, str, str, str | None]
+"""Driver, pool, counter set and counter; without a counter it stands for the set as a whole."""
+
+
 class PoolDevice:
     """One device of a slice."""
 
@@ -77,6 +81,18 @@ class PoolDevice:
                     name: before.get(name, 0) + use.amounts.get(name, 0) for name in names
                 }
         return wanted
+
+    @cached_property
+    def counter_keys(self) -> tuple[tuple[CounterKey, int], ...]:
+        """What the device uses up, counter by counter, and as 1 each of the sets it uses."""
+        driver, pool, _ = self.id
+        keys: list[tuple[CounterKey, int]] = []
+        for counter_set, amounts in self.counters_wanted.items():
+            keys.append(((driver, pool, counter_set, None), 1))
+            keys += (
+                ((driver, pool, counter_set, name), amount) for name, amount in amounts.items()
+            )
+        return tuple(keys)
 
     def __repr__(self) -> str:
         return f"PoolDevice({self.id})"

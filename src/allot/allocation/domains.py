@@ -9,7 +9,7 @@ earlier; what might lead there may not be skipped.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from allot.allocation.attempt import Attempt
 from allot.allocation.attributes import AttributeSet
@@ -18,6 +18,10 @@ from allot.allocation.requests import Alternative, PreparedRequest
 
 Token = tuple[str, Hashable]
 """A value two devices can have in common."""
+
+
+_DEVICE_WORK: Final = 6
+"""Units of work to find out what matters about a device."""
 
 
 class Domain(NamedTuple):
@@ -39,6 +43,7 @@ class Outlook:
 
     def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
         self._attempt = attempt
+        self._meter = attempt.rules.meter
         self.requests = requests
         self.domains: dict[Alternative, Domain] = {
             alternative: self._domain(alternative)
@@ -63,7 +68,9 @@ class Outlook:
         wanted: Sequence[int] = (
             alternative.all_devices if alternative.wants_all else range(len(self._attempt.devices))
         )
+        self._meter.alternative = alternative
         for index in wanted:
+            self._meter.spend(_DEVICE_WORK + 2 * len(alternative.constraints))
             try:
                 trait = self._trait(alternative, index, tokens)
             except AllocationError:
@@ -141,7 +148,12 @@ class Outlook:
             # Mode All goes through its devices in a fixed order: which of two is taken decides
             # whether it stops there, or gets to a broken constraint first and fails.
             order_matters = any(each.wants_all and each.constraints for each in alternatives)
-            for index in {index for domain in domains for index in domain.indices} | later.keys():
+            mattering: dict[int, None] = {}
+            for indices in (*(domain.indices for domain in domains), tuple(later)):
+                self._meter.spend(1 + len(indices) // 16)
+                mattering.update(dict.fromkeys(indices))
+            for index in mattering:
+                self._meter.spend(2 + len(domains))
                 own = tuple(domain.traits.get(index) for domain in domains)
                 key = (at, own, later.get(index), index if order_matters else None)
                 classes[at][index] = number_by_traits.setdefault(key, len(number_by_traits))

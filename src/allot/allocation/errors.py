@@ -13,11 +13,9 @@ class AllocationError(Exception):
 class StepsExhaustedError(Exception):
     """The search used up its budget."""
 
-    def __init__(self, steps: int, requests_satisfied: int) -> None:
+    def __init__(self, steps: int) -> None:
         super().__init__(f"gave up after {steps} steps")
         self.steps = steps
-        self.requests_satisfied = requests_satisfied
-        """How many requests had their devices at the best moment of the search."""
 
 
 class EvaluationDeadlineError(DeadlineExceededError):

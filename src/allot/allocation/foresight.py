@@ -1,13 +1,13 @@
-"""Foresight: the search again, but without trying what cannot succeed.
+"""Foresight: the search goes on, but without trying what cannot succeed.
 
 Four ways to know, beside the bounds that counting gives:
 
 - *Domains*: devices that were refused at the outset are not looked at.
 - *Interchangeable devices*: when one of several that are alike has failed, so would the others.
 - *Dead ends*: where the rest of the search depends on the same things as it did at an earlier dead
-  end, it ends the same way. Only what the rest can feel is compared, and alike devices are alike.
+  end, it ends the same way. Only what the rest can feel is compared (`state`).
 - *Blame*: a decision that had no part in a failure is not revisited (conflict-directed
-  backjumping). Blame is a set of frames, one bit for each place on the stack.
+  backjumping, `blame`).
 
 An error is an answer too, and nothing is skipped that could have ended in one. Counting goes only
 up to the first request that can fail: if those before it cannot be satisfied, the search never gets
@@ -17,28 +17,47 @@ a part in the failure can fail. The other rules skip what mirrors something that
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Final
 
 from allot.allocation.attempt import Attempt, Pick
+from allot.allocation.blame import Blame
 from allot.allocation.bounds import Bounds, Need
 from allot.allocation.constraints import Constraint
 from allot.allocation.domains import Outlook, Token
-from allot.allocation.pools import PoolId
-from allot.allocation.requests import Alternative, PreparedClaim, PreparedRequest
-from allot.allocation.search import Frame, Search
+from allot.allocation.requests import Alternative, PreparedRequest
+from allot.allocation.search import CHECKS_AT_ONCE, Frame, Search
+from allot.allocation.state import StateAhead
+from allot.api.resource import MAX_RESULTS
 
 _FRAMES_ALERT: Final = 64
 """For how many frames after a failure it is worth looking for the next one."""
+_MAX_DEAD_ENDS: Final = 16_384
+"""How many dead ends are remembered; all are forgotten when there are more."""
 
 
 class MindfulFrame(Frame):
     """A frame that remembers what was tried and who is to blame."""
 
-    __slots__ = ("blame", "deepest", "entered", "felt", "last", "signature", "tried", "values_left")
+    __slots__ = (
+        "blame",
+        "choices",
+        "deepest",
+        "entered",
+        "felt",
+        "last",
+        "signature",
+        "tried",
+        "values_left",
+    )
 
-    def __init__(self, request: int, alternative: Alternative | None, nth: int, start: int) -> None:
+    def __init__(
+        self, request: int, alternative: Alternative | None, nth: int, start: int, choices: int
+    ) -> None:
         super().__init__(request, alternative, nth, start)
+        self.choices = choices
+        """The frames that chose an alternative for the same claim."""
         self.entered = False
         self.blame = 0
         self.deepest = request
@@ -51,65 +70,136 @@ class MindfulFrame(Frame):
 
 
 class ForesightedSearch(Search):
-    """The same first solution as `Search`, usually with far fewer steps."""
+    """Finds the same first solution as `Search`, usually with far fewer steps, and never with more."""
 
     def __init__(
-        self,
-        attempt: Attempt,
-        requests: Sequence[PreparedRequest],
-        before: Search | None = None,
+        self, attempt: Attempt, requests: Sequence[PreparedRequest], before: Search
     ) -> None:
-        """`before` is a search that was given up; its steps count, too."""
+        """`before` is the search that this one takes over from."""
         super().__init__(attempt, requests)
-        if before is not None:
-            self.steps = before.steps
-            self.requests_satisfied = before.requests_satisfied
-        self._outlook = Outlook(attempt, requests)
-        self._bounds = Bounds(attempt, self._outlook)
+        self._before = before
+        self.steps = before.steps
+        self.requests_satisfied = before.requests_satisfied
         self._dead_ends: dict[Hashable, int] = {}  # and how deep the search went from there
-        self._depths: list[int] = []  # of the frames that hold the attempt's picks
         self._alert = _FRAMES_ALERT
-        self._constraints_ahead: dict[int, list[Constraint]] = {}
-        self._pools_ahead: dict[int, list[PoolId]] = {}
-        self._payers_ahead: dict[int, bool] = {}
-        self._limited = {
-            id(claim)
-            for request in requests
-            if (claim := request.alternatives[0].claim).may_exceed_limit
-        }
 
-    def _frame(self, request: int, alternative: Alternative | None, nth: int, start: int) -> Frame:
-        return MindfulFrame(request, alternative, nth, start)
+    def take_over(self) -> None:
+        """Look ahead from where the other search is, frame by frame from the first one."""
+        before = self._before
+        frames = before.stack.copy()
+        picks = self.attempt.picks.copy()
+        before.unwind()
+        self.has_begun = before.has_begun
+        self._outlook = Outlook(self.attempt, self.requests)
+        self._bounds = Bounds(self.attempt, self._outlook)
+        self._blame = Blame(self.attempt)
+        self._ahead = StateAhead(self.attempt, self._outlook, self._blame)
+        self._last_in_claim = _last_in_claim(self.requests)
+        placed = iter(picks)
+        for number, old in enumerate(frames):
+            is_last = number == len(frames) - 1
+            # The first frame tells whether there is any solution; near the last one is what failed.
+            self._alert = int(number == 0 or len(frames) - number <= _FRAMES_ALERT)
+            if self._is_abandoned(old, next(placed) if old.placed else None, is_last):
+                break
+        self._alert = _FRAMES_ALERT
+
+    def _is_abandoned(self, old: Frame, pick: Pick | None, is_last: bool) -> bool:
+        """Put a frame of the other search in place; whether it is a dead end, and the search has gone back."""
+        self._meter.spend(_TAKE_OVER_WORK)
+        start = 0
+        if old.nth and self.stack:
+            start = self.stack[-1].position
+        frame = self._frame(old.request, old.alternative, old.nth, start)
+        self.stack.append(frame)
+        everything = (1 << (len(self.stack) - 1)) - 1
+        if old.alternative is None:
+            if self._is_dead_end(frame):
+                return True
+            frame.position = old.position
+            frame.exceeded = old.exceeded
+            if old.position:
+                self.selected[old.request] = self.requests[old.request].alternatives[
+                    old.position - 1
+                ]
+            if old.position > (0 if is_last else 1):
+                frame.blame, frame.deepest = everything, len(self.requests) - 1
+            return False
+        self._meter.alternative = old.alternative
+        self.selected[old.request] = old.alternative
+        if self._exceeds_limit(frame, old.alternative):
+            return False
+        if self._is_dead_end(frame):
+            return True
+        if pick is None:
+            return False
+        if self._replay(frame, old.alternative, pick) or is_last:
+            # What failed here failed without anything to blame for it.
+            frame.blame, frame.deepest = everything, len(self.requests) - 1
+        return False
+
+    def _replay(self, frame: MindfulFrame, alternative: Alternative, pick: Pick) -> bool:
+        """Place the device that the other search has here; whether others were tried before it."""
+        failed = False
+        if alternative.wants_all:
+            frame.position += 1
+        else:
+            indices = self._outlook.domains[alternative].indices
+            at = bisect_left(indices, pick.index)
+            for position in range(frame.position, at):
+                index = indices[position]
+                self._meter.spend(_TAKE_OVER_WORK)
+                if self.attempt.check(alternative, index) is not None:
+                    frame.tried.setdefault(self._likeness(frame, index), index)
+                    failed = True
+                else:
+                    frame.blame |= self._blame.of_refusal(alternative, index, self._earlier())
+            frame.position = at + 1
+            frame.last = pick.index
+        self._place(Pick(alternative, pick.index, pick.shared, pick.consumed, pick.pays_counters))
+        frame.placed = True
+        return failed
+
+    def _frame(
+        self, request: int, alternative: Alternative | None, nth: int, start: int
+    ) -> MindfulFrame:
+        choices = 0
+        if self.stack:
+            above = self.stack[-1]
+            assert isinstance(above, MindfulFrame)
+            claim = self.requests[request].alternatives[0].claim
+            if self._claim(above) is claim:
+                choices = above.choices
+                if above.alternative is None:
+                    choices |= 1 << (len(self.stack) - 1)
+        return MindfulFrame(request, alternative, nth, start, choices)
+
+    def _earlier(self) -> int:
+        """All frames below the last one."""
+        return (1 << (len(self.stack) - 1)) - 1
 
     # --- before something is tried ---
 
-    def _choose_alternative(self, frame: Frame) -> bool:
+    def _is_dead_end(self, frame: Frame) -> bool:
         assert isinstance(frame, MindfulFrame)
-        if self._is_dead_end(frame, None):
-            return True
-        return super()._choose_alternative(frame)
-
-    def _choose_device(self, frame: Frame, alternative: Alternative) -> bool:
-        assert isinstance(frame, MindfulFrame)
-        need = Need(alternative, alternative.count - frame.nth, frame.position)
-        if self._is_dead_end(frame, need):
-            return True
-        return super()._choose_device(frame, alternative)
-
-    def _is_dead_end(self, frame: MindfulFrame, need: Need | None) -> bool:
-        """Whether there is no use in trying anything here; if so, the search has gone back."""
         if frame.entered:
             return False
         frame.entered = True
         if not self._alert:
             return False
         self._alert -= 1
+        if self._is_limit_ahead(frame):
+            return True
         frame.signature, frame.felt = self._signature(frame)
         deepest = self._dead_ends.get(frame.signature)
         if deepest is None:
             end = self._outlook.end_of_safety(frame.request, frame.alternative)
             if end == frame.request:
                 return False
+            alternative = frame.alternative
+            need = None
+            if alternative is not None:
+                need = Need(alternative, alternative.count - frame.nth, frame.position)
             values_left = self._bounds.values_left(frame.request, need, end)
             if values_left is not None:
                 frame.values_left = values_left
@@ -120,12 +210,36 @@ class ForesightedSearch(Search):
         self._fail(frame)
         return True
 
+    def _is_limit_ahead(self, frame: MindfulFrame) -> bool:
+        """Whether the claim will get too many devices, whichever alternatives are chosen from here on."""
+        claim = self._claim(frame)
+        if not claim.may_exceed_limit:
+            return False
+        last = self._last_in_claim[frame.request]
+        if self._outlook.end_of_safety(frame.request, frame.alternative) <= last:
+            return False
+        count = self.attempt.results_by_claim[claim.index]
+        begin = frame.request
+        if frame.alternative is not None:
+            count += frame.alternative.count - frame.nth
+            begin += 1
+        for request in self.requests[begin : last + 1]:
+            count += min(alternative.count for alternative in request.alternatives)
+        if count <= MAX_RESULTS:
+            return False
+        frame.blame |= frame.choices
+        frame.deepest = max(frame.deepest, last)
+        self._fail(frame)
+        return True
+
     def _next_pick(self, frame: Frame, alternative: Alternative) -> Pick | None:
         assert isinstance(frame, MindfulFrame)
+        earlier = self._earlier()
         if alternative.wants_all:
             pick = super()._next_pick(frame, alternative)
             if pick is None and frame.nth < alternative.count:
-                frame.blame |= self._to_blame(alternative, alternative.all_devices[frame.nth])
+                index = alternative.all_devices[frame.nth]
+                frame.blame |= self._blame.of_refusal(alternative, index, earlier)
             return pick
         if frame.last is not None:
             frame.tried.setdefault(self._likeness(frame, frame.last), frame.last)
@@ -136,22 +250,26 @@ class ForesightedSearch(Search):
             if constraint in frame.values_left
         ]
         last_safe = self._outlook.end_of_safety(frame.request, alternative) - 1
-        for position in range(frame.position, len(domain.indices)):
-            index = domain.indices[position]
+        check, blame = self.attempt.check, self._blame
+        indices = domain.indices
+        for position in range(frame.position, len(indices)):
+            if not position % CHECKS_AT_ONCE:
+                self._meter.spend(CHECKS_AT_ONCE * (4 + 2 * len(alternative.constraints)))
+            index = indices[position]
             if any(tokens[index].isdisjoint(values) for tokens, values in wanted):
                 frame.blame |= frame.felt
                 frame.deepest = max(frame.deepest, last_safe)
                 continue
-            twin = frame.tried.get(self._likeness(frame, index))
+            twin = frame.tried.get(self._likeness(frame, index)) if frame.tried else None
             if twin is not None:
-                frame.blame |= self._holding(index) | self._holding(twin)
+                frame.blame |= blame.of_use(index) | blame.of_use(twin)
                 continue
-            pick = self.attempt.check(alternative, index)
+            pick = check(alternative, index)
             if pick is not None:
                 frame.position = position + 1
                 frame.last = index
                 return pick
-            frame.blame |= self._to_blame(alternative, index)
+            frame.blame |= blame.of_refusal(alternative, index, earlier)
         return None
 
     def _likeness(self, frame: Frame, index: int) -> Hashable:
@@ -162,44 +280,16 @@ class ForesightedSearch(Search):
 
     def _signature(self, frame: MindfulFrame) -> tuple[Hashable, int]:
         """All that the rest of the search can feel of what is picked, and the frames behind it."""
-        attempt, at = self.attempt, frame.request
-        classes = self._outlook.classes_from[at]
-        claim = self.requests[at].alternatives[0].claim
-        felt_constraints = self._felt_constraints(claim, at)
-        felt_pools = self._felt_pools(at)
-        domain = None if frame.alternative is None else self._outlook.domains[frame.alternative]
-        behind = set(domain.indices[: frame.position]) if domain is not None else frozenset()
-        felt = 0
-        touched: set[int] = set()
-        for pick, depth in zip(attempt.picks, self._depths, strict=True):
-            index = pick.index
-            relevant = index in classes
-            if relevant:
-                touched.add(index)
-            if (
-                relevant
-                or any(
-                    constraint in felt_constraints for constraint in pick.alternative.constraints
-                )
-                or (pick.pays_counters and self._pool(index) in felt_pools)
-            ):
-                felt |= 1 << depth
-        limited = id(claim) in self._limited
-        if limited or self._shares_pay_ahead(at):
-            felt |= (1 << (len(self.stack) - 1)) - 1
+        claim = self._claim(frame)
+        state, felt = self._ahead.of(frame.request, frame.alternative, frame.position)
+        results = 0
+        if claim.may_exceed_limit:
+            results = self.attempt.results_by_claim[claim.index]
+            felt |= frame.choices
+        if self._ahead.shares_pay(frame.request):
+            felt |= self._earlier()
         felt |= self._always_felt(frame)
-        uses = sorted((classes[index], index in behind, attempt.use_of(index)) for index in touched)
-        signature = (
-            at,
-            frame.alternative,
-            frame.nth,
-            frame.position,
-            attempt.results_by_claim[claim.index] if limited else 0,
-            tuple(constraint.state() for constraint in felt_constraints),
-            tuple(uses),
-            tuple(attempt.counters_used(pool) for pool in felt_pools),
-        )
-        return signature, felt
+        return (frame.request, frame.alternative, frame.nth, frame.position, results, state), felt
 
     def _always_felt(self, frame: Frame) -> int:
         """The device picked before for the same alternative, and the choice of that alternative."""
@@ -211,86 +301,18 @@ class ForesightedSearch(Search):
             blame |= 1 << (depth - frame.nth - 1)
         return blame
 
-    def _felt_constraints(self, claim: PreparedClaim, at: int) -> list[Constraint]:
-        """The constraints of the claim that still matter from a request on."""
-        known = self._constraints_ahead.get(at)
-        if known is None:
-            ahead = {
-                id(constraint)
-                for request in self.requests[at:]
-                for alternative in request.alternatives
-                for constraint in alternative.constraints
-            }
-            known = [constraint for constraint in claim.constraints if id(constraint) in ahead]
-            self._constraints_ahead[at] = known
-        return known
-
-    def _felt_pools(self, at: int) -> list[PoolId]:
-        """The pools whose counters still matter from a request on."""
-        known = self._pools_ahead.get(at)
-        if known is None:
-            devices = self.attempt.devices
-            classes = self._outlook.classes_from[at]
-            known = sorted({self._pool(index) for index in classes if devices[index].counter_uses})
-            self._pools_ahead[at] = known
-        return known
-
-    def _shares_pay_ahead(self, at: int) -> bool:
-        """Whether what is *not* picked can be felt: a share that would have paid for the next."""
-        known = self._payers_ahead.get(at)
-        if known is None:
-            devices = (self.attempt.devices[index] for index in self._outlook.classes_from[at])
-            known = any(device.shareable and device.counter_uses for device in devices)
-            self._payers_ahead[at] = known
-        return known
-
-    def _pool(self, index: int) -> PoolId:
-        id_ = self.attempt.devices[index].id
-        return PoolId(id_.driver, id_.pool)
-
-    # --- blame ---
-
-    def _to_blame(self, alternative: Alternative, index: int) -> int:
-        """The frames without whose picks the device might not have been refused."""
-        attempt = self.attempt
-        if attempt.is_in_use(alternative, index):
-            return self._holding(index)
-        device = attempt.devices[index]
-        pays = bool(device.counter_uses)
-        if pays and device.shareable:
-            # Somebody else's share would have paid for it: all that did not take one have a part.
-            return (1 << (len(self.stack) - 1)) - 1
-        pool = self._pool(index)
-        blame = 0
-        for pick, depth in zip(attempt.picks, self._depths, strict=True):
-            if (
-                pick.index == index
-                or (pays and pick.pays_counters and self._pool(pick.index) == pool)
-                or any(each in pick.alternative.constraints for each in alternative.constraints)
-            ):
-                blame |= 1 << depth
-        return blame
-
-    def _holding(self, index: int) -> int:
-        """The frames that picked the device."""
-        blame = 0
-        for pick, depth in zip(self.attempt.picks, self._depths, strict=True):
-            if pick.index == index:
-                blame |= 1 << depth
-        return blame
-
     # --- going back ---
 
     def _fail(self, frame: Frame) -> None:
         """Go back to the last decision that has a part in the failure."""
         assert isinstance(frame, MindfulFrame)
-        depth = len(self.stack) - 1
-        earlier = (1 << depth) - 1
-        blame = (frame.blame | self._always_felt(frame)) & earlier
+        blame = (frame.blame | self._always_felt(frame)) & self._earlier()
         self.failures += 1
         self._alert = _FRAMES_ALERT
         deepest = frame.deepest
         if frame.signature is not None:
+            if len(self._dead_ends) >= _MAX_DEAD_ENDS:
+                self._dead_ends.clear()
             self._dead_ends[frame.signature] = deepest
         self._pop()
         guilty = blame.bit_length() - 1
@@ -307,19 +329,39 @@ class ForesightedSearch(Search):
             last.blame |= blame
             last.deepest = max(last.deepest, deepest)
 
-    def _back_to_choice(self) -> None:
-        deepest = max(frame.deepest for frame in self.stack if isinstance(frame, MindfulFrame))
-        super()._back_to_choice()
+    def _exceed_limit(self, frame: Frame) -> None:
+        """How many devices a claim has depends on which alternatives it got, not on the devices."""
+        assert isinstance(frame, MindfulFrame)
+        choices = frame.choices
+        deepest = max(each.deepest for each in self.stack if isinstance(each, MindfulFrame))
+        super()._exceed_limit(frame)
+        self._alert = _FRAMES_ALERT
         if self.stack:
-            choice = self.stack[-1]
-            assert isinstance(choice, MindfulFrame)
-            choice.blame |= (1 << (len(self.stack) - 1)) - 1
-            choice.deepest = max(choice.deepest, deepest)
+            last = self.stack[-1]
+            assert isinstance(last, MindfulFrame)
+            last.blame |= choices & self._earlier()
+            last.deepest = max(last.deepest, deepest)
 
     def _place(self, pick: Pick) -> None:
         super()._place(pick)
-        self._depths.append(len(self.stack) - 1)
+        self._blame.add(pick, len(self.stack) - 1)
 
     def _undo(self) -> None:
+        self._blame.remove(self.attempt.picks[-1])
         super()._undo()
-        self._depths.pop()
+
+
+_TAKE_OVER_WORK: Final = 4
+"""Units of work to look once more at a device or frame of the other search."""
+
+
+def _last_in_claim(requests: Sequence[PreparedRequest]) -> list[int]:
+    """By request: the last one of the same claim."""
+    last: list[int] = [0] * len(requests)
+    for at in reversed(range(len(requests))):
+        is_same = (
+            at + 1 < len(requests)
+            and requests[at + 1].alternatives[0].claim is requests[at].alternatives[0].claim
+        )
+        last[at] = last[at + 1] if is_same else at
+    return last

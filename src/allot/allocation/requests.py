@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 from allot.allocation.constraints import Constraint, Distinct, Match
@@ -89,7 +90,7 @@ class PreparedClaim:
         self.requests: list[PreparedRequest] = []
         self.constraints: list[Constraint] = []
 
-    @property
+    @cached_property
     def may_exceed_limit(self) -> bool:
         """Whether some choice of alternatives asks for more devices than a claim can get."""
         most = (max(a.count for a in request.alternatives) for request in self.requests)

@@ -9,8 +9,8 @@
 
 Every box is a frame on a stack of our own, so depth is limited by memory alone. First the search
 runs as Kubernetes does, without looking ahead: most problems are solved on the way. When it has
-gone back more often than that is worth, it starts over with `foresight`, which knows what cannot
-succeed and skips it. Skipping never changes which solution is first.
+gone back more often than that is worth, `foresight` continues from where it is: it knows what cannot
+succeed and skips it. Skipping never changes which solution is first, and never adds a step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 from allot.allocation.attempt import Attempt, Pick
 from allot.allocation.errors import StepsExhaustedError, TooManyFailuresError
-from allot.allocation.requests import Alternative, PreparedRequest
+from allot.allocation.requests import Alternative, PreparedClaim, PreparedRequest
 from allot.api.resource import MAX_RESULTS
 
 STEP_WORK: Final = 8
@@ -32,7 +32,7 @@ CHECKS_AT_ONCE: Final = 64
 class Frame:
     """A decision: which alternative of a request, or which device for an alternative."""
 
-    __slots__ = ("alternative", "nth", "placed", "position", "request")
+    __slots__ = ("alternative", "exceeded", "nth", "placed", "position", "request")
 
     def __init__(self, request: int, alternative: Alternative | None, nth: int, start: int) -> None:
         self.request = request
@@ -43,6 +43,8 @@ class Frame:
         self.position = start
         """What is tried next: an index into the alternatives, the candidates or all devices."""
         self.placed = False
+        self.exceeded = 0
+        """How many of the alternatives ended because the claim would have got too many devices."""
 
 
 class Search:
@@ -57,6 +59,7 @@ class Search:
         """How often there was nothing left to try somewhere."""
         self.requests_satisfied = 0
         self.stack: list[Frame] = []
+        self.has_begun = False
         self._meter = attempt.rules.meter
 
     def solve(self, max_steps: int, max_failures: int | None = None) -> bool:
@@ -65,11 +68,13 @@ class Search:
         `StepsExhaustedError` if `max_steps` did not suffice to find out, `TooManyFailuresError` if
         the search had to go back more than `max_failures` times.
         """
-        if not self._enter(0):
-            return True
+        if not self.has_begun:
+            self.has_begun = True
+            if not self._enter(0):
+                return True
         while self.stack:
             if self.steps >= max_steps:
-                raise StepsExhaustedError(self.steps, self.requests_satisfied)
+                raise StepsExhaustedError(self.steps)
             if max_failures is not None and self.failures > max_failures:
                 raise TooManyFailuresError
             frame = self.stack[-1]
@@ -111,8 +116,13 @@ class Search:
 
     def _choose_alternative(self, frame: Frame) -> bool:
         alternatives = self.requests[frame.request].alternatives
+        if self._is_dead_end(frame):
+            return True
         if frame.position >= len(alternatives):
-            self._fail(frame)
+            if frame.exceeded == len(alternatives):
+                self._exceed_limit(frame)
+            else:
+                self._fail(frame)
             return True
         # KEP-4816: alternatives are tried in order.
         alternative = alternatives[frame.position]
@@ -127,7 +137,9 @@ class Search:
             frame.placed = False
             self._undo()
         elif self._exceeds_limit(frame, alternative):
-            self._back_to_choice()
+            self._exceed_limit(frame)
+            return True
+        elif self._is_dead_end(frame):
             return True
         pick = self._next_pick(frame, alternative)
         if pick is None:
@@ -164,6 +176,10 @@ class Search:
 
     # --- going back ---
 
+    def _is_dead_end(self, frame: Frame) -> bool:
+        """Whether it is known that nothing can succeed here; if so, the search has gone back."""
+        return False
+
     def _fail(self, frame: Frame) -> None:
         """Nothing is left to try here: go back to the decision before."""
         self.failures += 1
@@ -173,10 +189,20 @@ class Search:
         results = self.attempt.results_by_claim[alternative.claim.index]
         return results + alternative.count - frame.nth > MAX_RESULTS
 
-    def _back_to_choice(self) -> None:
-        """Too many devices for one claim: only another alternative can help."""
-        while self.stack and self.stack[-1].alternative is not None:
+    def _exceed_limit(self, frame: Frame) -> None:
+        """Too many devices for one claim: no other device can help, only another alternative of the same claim."""
+        claim = self._claim(frame)
+        self.failures += 1
+        self._pop()
+        while self.stack and self._claim(self.stack[-1]) is claim:
+            choice = self.stack[-1]
+            if choice.alternative is None:
+                choice.exceeded += 1
+                return
             self._pop()
+
+    def _claim(self, frame: Frame) -> PreparedClaim:
+        return self.requests[frame.request].alternatives[0].claim
 
     def _pop(self) -> None:
         if self.stack[-1].placed:

@@ -43,8 +43,9 @@ _BINARY_EXPONENT_BY_SUFFIX: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi
 _SUFFIX_BY_DECIMAL_EXPONENT: Final = {e: s for s, e in _DECIMAL_EXPONENT_BY_SUFFIX.items()}
 _SUFFIX_BY_BINARY_EXPONENT: Final = {e: s for s, e in _BINARY_EXPONENT_BY_SUFFIX.items()} | {0: ""}
 # Looser than the text of WRONG_FORMAT says: digits may be missing, `Ki` alone is zero.
+# What is read is not given back (`*+`): otherwise a wrong text takes time cubic in its length.
 _split: Final = re.compile(
-    r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)"
+    r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]?+[0-9]*+)"
 ).fullmatch
 
 _POWERS_OF_TEN: Final[tuple[int, ...]] = tuple(10**n for n in range(40))

@@ -59,11 +59,13 @@ def _string_to_uint(text: str) -> Uint:
     return Uint(text)
 
 
+# Digits are not given back once they are read (`++`): texts may be long, and are read in linear time.
 _decimal: Final = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
+    r"[+-]?(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?+|inf(?:inity)?|nan)",
+    re.IGNORECASE,
 ).fullmatch
 _hexadecimal: Final = re.compile(
-    r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+", re.IGNORECASE
+    r"[+-]?0x(?:[0-9a-f]++\.?+[0-9a-f]*+|\.[0-9a-f]++)p[+-]?[0-9]++", re.IGNORECASE
 ).fullmatch
 
 

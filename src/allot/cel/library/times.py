@@ -87,9 +87,10 @@ _UNITS: Final = {
     "m": 60 * NANOSECONDS,
     "h": 3600 * NANOSECONDS,
 }
-_PART = r"(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)"
-_duration: Final = re.compile(rf"([-+]?)((?:{_PART})+|0)", re.ASCII).fullmatch
-_parts: Final = re.compile(r"(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)", re.ASCII).findall
+# Digits are not given back once they are read (`++`): texts may be long, and are read in linear time.
+_PART = r"(?:\d++\.?+\d*+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h)"
+_duration: Final = re.compile(rf"([-+]?)((?:{_PART})++|0)", re.ASCII).fullmatch
+_parts: Final = re.compile(r"(\d*+)\.?+(\d*+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII).findall
 _MOST_DIGITS: Final = 40
 
 

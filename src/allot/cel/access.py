@@ -15,7 +15,7 @@ from allot.cel.values import (
     DomainMap,
     Optional,
     Value,
-    elements,
+    element,
     is_list,
     optional_of,
     to_key,
@@ -35,8 +35,8 @@ def find(container: Value, key: Value) -> Value:
         return cast("DomainMap", container)[cast("str", to_key(key))]
     if is_list(container):
         index = _index(key)
-        items = elements(cast("CelList", container))
-        return items[index] if 0 <= index < len(items) else MISSING
+        items = cast("CelList", container)
+        return element(items, index) if 0 <= index < len(items) else MISSING
     return MISSING
 
 
@@ -54,23 +54,26 @@ def missing(container: Value, key: Value) -> EvalError:
     return EvalError(f"no such key: {shown(key)}")
 
 
-def follow(root: Value, steps: Sequence[tuple[Value, bool]]) -> Value:
-    """What a chain of keys leads to. From the first optional step on, missing is no error."""
+def follow(root: Value, steps: Sequence[tuple[Value, bool]]) -> tuple[Value, int]:
+    """What a chain of keys leads to, and after how many steps.
+
+    From the first optional step on, missing is no error.
+    """
     is_optional = isinstance(root, Optional)
     if is_optional:
         held = cast("Optional", root)
         if not held.has_value:
-            return NONE
+            return NONE, 0
         root = held.value
-    for key, optional in steps:
+    for index, (key, optional) in enumerate(steps):
         is_optional = is_optional or optional
         found = find(root, key)
         if found is MISSING:
             if is_optional:
-                return NONE
+                return NONE, index
             raise missing(root, key)
         root = found
-    return optional_of(root) if is_optional else root
+    return optional_of(root) if is_optional else root, len(steps)
 
 
 def has_field(container: Value, field: str) -> bool:

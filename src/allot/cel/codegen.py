@@ -10,12 +10,13 @@ key, a text or a number, is bound to such a name and never written into the sour
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from allot.cel import costs
 from allot.cel.access import follow, get, has_field
 from allot.cel.errors import CostLimitError, EvalError
+from allot.cel.frame import next_checkpoint
 from allot.cel.plan import (
     Access,
     Append,
@@ -37,12 +38,15 @@ from allot.cel.plan import (
     Presence,
 )
 from allot.cel.planner import member_key
-from allot.cel.values import Optional, Value, is_list, iterate
+from allot.cel.steps import STRIDE
+from allot.cel.values import Optional, Value, from_key, iterate
+from allot.cel.weights import weight_of_turn
+from allot.deadline import Deadline, no_deadline
 
-FastFunction = Callable[[Mapping[str, Value]], Value]
+FastFunction = Callable[[Mapping[str, Value], Deadline], Value]
 """From variables to value."""
 
-CountingFunction = Callable[[Mapping[str, Value], int], tuple[Value, int]]
+CountingFunction = Callable[[Mapping[str, Value], int, Deadline], tuple[Value, int]]
 """From variables and a limit to value and cost, or CostLimitError.
 
 It may notice late that the limit was passed: at the end of a loop's step, or not at all.
@@ -98,11 +102,10 @@ def generate(plan: Plan, *, counts: bool) -> tuple[str, dict[str, object]] | Non
     generator.settle()
     body = "\n".join(generator.lines)
     if counts:
-        return (
-            f"def program(v, m):\n    c = 0\n{body}\n    return {result}, c\n",
-            generator.constants,
-        )
-    return f"def program(v):\n{body}\n    return {result}\n", generator.constants
+        start = f"def program(v, m, d):\n    c = 0\n    b = m if m < {STRIDE} else {STRIDE}\n"
+        return f"{start}{body}\n    return {result}, c\n", generator.constants
+    start = f"def program(v, d):\n    b = {STRIDE}\n"
+    return f"{start}{body}\n    return {result}\n", generator.constants
 
 
 _COMPARISONS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
@@ -113,6 +116,7 @@ class _Generator:
     def __init__(self, counts: bool) -> None:
         self._counts = counts
         self._owed = 0
+        self._bindings: list[int] = []
         self.lines: list[str] = []
         self.constants: dict[str, object] = {}
         self._names: dict[int, str] = {}
@@ -162,6 +166,18 @@ class _Generator:
             self._write(f"c += {self._owed}")
         self._owed = 0
 
+    def _ask(self, weight: int = 0) -> None:
+        """Ask the deadline if enough was done since, by cost and by weight. `b` says when."""
+        if weight:
+            self._write(f"b -= {weight}")
+        if self._counts:
+            self._write("if c > b:")
+            self._write(f"    b = {self._bound(next_checkpoint)}(c, m, d)")
+        else:
+            self._write("if b < 0:")
+            self._write("    d()")
+            self._write(f"    b = {STRIDE}")
+
     # --- nodes ---
 
     def value(self, node: Node) -> str:
@@ -194,10 +210,8 @@ class _Generator:
                 return f"s{node.accumulator.slot}"
             case Fold():
                 return self._fold(node)
-            case Bind() if not self._counts:
-                initial = self.value(node.initial)
-                self._write(f"s{node.slot} = {initial}")
-                return self.value(node.result)
+            case Bind():
+                return self._bind(node)
             case OptionalOr():
                 return self._optional_or(node)
             case _:
@@ -211,6 +225,8 @@ class _Generator:
         match path.root:
             case Local():
                 root = f"s{path.root.slot}"
+                if path.root.slot in self._bindings:
+                    self._use_binding(path.root.slot)
             case Global():
                 root = self._global(path.root.name)
             case Choice():
@@ -220,15 +236,20 @@ class _Generator:
         if not path.accesses:
             return root if root.isidentifier() else self._assign(root)
         if any(access.optional for access in path.accesses):
-            if self._counts:
-                raise _Unsupported
-            steps = ", ".join(
-                f"({self.value(access.key)}, {access.optional})" for access in path.accesses
-            )
-            return self._assign(f"{self._bound(follow)}({root}, ({steps},))")
+            return self._optional_path(root, path.accesses)
         for access in path.accesses:
             root = self._accessed(root, access)
         return self._assign(root)
+
+    def _optional_path(self, root: str, accesses: tuple[Access, ...]) -> str:
+        if self._counts and not all(isinstance(access.key, Const) for access in accesses):
+            raise _Unsupported
+        steps = ", ".join(f"({self.value(access.key)}, {access.optional})" for access in accesses)
+        found, length = self._temporary(), self._temporary()
+        self._write(f"{found}, {length} = {self._bound(follow)}({root}, ({steps},))")
+        if self._counts:
+            self._write(f"c += {length}")
+        return found
 
     def _accessed(self, container: str, access: Access) -> str:
         """An expression for one step. A text as key raises by itself on all but maps."""
@@ -322,31 +343,36 @@ class _Generator:
                 self._owe(1)
                 return self._assign(f"not {self._decision(node.arguments[0])}")
         arguments = [self.value(argument) for argument in node.arguments]
-        call = f"{self._bound(node.implementation)}({', '.join(arguments)})"
-        direct = self._direct(node, arguments)
-        result = self._assign(f"{direct} else {call}" if direct else call)
-        self._pay_for_call(node, arguments, result)
-        return result
-
-    def _pay_for_call(self, node: Invoke, arguments: list[str], result: str) -> None:
         cost_of = costs.call_cost(node.function, node.overload_id)
         if cost_of is None:
             self._owe(1)
-        elif self._counts:
+        elif not costs.goes_by_result(cost_of):
+            self._pay_for_call(cost_of, arguments, "None")
+        passed = ["d", *arguments] if node.asks else arguments
+        call = f"{self._bound(node.implementation)}({', '.join(passed)})"
+        direct = self._direct(node, arguments)
+        result = self._assign(f"{direct} else {call}" if direct else call)
+        if cost_of is not None and costs.goes_by_result(cost_of):
+            self._pay_for_call(cost_of, arguments, result)
+        return result
+
+    def _pay_for_call(self, cost_of: costs.Cost, arguments: list[str], result: str) -> None:
+        if self._counts:
             values = "".join(f"{argument}, " for argument in arguments)
-            self._write(f"c += {self._bound(cost_of)}(({values}), {result})")
+            self._write(f"c += {self._bound(cost_of)}(({values}), {result}, d)")
+            self._ask()
 
     def _precomputed(self, node: Invoke) -> str | None:
         """The name of the value of a call on constants, which need not be made every time."""
         constants = [part.value for part in node.arguments if isinstance(part, Const)]
-        if not constants or len(constants) < len(node.arguments):
+        if not constants or len(constants) < len(node.arguments) or node.asks:
             return None
         try:
             value = node.implementation(*constants)
         except (EvalError, CostLimitError):
             return None
         cost_of = costs.call_cost(node.function, node.overload_id)
-        self._owe(1 if cost_of is None else cost_of(constants, value))
+        self._owe(1 if cost_of is None else cost_of(constants, value, no_deadline))
         return self._bound(value)
 
     def _direct(self, node: Invoke, arguments: list[str]) -> str | None:
@@ -411,22 +437,48 @@ class _Generator:
             self._write("    break")
         self._write(f"{accumulator} = {self.value(node.step)}")
         self.settle()
-        if self._counts:
-            self._write("if c > m:")
-            self._write(f"    raise {self._bound(CostLimitError)}")
+        self._ask(weight_of_turn(node))
         self._indent -= 1
         return self.value(node.result)
+
+    def _bind(self, node: Bind) -> str:
+        """Computed at once; if costs count, by a function that is called when it is first used."""
+        if not self._counts:
+            self._write(f"s{node.slot} = {self.value(node.initial)}")
+            return self.value(node.result)
+        self.settle()
+        self._write(f"s{node.slot} = {self._bound(_UNUSED)}")
+        self._write(f"def f{node.slot}():")
+        self._indent += 1
+        changed = ["c", "b", *(f"s{slot}" for slot in self._bindings)]
+        self._write(f"nonlocal {', '.join(changed)}")
+        initial = self.value(node.initial)
+        self.settle()
+        self._write(f"return {initial}")
+        self._indent -= 1
+        self._bindings.append(node.slot)
+        result = self.value(node.result)
+        self._bindings.pop()
+        return result
+
+    def _use_binding(self, slot: int) -> None:
+        self._write(f"if s{slot} is {self._bound(_UNUSED)}:")
+        self._write(f"    s{slot} = f{slot}()")
+
+
+_UNUSED: Final = object()
+"""What a binding holds until it is used."""
 
 
 def _is_index(key: Value) -> bool:
     return type(key) is int and key >= 0
 
 
-def _pairs(values: Value) -> list[tuple[Value, Value]]:
+def _pairs(values: Value) -> Iterator[tuple[Value, Value]]:
     """Index and element, or key and value."""
-    if is_list(values):
-        return list(enumerate(iterate(values)))
-    return [(key, get(values, key)) for key in iterate(values)]
+    if isinstance(values, dict):
+        return ((from_key(key), value) for key, value in values.items())
+    return enumerate(iterate(values))
 
 
 def _gives_bool(node: Node) -> bool:

@@ -8,9 +8,11 @@ no heed to such errors and go on to the next element; joined lists and optionals
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Final, cast
 
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
+from allot.cel.steps import FEW, in_pieces, in_steps
 from allot.cel.values import (
     MAX_CONTAINERS,
     MAX_ELEMENTS,
@@ -26,25 +28,26 @@ from allot.cel.values import (
     elements,
     is_list,
 )
+from allot.deadline import Deadline
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _CONTAINERS: Final = frozenset({list, JoinedList, dict, DomainMap, Optional})
 _TELLING_ERRORS: Final = frozenset({JoinedList, Optional})
 
 
-def equal(left: Value, right: Value) -> bool:
+def equal(deadline: Deadline, left: Value, right: Value) -> bool:
     """Whether two values are equal; EvalError where Kubernetes cannot tell."""
     if type(left) in _CONTAINERS and type(right) in _CONTAINERS:
-        return _contents_equal(left, right)
+        return _contents_equal(deadline, left, right)
     if left is None or right is None:
         return left is right
     return _simply_equal(left, right)
 
 
-def is_equal(left: Value, right: Value) -> bool:
+def is_equal(deadline: Deadline, left: Value, right: Value) -> bool:
     """Whether two values are equal; what cannot be compared is not."""
     try:
-        return equal(left, right)
+        return equal(deadline, left, right)
     except EvalError:
         return False
 
@@ -67,27 +70,35 @@ def _numbers_equal(left: float, right: float) -> bool:
     return left == right
 
 
-def _contents_equal(left: Value, right: Value) -> bool:
+def _contents_equal(deadline: Deadline, left: Value, right: Value) -> bool:
     """Containers, element by element. Lists that hold each other many times over are given up."""
     waiting = [(left, right, True)]
     containers = seen = 0
     is_error = False
     while waiting:
+        if containers % FEW == 0:
+            deadline()
         one, other, tells_errors = waiting.pop()
-        pairs = _paired(one, other)
-        if pairs is None:
+        size = _common_size(one, other)
+        if size is None:
             return False
         containers += 1
-        seen += len(pairs)
+        seen += size
         if containers > MAX_CONTAINERS or seen > MAX_ELEMENTS:
             raise CostLimitError
+        simply = _lists_simply_equal(deadline, one, other)
+        if simply is not None:
+            if not simply:
+                return False
+            continue
         tells_errors = tells_errors and type(one) in _TELLING_ERRORS
-        for pair in pairs:
+        same = _simply_equal if type(one) is Optional else _equal_elements
+        for pair in _pairs(deadline, one, other):
             if type(pair[0]) in _CONTAINERS and type(pair[1]) in _CONTAINERS:
                 waiting.append((*pair, tells_errors))
                 continue
             try:
-                if not (_simply_equal if type(one) is Optional else equal)(*pair):
+                if not same(*pair):
                     return False
             except EvalError:
                 is_error = is_error or tells_errors
@@ -96,27 +107,79 @@ def _contents_equal(left: Value, right: Value) -> bool:
     return True
 
 
-def _paired(left: Value, right: Value) -> list[tuple[Value, Value]] | None:
-    """What must be equal for two containers to be; None if they cannot be."""
+def _equal_elements(left: Value, right: Value) -> bool:
+    """Two values that are not both containers."""
+    return left is right if left is None or right is None else _simply_equal(left, right)
+
+
+def _common_size(left: Value, right: Value) -> int | None:
+    """How much must be equal for two containers to be; None if they cannot be."""
     if is_list(left) and is_list(right):
         one, other = cast("CelList", left), cast("CelList", right)
-        if len(one) != len(other):
-            return None
-        return list(zip(elements(one), elements(other), strict=True))
+        return len(one) if len(one) == len(other) else None
     if isinstance(left, dict) and isinstance(right, dict):
-        if left.keys() != right.keys():
-            return None
-        return [(value, right[key]) for key, value in left.items()]
+        return len(left) if left.keys() == right.keys() else None
     if isinstance(left, Optional) and isinstance(right, Optional):
-        if left.has_value is not right.has_value:
-            return None
-        return [(left.value, right.value)] if left.has_value else []
+        return int(left.has_value) if left.has_value is right.has_value else None
     return None
 
 
-def contains(haystack: CelList, needle: Value) -> bool:
+def _lists_simply_equal(deadline: Deadline, left: Value, right: Value) -> bool | None:
+    """The answer for lists of one class that Python compares as CEL does; None for all others."""
+    if not is_list(left) or not len(cast("CelList", left)):
+        return None
+    one = elements(cast("CelList", left), deadline)
+    other = elements(cast("CelList", right), deadline)
+    kind = type(one[0])
+    if kind not in COMPARED_BY_PYTHON or kind is not type(other[0]):
+        return None
+    both = zip(in_pieces(one, deadline), in_pieces(other, deadline), strict=True)
+    for piece, other_piece in both:
+        if not {*map(type, piece)} == {*map(type, other_piece)} == {kind}:
+            return None
+        if piece != other_piece:
+            return False
+    return True
+
+
+COMPARED_BY_PYTHON: Final = frozenset({str, bytes, int, bool})
+"""Classes whose own equality, within the class, is that of CEL."""
+
+
+def _pairs(deadline: Deadline, left: Value, right: Value) -> Iterator[tuple[Value, Value]]:
+    """What must be equal for two containers of one size to be."""
+    if is_list(left):
+        one = elements(cast("CelList", left), deadline)
+        other = elements(cast("CelList", right), deadline)
+        return zip(in_steps(one, deadline), in_steps(other, deadline), strict=True)
+    if isinstance(left, dict):
+        entries = cast("dict[Value, Value]", right)
+        return ((value, entries[key]) for key, value in in_steps([*left.items()], deadline))
+    one_held, other_held = cast("Optional", left), cast("Optional", right)
+    return iter([(one_held.value, other_held.value)] if one_held.has_value else [])
+
+
+def contains(deadline: Deadline, haystack: CelList, needle: Value) -> bool:
     """Whether a list has an element equal to `needle`."""
-    return any(is_equal(needle, element) for element in elements(haystack))
+    items = elements(haystack, deadline)
+    if found_by_python(needle):
+        return any(needle in piece for piece in in_pieces(items, deadline))
+    return any(is_equal(deadline, needle, item) for item in in_steps(items, deadline))
+
+
+def found_by_python(needle: Value) -> bool:
+    """Whether Python finds exactly what CEL finds when it looks for `needle` in a list.
+
+    Texts equal texts only. A number that is small enough is the same number to a double; but 0 and
+    1 are also False and True to Python.
+    """
+    if type(needle) is int:
+        return -_EXACT < needle < _EXACT and needle not in (0, 1)
+    return type(needle) is str
+
+
+_EXACT: Final = 2**53
+"""Doubles hold all whole numbers up to here."""
 
 
 def compare(left: Value, right: Value) -> int:

@@ -16,10 +16,11 @@ from allot.cel.library.formats import Format
 from allot.cel.library.lists import COMPARABLE
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
-from allot.cel.values import CelList, Value, elements, is_list, leaves, size
+from allot.cel.values import CelList, Value, element, is_list, leaves, size
+from allot.deadline import Deadline
 
-Cost = Callable[[Sequence[Value], Value], int]
-"""From arguments and result to cost."""
+Cost = Callable[[Sequence[Value], Value, Deadline], int]
+"""From arguments and result to cost. A cost that takes long to compute asks the deadline."""
 
 TRAVERSAL: Final = 0.1
 REGEX: Final = 0.25
@@ -33,7 +34,7 @@ def _part(size_: float, factor: float) -> int:
 
 
 def _traversal(index: int, factor: float = TRAVERSAL) -> Cost:
-    return lambda arguments, _result: _part(_size(arguments[index]), factor)
+    return lambda arguments, _result, _deadline: _part(_size(arguments[index]), factor)
 
 
 def _size(value: Value) -> int:
@@ -42,27 +43,27 @@ def _size(value: Value) -> int:
     return value.byte_size if isinstance(value, Cidr | Ip) else size(value)
 
 
-def _smaller(arguments: Sequence[Value], _result: Value) -> int:
+def _smaller(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     return _part(min(_size(arguments[0]), _size(arguments[1])), TRAVERSAL)
 
 
-def _both(arguments: Sequence[Value], _result: Value) -> int:
+def _both(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     return _part(_size(arguments[0]) + _size(arguments[1]), TRAVERSAL)
 
 
-def _regex(arguments: Sequence[Value], _result: Value) -> int:
+def _regex(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     return _part(1 + _size(arguments[0]), TRAVERSAL) * _part(_size(arguments[1]), REGEX)
 
 
-def _substring_search(arguments: Sequence[Value], _result: Value) -> int:
+def _substring_search(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     return _part(_size(arguments[0]), TRAVERSAL) * _part(_size(arguments[1]), TRAVERSAL)
 
 
-def _one(_arguments: Sequence[Value], _result: Value) -> int:
+def _one(_arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     return 1
 
 
-def _joined(_arguments: Sequence[Value], result: Value) -> int:
+def _joined(_arguments: Sequence[Value], result: Value, _deadline: Deadline) -> int:
     return _part(_size(result), 2 * TRAVERSAL)
 
 
@@ -70,21 +71,21 @@ def _allocation(factor: float, size_: int) -> int:
     return int(size_ * factor) + 1 + LIST
 
 
-def _result_size(_arguments: Sequence[Value], result: Value) -> int:
+def _result_size(_arguments: Sequence[Value], result: Value, _deadline: Deadline) -> int:
     return _allocation(1, _size(result))
 
 
-def _flattening(arguments: Sequence[Value], _result: Value) -> int:
+def _flattening(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     depth = arguments[1] if len(arguments) == 2 and isinstance(arguments[1], int) else 1
     return max(_allocation(depth, _size(arguments[0])), 1 + LIST)
 
 
 def _self_comparison(index: int) -> Cost:
-    def cost(arguments: Sequence[Value], _result: Value) -> int:
+    def cost(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
         compared = arguments[index]
         factor = 2.0
         if is_list(compared) and _size(compared):
-            first = elements(cast("CelList", compared))[0]
+            first = element(cast("CelList", compared), 0)
             if isinstance(first, str | bytes):
                 factor += TRAVERSAL
         return _allocation(factor, _size(compared) ** 2)
@@ -92,10 +93,10 @@ def _self_comparison(index: int) -> Cost:
     return cost
 
 
-def _walk(value: Value) -> int:
+def _walk(value: Value, deadline: Deadline) -> int:
     """The cost of looking at every part of a value once."""
     total = 0
-    for leaf in leaves(value):
+    for leaf in leaves(value, deadline):
         if isinstance(leaf, str):
             total += int(len(leaf.encode("utf-8", "surrogatepass")) * TRAVERSAL)
         elif isinstance(leaf, bytes):
@@ -105,27 +106,27 @@ def _walk(value: Value) -> int:
     return total
 
 
-def _target_walk(arguments: Sequence[Value], _result: Value) -> int:
-    return _walk(arguments[0])
+def _target_walk(arguments: Sequence[Value], _result: Value, deadline: Deadline) -> int:
+    return _walk(arguments[0], deadline)
 
 
-def _compared_prefix(arguments: Sequence[Value], _result: Value) -> int:
+def _compared_prefix(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     return _part(2 * _size(arguments[0]), TRAVERSAL)
 
 
-def _compared_network(arguments: Sequence[Value], result: Value) -> int:
+def _compared_network(arguments: Sequence[Value], result: Value, deadline: Deadline) -> int:
     masked = _part(_size(arguments[0]), TRAVERSAL) + 1
-    return _compared_prefix(arguments, result) + masked
+    return _compared_prefix(arguments, result, deadline) + masked
 
 
 def _with_parsing(cost: Cost) -> Cost:
-    def total(arguments: Sequence[Value], result: Value) -> int:
-        return cost(arguments, result) + _part(_size(arguments[1]), TRAVERSAL)
+    def total(arguments: Sequence[Value], result: Value, deadline: Deadline) -> int:
+        return cost(arguments, result, deadline) + _part(_size(arguments[1]), TRAVERSAL)
 
     return total
 
 
-def _validation(arguments: Sequence[Value], _result: Value) -> int:
+def _validation(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     format_ = arguments[0]
     if not isinstance(format_, Format):
         return 1
@@ -136,12 +137,12 @@ def _validation(arguments: Sequence[Value], _result: Value) -> int:
 _SIMPLY_EQUAL: Final = frozenset({Quantity, Semver, Ip, Cidr, Format, Url})
 
 
-def equality(arguments: Sequence[Value], result: Value) -> int:
-    return 1 if type(arguments[0]) in _SIMPLY_EQUAL else _smaller(arguments, result)
+def equality(arguments: Sequence[Value], result: Value, deadline: Deadline) -> int:
+    return 1 if type(arguments[0]) in _SIMPLY_EQUAL else _smaller(arguments, result, deadline)
 
 
 def _set_product(factor: int) -> Cost:
-    def cost(arguments: Sequence[Value], _result: Value) -> int:
+    def cost(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
         return 1 + factor * _size(arguments[0]) * _size(arguments[1])
 
     return cost
@@ -169,7 +170,7 @@ _BY_OVERLOAD: Final[dict[str, Cost]] = {
     "bytes_to_string": _traversal(0),
     "strings_quote": _traversal(0),
     "string_format": _traversal(0),
-    "in_list": lambda arguments, _result: _size(arguments[1]),
+    "in_list": lambda arguments, _result, _deadline: _size(arguments[1]),
     **{
         f"{operator}_{type_}": _smaller
         for operator in ("less", "less_equals", "greater", "greater_equals")
@@ -202,6 +203,14 @@ _BY_FUNCTION: Final[dict[str, Cost]] = {
     "containsCIDR": _compared_network,
     "validate": _validation,
 }
+
+
+_BY_RESULT: Final = frozenset({_joined, _result_size})
+
+
+def goes_by_result(cost: Cost) -> bool:
+    """Whether the cost is known only after the call. All others are paid before it is made."""
+    return cost in _BY_RESULT
 
 
 def call_cost(function: str, overload_id: str) -> Cost | None:

@@ -8,6 +8,8 @@ values of the wrong type follows from the way the function is bound:
 - once for all overloads, for values with a trait: `no such overload: name`, or without the name if
   the first value is a text or a time;
 - once for all overloads, without a trait: whatever the implementation says.
+
+An implementation that `asks` takes the deadline before its arguments: what it does may take long.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, cast
 
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
@@ -23,17 +25,26 @@ from allot.cel import types
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
 from allot.cel.types import Kind, Type
 from allot.cel.values import (
+    CelList,
     Duration,
     Timestamp,
     Uint,
     Value,
-    elements,
+    element,
     from_key,
     is_list,
     type_of,
 )
+from allot.deadline import Deadline
 
 Implementation = Callable[..., Value]
+
+
+class Binding(NamedTuple):
+    """What a call does. If it `asks`, the deadline comes before the arguments."""
+
+    call: Implementation
+    asks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,7 @@ class Overload:
     parameters: tuple[Type, ...]
     result: Type
     implementation: Implementation | None = None
+    asks: bool = False
 
     def accepts(self, arguments: tuple[Value, ...]) -> bool:
         return len(arguments) == len(self.parameters) and all(
@@ -61,21 +73,25 @@ class Function:
     implementation: Implementation | None = None
     trait: Callable[[Value], bool] | None = None
     """Asked of the first argument before `implementation` is called."""
+    asks: bool = False
+    """Whether `implementation` does; overloads say it of their own."""
 
     def merged(self, other: Function) -> Function:
         """This function with the overloads of another library of the same name."""
         known = {overload.id for overload in self.overloads}
         added = tuple(overload for overload in other.overloads if overload.id not in known)
-        return Function(self.name, self.overloads + added, self.implementation, self.trait)
+        return Function(
+            self.name, self.overloads + added, self.implementation, self.trait, self.asks
+        )
 
-    def bound(self, overload_ids: tuple[str, ...]) -> Implementation:
+    def bound(self, overload_ids: tuple[str, ...]) -> Binding:
         """What a call does that the checker resolved to these overloads."""
         if self.implementation is not None:
-            return self._bound_as_a_whole(self.implementation)
+            return Binding(self._bound_as_a_whole(self.implementation), self.asks)
         if len(overload_ids) == 1:
             candidates = tuple(o for o in self.overloads if o.id == overload_ids[0])
             if candidates and all(p in _CLASSES for p in candidates[0].parameters):
-                return _guarded(self.name, candidates[0])
+                return Binding(_guarded(self.name, candidates[0]), candidates[0].asks)
         else:
             candidates = self.overloads
         name = self.name
@@ -86,16 +102,26 @@ class Function:
                     return overload.implementation(*arguments)
             raise no_such_overload(name, arguments)
 
-        return call
+        def call_asking(deadline: Deadline, *arguments: Value) -> Value:
+            for overload in candidates:
+                if overload.implementation is not None and overload.accepts(arguments):
+                    if overload.asks:
+                        return overload.implementation(deadline, *arguments)
+                    return overload.implementation(*arguments)
+            raise no_such_overload(name, arguments)
+
+        asks = any(overload.asks for overload in candidates)
+        return Binding(call_asking if asks else call, asks)
 
     def _bound_as_a_whole(self, implementation: Implementation) -> Implementation:
         trait = self.trait
         if trait is None:
             return implementation
         message = f"{NO_SUCH_OVERLOAD}: {self.name}"
+        place = int(self.asks)
 
         def call(*arguments: Value) -> Value:
-            first = arguments[0]
+            first = arguments[place]
             if not trait(first):
                 raise EvalError(NO_SUCH_OVERLOAD if type(first) in _RECEIVERS else message)
             return implementation(*arguments)
@@ -113,6 +139,13 @@ def _guarded(name: str, overload: Overload) -> Implementation:
             raise no_such_overload(name, arguments)
         return implementation(*arguments)
 
+    def call_asking(deadline: Deadline, *arguments: Value) -> Value:
+        if implementation is None or tuple(map(type, arguments)) != classes:
+            raise no_such_overload(name, arguments)
+        return implementation(deadline, *arguments)
+
+    if overload.asks:
+        return call_asking
     if implementation is None or len(classes) not in (1, 2):
         return call
     first, second = classes[0], classes[-1]
@@ -141,8 +174,8 @@ def _accepts(parameter: Type, value: Value) -> bool:
     if parameter.name != actual.name:
         return False
     if parameter.kind is Kind.LIST and is_list(value):
-        items = elements(value)  # type: ignore[arg-type]
-        return not items or _accepts(parameter.parameters[0], items[0])
+        items = cast("CelList", value)
+        return not len(items) or _accepts(parameter.parameters[0], element(items, 0))
     if parameter.kind is Kind.MAP and isinstance(value, dict):
         for key, item in value.items():
             return _accepts(parameter.parameters[0], from_key(key)) and _accepts(
@@ -233,9 +266,11 @@ class _SignatureReader:
         return is_member, parameters, self._type()
 
 
-def overload(id_: str, signature: str, implementation: Implementation | None = None) -> Overload:
+def overload(
+    id_: str, signature: str, implementation: Implementation | None = None, *, asks: bool = False
+) -> Overload:
     is_member, parameters, result = _SignatureReader(signature).signature()
-    return Overload(id_, is_member, parameters, result, implementation)
+    return Overload(id_, is_member, parameters, result, implementation, asks)
 
 
 def function(
@@ -243,5 +278,6 @@ def function(
     *overloads: Overload,
     implementation: Implementation | None = None,
     trait: Callable[[Value], bool] | None = None,
+    asks: bool = False,
 ) -> Function:
-    return Function(name, overloads, implementation, trait)
+    return Function(name, overloads, implementation, trait, asks)

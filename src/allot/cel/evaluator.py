@@ -5,14 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from allot.cel.codegen import CountingFunction, counting_function, fast_function
+from allot.cel.codegen import (
+    CountingFunction,
+    FastFunction,
+    counting_function,
+    fast_function,
+)
 from allot.cel.device import PreparedDevice
 from allot.cel.errors import COST_LIMIT_TEXT, CelEvaluationError, CostLimitError, EvalError
-from allot.cel.frame import Frame
+from allot.cel.frame import Closure, Frame
 from allot.cel.interpreter import interpretable
 from allot.cel.plan import Plan
 from allot.cel.recursion import make_room
 from allot.cel.values import Value
+from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 COST_LIMIT: Final = 1_000_000
 """What an evaluation may cost, and what an expression may be estimated to cost."""
@@ -27,21 +33,33 @@ class Outcome(NamedTuple):
 
 
 class Evaluator:
-    """All ways to evaluate a plan: exactly, fast and counting, fast and not counting."""
+    """All ways to evaluate a plan: exactly, fast and counting, fast and not counting.
+
+    Each is made when it is first needed: to compile an expression takes none of them.
+    """
 
     def __init__(self, plan: Plan, *, may_be_expensive: bool) -> None:
         self._plan = plan
-        self._interpret = interpretable(plan)
-        self._compute = None if may_be_expensive else fast_function(plan)
+        self._may_be_expensive = may_be_expensive
+
+    @cached_property
+    def _interpret(self) -> Closure:
+        return interpretable(self._plan)
+
+    @cached_property
+    def _compute(self) -> FastFunction | None:
+        return None if self._may_be_expensive else fast_function(self._plan)
 
     @cached_property
     def _count(self) -> CountingFunction | None:
         return counting_function(self._plan)
 
-    def reference(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+    def reference(
+        self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
+    ) -> Outcome:
         """Value or error, at its exact cost."""
         make_room(self._plan.depth)
-        frame = Frame(device.variables, self._plan.slots, limit)
+        frame = Frame(device.variables, self._plan.slots, limit, deadline)
         try:
             value = self._interpret(frame)
         except CostLimitError:
@@ -50,25 +68,27 @@ class Evaluator:
             return Outcome(None, value.message, frame.cost)
         return Outcome(value, None, frame.cost)
 
-    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
+    def evaluate(
+        self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
+    ) -> Outcome:
         """The same, by generated code where that knows the way.
 
         It only knows the way without errors. Whatever it stumbles over is evaluated again by the
         reference, which knows what an error means where it occurs.
         """
         try:
-            counted = self._counted(device, limit)
+            counted = self._counted(device, limit, deadline)
         except CostLimitError:
             counted = None  # the reference knows at which cost exactly
-        return counted or self.reference(device, limit)
+        return counted or self.reference(device, limit, deadline)
 
-    def _counted(self, device: PreparedDevice, limit: int) -> Outcome | None:
+    def _counted(self, device: PreparedDevice, limit: int, deadline: Deadline) -> Outcome | None:
         """What generated code comes to; None if it does not know, CostLimitError if it is too much."""
         if self._count is None:
             return None
         try:
-            value, cost = self._count(device.variables, limit)
-        except CostLimitError:
+            value, cost = self._count(device.variables, limit, deadline)
+        except (CostLimitError, DeadlineExceededError):
             raise
         except Exception:  # noqa: BLE001
             return None
@@ -76,17 +96,20 @@ class Evaluator:
             raise CostLimitError
         return Outcome(value, None, cost)
 
-    def value(self, device: PreparedDevice) -> Value:
+    def value(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
         """The value alone, as fast as can be; CelEvaluationError if there is none."""
         if self._compute is not None:
             try:
-                return self._compute(device.variables)
+                return self._compute(device.variables, deadline)
+            except DeadlineExceededError:
+                raise
             except Exception:  # noqa: BLE001
-                return _value_of(self.reference(device))
+                return _value_of(self.reference(device, COST_LIMIT, deadline))
         try:
-            return _value_of(self._counted(device, COST_LIMIT) or self.reference(device))
+            counted = self._counted(device, COST_LIMIT, deadline)
         except CostLimitError:
             raise CelEvaluationError(COST_LIMIT_TEXT, COST_LIMIT + 1) from None
+        return _value_of(counted or self.reference(device, COST_LIMIT, deadline))
 
 
 def _value_of(outcome: Outcome) -> Value:

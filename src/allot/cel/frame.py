@@ -5,24 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from allot.cel.errors import CostLimitError
+from allot.cel.steps import STRIDE
 from allot.cel.values import Value
+from allot.deadline import Deadline
 
 
 class Frame:
     """One evaluation: its variables, and what it has cost so far."""
 
-    __slots__ = ("cost", "limit", "slots", "variables")
+    __slots__ = ("checkpoint", "cost", "deadline", "limit", "slots", "variables")
 
-    def __init__(self, variables: Mapping[str, Value], slots: int, limit: int) -> None:
+    def __init__(
+        self, variables: Mapping[str, Value], slots: int, limit: int, deadline: Deadline
+    ) -> None:
         self.variables = variables
         self.slots: list[Value] = [None] * slots
         self.cost = 0
         self.limit = limit
+        self.deadline = deadline
+        self.checkpoint = min(limit, STRIDE)
+        """The cost from which on `check` is due. Loops lower it, so that steps at no cost count too."""
 
     def pay(self, cost: int) -> None:
         self.cost = total = self.cost + cost
-        if total > self.limit:
-            raise CostLimitError
+        if total > self.checkpoint:
+            self.check()
+
+    def check(self) -> None:
+        self.checkpoint = next_checkpoint(self.cost, self.limit, self.deadline)
+
+
+def next_checkpoint(cost: int, limit: int, deadline: Deadline) -> int:
+    """At which cost to ask again, if the evaluation may go on at all."""
+    if cost > limit:
+        raise CostLimitError
+    deadline()
+    return min(limit, cost + STRIDE)
 
 
 Closure = Callable[[Frame], Value]

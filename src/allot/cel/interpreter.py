@@ -6,7 +6,7 @@ still has to be looked at and paid for. Only running out of budget is raised.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import cast
 
 from allot.cel import costs
@@ -44,6 +44,7 @@ from allot.cel.values import (
     iterate,
     optional_of,
 )
+from allot.cel.weights import weight_of_turn
 
 
 def interpretable(plan: Plan) -> Closure:
@@ -222,77 +223,86 @@ def _presence(node: Presence) -> Closure:
 
 def _invoke(node: Invoke) -> Closure:
     arguments = [_compile(argument) for argument in node.arguments]
-    call = node.implementation
-    cost_of = costs.call_cost(node.function, node.overload_id)
+    call = _Call(node)
     if node.stops_at_errors or not arguments:
-        return _invoke_in_turn(arguments, call, cost_of)
+        return _invoke_in_turn(arguments, call)
     if len(arguments) == 1:
-        return _invoke_unary(arguments[0], call, cost_of, node.absorbs_errors)
+        return _invoke_unary(arguments[0], call, node.absorbs_errors)
     left, right = arguments
-    return _invoke_binary(left, right, call, cost_of)
+    return _invoke_binary(left, right, call)
 
 
-def _invoke_unary(
-    argument: Closure, call: Callable[..., Value], cost_of: costs.Cost | None, absorbs_errors: bool
-) -> Closure:
+class _Call:
+    """A call once its arguments are there. What it costs is paid before it is made, if known then."""
+
+    __slots__ = ("_asks", "_cost_of", "_implementation", "_is_paid_first")
+
+    def __init__(self, node: Invoke) -> None:
+        self._implementation = node.implementation
+        self._asks = node.asks
+        self._cost_of = costs.call_cost(node.function, node.overload_id)
+        self._is_paid_first = self._cost_of is None or not costs.goes_by_result(self._cost_of)
+
+    def __call__(
+        self, frame: Frame, values: Sequence[Value], failed: EvalError | None = None
+    ) -> Value:
+        if self._is_paid_first:
+            self._pay(frame, values, failed)
+        result: Value = failed
+        if failed is None:
+            try:
+                if self._asks:
+                    result = self._implementation(frame.deadline, *values)
+                else:
+                    result = self._implementation(*values)
+            except EvalError as error:
+                result = error
+        if not self._is_paid_first:
+            self._pay(frame, values, result)
+        return result
+
+    def _pay(self, frame: Frame, values: Sequence[Value], result: Value) -> None:
+        cost_of = self._cost_of
+        frame.pay(1 if cost_of is None else cost_of(values, result, frame.deadline))
+
+
+def _invoke_unary(argument: Closure, call: _Call, absorbs_errors: bool) -> Closure:
     def evaluate(frame: Frame) -> Value:
         value = argument(frame)
         if type(value) is EvalError and not absorbs_errors:
-            result: Value = value
-        else:
-            try:
-                result = call(value)
-            except EvalError as error:
-                result = error
-        frame.pay(1 if cost_of is None else cost_of((value,), result))
-        return result
+            return call(frame, (value,), value)
+        return call(frame, (value,))
 
     return evaluate
 
 
-def _invoke_binary(
-    left_of: Closure, right_of: Closure, call: Callable[..., Value], cost_of: costs.Cost | None
-) -> Closure:
+def _invoke_binary(left_of: Closure, right_of: Closure, call: _Call) -> Closure:
     def evaluate(frame: Frame) -> Value:
         left = left_of(frame)
         right = right_of(frame)
         if type(left) is EvalError:
-            result: Value = left
-        elif type(right) is EvalError:
-            result = right
-        else:
-            try:
-                result = call(left, right)
-            except EvalError as error:
-                result = error
-        frame.pay(1 if cost_of is None else cost_of((left, right), result))
-        return result
+            return call(frame, (left, right), left)
+        if type(right) is EvalError:
+            return call(frame, (left, right), right)
+        return call(frame, (left, right))
 
     return evaluate
 
 
-def _invoke_in_turn(
-    arguments: list[Closure], call: Callable[..., Value], cost_of: costs.Cost | None
-) -> Closure:
+def _invoke_in_turn(arguments: list[Closure], call: _Call) -> Closure:
     last = len(arguments) - 1
 
     def evaluate(frame: Frame) -> Value:
         values: list[Value] = []
-        result: Value = None
+        failed: EvalError | None = None
         for index, argument in enumerate(arguments):
             value = argument(frame)
             values.append(value)
             if type(value) is EvalError:
                 if index < last:
                     return value
-                result = value
-        if result is None:
-            try:
-                result = call(*values)
-            except EvalError as error:
-                result = error
-        frame.pay(1 if cost_of is None else cost_of(values, result))
-        return result
+                failed = value
+        return call(frame, values, failed)
 
     return evaluate
 
@@ -386,6 +396,7 @@ def _fold(node: Fold) -> Closure:
     result = _compile(node.result)
     accumulator, variable, variable2 = node.accumulator, node.variable, node.variable2
     collects = node.collects
+    weight = weight_of_turn(node)
 
     def evaluate(frame: Frame) -> Value:
         values = over(frame)
@@ -410,6 +421,9 @@ def _fold(node: Fold) -> Closure:
             if condition(frame) is False:
                 break
             slots[accumulator] = step(frame)
+            frame.checkpoint -= weight
+            if frame.cost > frame.checkpoint:
+                frame.check()
         return result(frame)
 
     return evaluate

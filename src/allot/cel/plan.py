@@ -87,6 +87,8 @@ class Invoke:
     gives_bool: bool = False
     on_text: Callable[[str], Value] | None = None
     """What the call comes to if its first argument is a text and the rest is constant."""
+    asks: bool = False
+    """Whether the implementation takes the deadline before the arguments."""
 
 
 @dataclass(frozen=True, slots=True)

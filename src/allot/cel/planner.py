@@ -11,7 +11,7 @@ from allot.cel.declarations import Implementation
 from allot.cel.environment import Environment
 from allot.cel.errors import NO_SUCH_OVERLOAD, CelCompileError, EvalError
 from allot.cel.library.conversions import CONVERSIONS
-from allot.cel.library.regexes import RegexError, compiled
+from allot.cel.library.regexes import Regex, RegexError, compiled
 from allot.cel.plan import (
     Access,
     Append,
@@ -48,6 +48,7 @@ from allot.cel.syntax import (
     depth,
 )
 from allot.cel.values import CelList, Uint, Value, elements, is_key, to_key
+from allot.deadline import Deadline
 
 
 def plan(checked: Checked, environment: Environment) -> Plan:
@@ -160,14 +161,16 @@ class _Planner:
             return OptionalOr(arguments[0], arguments[1], unwraps=name == "orValue")
         ids = resolved.overload_ids
         overload_id = ids[0] if len(ids) == 1 else ""
+        binding = resolved.function.bound(ids)
         invoke = Invoke(
             name,
             overload_id,
             arguments,
-            resolved.function.bound(ids),
+            binding.call,
             absorbs_errors=name == "@not_strictly_false",
             stops_at_errors=len(arguments) > 2,
             gives_bool=bool(ids) and _gives_bool(resolved),
+            asks=binding.asks,
         )
         return self._optimized(invoke)
 
@@ -318,22 +321,25 @@ def _with_compiled_regex(invoke: Invoke, pattern: str) -> Node:
         regex = compiled(pattern)
     except RegexError as error:
         raise _instantiation_failed(str(error)) from None
-    search: Implementation = {
-        "matches": regex.is_in,
-        "find": regex.first,
-        "findAll": regex.all,
-    }[invoke.function]
+    if invoke.function == "findAll":
+        return replace(invoke, implementation=_all_found(regex), stops_at_errors=True, asks=True)
+    search: Implementation = {"matches": regex.is_in, "find": regex.first}[invoke.function]
 
     def call(text: Value, _pattern: Value) -> Value:
         if type(text) is not str:
             raise EvalError(NO_SUCH_OVERLOAD)
         return search(text)
 
-    def call_limited(text: Value, _pattern: Value, limit: Value) -> Value:
-        if type(text) is not str or type(limit) is not int:
-            raise EvalError(NO_SUCH_OVERLOAD)
-        return search(text, limit)
+    return replace(invoke, implementation=call, stops_at_errors=True, on_text=search, asks=False)
 
-    if len(invoke.arguments) == 2:
-        return replace(invoke, implementation=call, stops_at_errors=True, on_text=search)
-    return replace(invoke, implementation=call_limited, stops_at_errors=True)
+
+def _all_found(regex: Regex) -> Implementation:
+    def call(deadline: Deadline, text: Value, _pattern: Value, *limits: Value) -> Value:
+        if type(text) is not str:
+            raise EvalError(NO_SUCH_OVERLOAD)
+        for limit in limits:
+            if type(limit) is not int:
+                raise EvalError(NO_SUCH_OVERLOAD)
+        return regex.all(deadline, text, *cast("tuple[int, ...]", limits))
+
+    return call

@@ -36,7 +36,7 @@ from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
 UNBOUNDED_COST: Final = MAX
 """The estimate of an expression that nothing bounds."""
 
-_UNTRACKED_BELOW: Final = 100_000
+_UNTRACKED_BELOW: Final = 10_000
 """Estimates are not strict bounds, but an evaluation never costs ten times its estimate."""
 
 _MEMO_SIZE: Final = 4_096
@@ -74,15 +74,20 @@ class Program:
         self._answers: dict[Hashable, Value | CelEvaluationError] = {}
         self._lock = threading.Lock()
 
-    def evaluate(self, device: PreparedDevice, limit: int = COST_LIMIT) -> Outcome:
-        """Value and exact cost on one device, computed afresh."""
+    def evaluate(
+        self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
+    ) -> Outcome:
+        """Value and exact cost on one device, computed afresh.
+
+        `DeadlineExceededError` if time ran out before that.
+        """
         if device.error is not None:
             return Outcome(None, device.error, 0)
-        outcome = self.evaluator.evaluate(device, limit)
+        outcome = self.evaluator.evaluate(device, limit, deadline)
         if outcome.error is not None:
             return outcome
         try:
-            return Outcome(_converted(self.use, outcome.value), None, outcome.cost)
+            return Outcome(_converted(self.use, outcome.value, deadline), None, outcome.cost)
         except EvalError as error:
             return Outcome(None, error.message, outcome.cost)
 
@@ -98,7 +103,7 @@ class Program:
         answer = self._answers.get(key, _UNKNOWN)
         if answer is _UNKNOWN:
             deadline()
-            answer = self._computed(device)
+            answer = self._computed(device, deadline)
             with self._lock:
                 self.evaluations += 1
                 if len(self._answers) >= _MEMO_SIZE:
@@ -108,9 +113,9 @@ class Program:
             raise CelEvaluationError(answer.text, answer.cost)
         return answer
 
-    def _computed(self, device: PreparedDevice) -> Value | CelEvaluationError:
+    def _computed(self, device: PreparedDevice, deadline: Deadline) -> Value | CelEvaluationError:
         try:
-            return _converted(self.use, self.evaluator.value(device))
+            return _converted(self.use, self.evaluator.value(device, deadline), deadline)
         except EvalError as error:
             return CelEvaluationError(error.message)
         except CelEvaluationError as error:
@@ -138,8 +143,10 @@ class DerivedAttribute(Program):
         return answer
 
 
-def _converted(use: Use, value: Value) -> Value:
-    return results.as_decision(value) if use is Use.SELECTOR else results.as_attribute(value)
+def _converted(use: Use, value: Value, deadline: Deadline) -> Value:
+    if use is Use.SELECTOR:
+        return results.as_decision(value)
+    return results.as_attribute(value, deadline)
 
 
 # --- compiling ---

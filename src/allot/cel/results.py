@@ -11,6 +11,7 @@ from allot.cel.device import AttributeValue
 from allot.cel.errors import EvalError
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
+from allot.cel.steps import in_steps
 from allot.cel.types import Kind, Type
 from allot.cel.values import (
     CelList,
@@ -25,6 +26,7 @@ from allot.cel.values import (
     is_list,
     type_of,
 )
+from allot.deadline import Deadline
 
 
 def selector_type_problem(type_: Type, attribute: Type) -> str | None:
@@ -93,10 +95,10 @@ _BOOL_CONVERSION: Final[dict[type, str]] = {
 }
 
 
-def as_attribute(value: Value) -> AttributeValue:
+def as_attribute(value: Value, deadline: Deadline) -> AttributeValue:
     """A derived attribute's value; EvalError if the value cannot be one."""
     if is_list(value):
-        return _list_attribute(elements(cast("CelList", value)))
+        return _list_attribute(elements(cast("CelList", value), deadline), deadline)
     native = _native(value)
     match native:
         case bool():
@@ -121,15 +123,15 @@ def _native(value: Value) -> Value:
 _LIST_KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", str: "string", Semver: "semver"}
 
 
-def _list_attribute(items: list[Value]) -> AttributeValue:
+def _list_attribute(items: list[Value], deadline: Deadline) -> AttributeValue:
     if not items:
         return AttributeValue(strings=())
-    values = list(map(_native, items))
+    values = list(map(_native, in_steps(items, deadline)))
     first = type(values[0])
     wanted = _LIST_KINDS.get(first)
     if wanted is None:
         raise EvalError(f"unsupported list element type: {_go_type(values[0])}")
-    for index, value in enumerate(values):
+    for index, value in enumerate(in_steps(values, deadline)):
         if type(value) is not first:
             raise EvalError(
                 f"expected list element at index {index} to be {wanted}, got {_go_type(value)}"
@@ -140,7 +142,7 @@ def _list_attribute(items: list[Value]) -> AttributeValue:
         return AttributeValue(ints=tuple(cast("list[int]", values)))
     if first is str:
         return AttributeValue(strings=tuple(cast("list[str]", values)))
-    return AttributeValue(versions=tuple(map(str, values)))
+    return AttributeValue(versions=tuple(map(str, in_steps(values, deadline))))
 
 
 _GO_TYPES: Final[dict[type, str]] = {

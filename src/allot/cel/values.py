@@ -16,12 +16,15 @@ Python's own hashing makes 1, 1u and 1.0 the same key, as CEL wants it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, cast
 
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
 from allot.cel import types
 from allot.cel.errors import CostLimitError, EvalError
+from allot.cel.steps import BLOCK, in_pieces, in_steps
+from allot.deadline import Deadline, no_deadline
 
 Value = object
 """Anything in the table above."""
@@ -132,37 +135,97 @@ class Duration:
 
 
 class JoinedList:
-    """Two lists one after the other. Joining costs nothing, however long they are."""
+    """Two lists one after the other. Joining costs nothing, however long they are.
 
-    __slots__ = ("_flat", "_left", "_length", "_right")
+    Neither does looking at a few elements: the lists are copied into one when that has been done as
+    often as copying would take, or when all elements are wanted.
+    """
+
+    __slots__ = ("_flat", "_left", "_length", "_right", "_steps")
 
     def __init__(self, left: CelList, right: CelList) -> None:
         self._left: CelList = left
         self._right: CelList = right
         self._length = len(left) + len(right) if _fits(left, right) else MAX_INT
         self._flat: list[Value] | None = None
+        self._steps = 0
 
-    def flat(self) -> list[Value]:
-        """All elements; CostLimitError if nobody could pay for looking at them."""
+    def flat(self, deadline: Deadline = no_deadline) -> list[Value]:
+        """All elements; CostLimitError if no budget pays for looking at them."""
         if self._flat is None:
             if self._length > MAX_ELEMENTS:
                 raise CostLimitError
-            parts: list[list[Value]] = []
-            waiting: list[CelList] = [self]
-            while waiting:
-                part = waiting.pop()
-                if isinstance(part, list):
-                    parts.append(part)
-                elif part._flat is not None:
-                    parts.append(part._flat)
-                else:
-                    waiting += (part._right, part._left)
-            self._flat = [element for part in parts for element in part]
+            elements: list[Value] = []
+            for part in self._parts(deadline):
+                for piece in in_pieces(part, deadline):
+                    elements += piece
+            self._flat = elements
         return self._flat
+
+    def _parts(self, deadline: Deadline = no_deadline) -> Iterator[list[Value]]:
+        """The plain lists it consists of, from left to right."""
+        waiting: list[CelList] = [self]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, list):
+                yield part
+            elif part._flat is not None:
+                yield part._flat
+            elif part._left is part._right:
+                # A list joined to itself, maybe many times over: copied once.
+                half = elements(part._left, deadline)
+                yield half
+                yield half
+            else:
+                waiting += (part._right, part._left)
+
+    def __iter__(self) -> Iterator[Value]:
+        if self._length > MAX_ELEMENTS:
+            raise CostLimitError
+        return chain.from_iterable(self._parts() if self._flat is None else (self._flat,))
+
+    def at(self, index: int) -> Value:
+        """The element at an index, which must be one."""
+        part: CelList = self
+        while type(part) is JoinedList and part._flat is None:
+            self._steps += 1
+            before = len(part._left)
+            if index < before:
+                part = part._left
+            else:
+                index -= before
+                part = part._right
+        if self._steps * _STEPS_PER_ELEMENT > self._length:
+            self.flat()
+        return part[index] if type(part) is list else cast("JoinedList", part).flat()[index]
+
+    def slice(self, start: int, end: int) -> list[Value]:
+        """The elements from `start` to before `end`."""
+        found: list[Value] = []
+        position = 0
+        waiting: list[CelList] = [self]
+        while waiting and position < end:
+            part = waiting.pop()
+            following = position + len(part)
+            if following <= start:
+                position = following
+            elif type(part) is JoinedList and part._flat is None:
+                self._steps += 1
+                waiting += (part._right, part._left)
+            else:
+                whole = part if type(part) is list else cast("JoinedList", part).flat()
+                found += whole[max(start - position, 0) : end - position]
+                position = following
+        if self._steps * _STEPS_PER_ELEMENT > self._length:
+            self.flat()
+        return found
 
     def __len__(self) -> int:
         return self._length
 
+
+_STEPS_PER_ELEMENT: Final = 16
+"""How many elements are copied in the time of one step towards an element."""
 
 CelList = list[Value] | JoinedList
 
@@ -171,8 +234,13 @@ def _fits(left: CelList, right: CelList) -> bool:
     return len(left) <= MAX_INT // 4 and len(right) <= MAX_INT // 4
 
 
-def elements(value: CelList) -> list[Value]:
-    return value if type(value) is list else cast("JoinedList", value).flat()
+def elements(value: CelList, deadline: Deadline = no_deadline) -> list[Value]:
+    return value if type(value) is list else cast("JoinedList", value).flat(deadline)
+
+
+def element(value: CelList, index: int) -> Value:
+    """The element at an index, which must be one."""
+    return value[index] if type(value) is list else cast("JoinedList", value).at(index)
 
 
 def is_list(value: Value) -> bool:
@@ -227,7 +295,7 @@ def type_of(value: Value) -> types.Type:
 def iterate(value: Value) -> Iterator[Value]:
     """Elements of a list or keys of a map; EvalError for anything else."""
     if is_list(value):
-        return iter(elements(cast("CelList", value)))
+        return iter(cast("CelList", value))
     if isinstance(value, dict):
         return map(from_key, value)
     raise EvalError(f"got '{go_type_name(value)}', expected iterable type")
@@ -255,14 +323,14 @@ def go_type_name(value: Value) -> str:
     return _GO_NAME_BY_CLASS.get(type(value), type_of(value).name)
 
 
-def leaves(value: Value) -> Iterator[Value]:
+def leaves(value: Value, deadline: Deadline = no_deadline) -> Iterator[Value]:
     """What is found within lists and maps, keys and all; CostLimitError if that is too much."""
     waiting = [value]
     containers = seen = 0
     while waiting:
         part = waiting.pop()
         if is_list(part):
-            inner = elements(cast("CelList", part))
+            inner = elements(cast("CelList", part), deadline)
         elif isinstance(part, dict):
             inner = [*map(from_key, part), *part.values()]
         else:
@@ -272,7 +340,16 @@ def leaves(value: Value) -> Iterator[Value]:
         seen += len(inner)
         if containers > MAX_CONTAINERS or seen > MAX_ELEMENTS:
             raise CostLimitError
-        waiting += inner
+        if containers % BLOCK == 0:
+            deadline()
+        for item in in_steps(inner, deadline):
+            if type(item) in _NESTING:
+                waiting.append(item)
+            else:
+                yield item
+
+
+_NESTING: Final = frozenset({list, JoinedList, dict, DomainMap})
 
 
 def size(value: Value) -> int:

@@ -38,4 +38,4 @@ def test_wrong_doubles(text: str) -> None:
     double = next(function for function in CONVERSIONS if function.name == "double")
 
     with pytest.raises(EvalError):
-        double.bound(("string_to_double",))(text)
+        double.bound(("string_to_double",)).call(text)

@@ -24,6 +24,7 @@ from allot.cel.values import (
     size,
     to_key,
 )
+from allot.deadline import Deadline
 
 
 def checked_int(value: int) -> int:
@@ -172,16 +173,16 @@ def greater_or_equal(left: Value, right: Value) -> bool:
     return compare(left, right) >= 0
 
 
-def not_equal(left: Value, right: Value) -> bool:
+def not_equal(deadline: Deadline, left: Value, right: Value) -> bool:
     """What cannot be compared is certainly not equal."""
-    return not is_equal(left, right)
+    return not is_equal(deadline, left, right)
 
 
-def is_in(needle: Value, haystack: Value) -> bool:
+def is_in(deadline: Deadline, needle: Value, haystack: Value) -> bool:
     if isinstance(haystack, dict):
         return to_key(needle) in haystack
     if is_list(haystack):
-        return contains(cast("CelList", haystack), needle)
+        return contains(deadline, cast("CelList", haystack), needle)
     raise _mismatch()
 
 
@@ -236,8 +237,8 @@ FUNCTIONS: Final = (
         overload("not_strictly_false", "(bool) -> bool"),
         implementation=not_strictly_false,
     ),
-    function("_==_", overload("equals", "(A, A) -> bool"), implementation=equal),
-    function("_!=_", overload("not_equals", "(A, A) -> bool"), implementation=not_equal),
+    function("_==_", overload("equals", "(A, A) -> bool"), implementation=equal, asks=True),
+    function("_!=_", overload("not_equals", "(A, A) -> bool"), implementation=not_equal, asks=True),
     function(
         "_+_",
         overload("add_bytes", "(bytes, bytes) -> bytes"),
@@ -302,6 +303,7 @@ FUNCTIONS: Final = (
         overload("in_list", "(A, list(A)) -> bool"),
         overload("in_map", "(A, map(A, B)) -> bool"),
         implementation=is_in,
+        asks=True,
     ),
     function(
         "_[_]",

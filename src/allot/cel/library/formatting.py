@@ -7,13 +7,15 @@ There are two dialects. Kubernetes has the older one, which writes numbers as an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from allot.cel.errors import CostLimitError, EvalError
 from allot.cel.library.conversions import bytes_to_string, double_text, to_text
 from allot.cel.library.times import duration_text, timestamp_text
+from allot.cel.steps import FEW, in_steps
 from allot.cel.values import (
     MAX_CHARACTERS,
     CelList,
@@ -27,6 +29,7 @@ from allot.cel.values import (
     leaves,
     type_of,
 )
+from allot.deadline import Deadline
 
 CLAUSES: Final = "sdfebxXo"
 _DEFAULT_PRECISION: Final = 6
@@ -109,24 +112,38 @@ def _parse_clause(text: str, position: int) -> tuple[Clause, int]:
     return Clause(kind, precision), position + 1
 
 
-def format_text(text: str, arguments: Sequence[Value], *, localized: bool) -> str:
+_LONGEST_REMEMBERED: Final = 1_024
+
+
+@lru_cache(maxsize=512)
+def _remembered_parts(text: str) -> tuple[str | Clause | EvalError, ...]:
+    return tuple(parse_format(text))
+
+
+def format_text(
+    deadline: Deadline, text: str, arguments: Sequence[Value], *, localized: bool
+) -> str:
     """`text` with its holes filled; EvalError if something does not fit its hole."""
+    remembered = len(text) <= _LONGEST_REMEMBERED
+    parts = _remembered_parts(text) if remembered else parse_format(text)
     written: list[str] = []
     length = used = 0
-    for part in parse_format(text):
-        if isinstance(part, Clause | EvalError) and used >= len(arguments):
-            raise EvalError(f"index {used} out of range")
-        if isinstance(part, EvalError):
-            raise part
-        if isinstance(part, Clause):
-            filled = _filled(part, arguments[used], localized)
-            used += 1
-        else:
+    for number, part in enumerate(parts, start=1):
+        if type(part) is str:
             filled = part
+        elif used >= len(arguments):
+            raise EvalError(f"index {used} out of range")
+        elif isinstance(part, EvalError):
+            raise EvalError(part.message)
+        else:
+            filled = _filled(deadline, cast("Clause", part), arguments[used], localized)
+            used += 1
         written.append(filled)
         length += len(filled)
         if length > MAX_CHARACTERS:
             raise CostLimitError
+        if number % FEW == 0:
+            deadline()
     return "".join(written)
 
 
@@ -136,20 +153,25 @@ class _WrongType(Exception):  # noqa: N818
         self.kind, self.value = kind, value
 
 
-def _filled(clause: Clause, value: Value, localized: bool) -> str:
+def _filled(deadline: Deadline, clause: Clause, value: Value, localized: bool) -> str:
+    kind = clause.kind
+    if type(value) is str and kind == "s":
+        return value
+    if type(value) is int and kind in "sd":
+        return str(value)
     try:
-        return _fill(clause, value, localized)
+        return _fill(deadline, clause, value, localized)
     except _WrongType as wrong:
         message = WRONG_TYPE[wrong.kind].format(type_of(wrong.value).name)
         raise EvalError(f"error during formatting: {message}") from None
 
 
-def _fill(clause: Clause, value: Value, localized: bool) -> str:
+def _fill(deadline: Deadline, clause: Clause, value: Value, localized: bool) -> str:
     kind = clause.kind
     if kind == "s":
-        for _ in leaves(value):  # gives up on what nobody could read
+        for _ in leaves(value, deadline):  # gives up on what is too large to be read
             pass
-        return _text(value) if not localized else _quoted_text(value)
+        return _text(deadline, value) if not localized else _quoted_text(deadline, value)
     if kind in "fe":
         precision = _DEFAULT_PRECISION if clause.precision is None else clause.precision
         return _double(kind, _as_double(kind, value, localized), precision, localized)
@@ -205,7 +227,7 @@ def _double(kind: str, value: float, precision: int, localized: bool) -> str:
 _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def _text(value: Value) -> str:
+def _text(deadline: Deadline, value: Value) -> str:
     """`%s`, plain."""
     if value is None:
         return "null"
@@ -215,14 +237,13 @@ def _text(value: Value) -> str:
     if text is not None:
         return text
     if is_list(value):
-        return "[" + ", ".join(map(_text, elements(cast("CelList", value)))) + "]"
+        return _list_text(deadline, cast("CelList", value), _text)
     if isinstance(value, dict):
-        pairs = sorted((_text(from_key(key)), _text(item)) for key, item in value.items())
-        return "{" + ", ".join(f"{key}: {item}" for key, item in pairs) + "}"
+        return _map_text(deadline, value, _text, _text, ": ")
     raise _WrongType("s", value)
 
 
-def _quoted_text(value: Value) -> str:
+def _quoted_text(deadline: Deadline, value: Value) -> str:
     """`%s` as Kubernetes has it: at the top bare, within lists and maps as a literal."""
     if value is None:
         return "null"
@@ -230,11 +251,46 @@ def _quoted_text(value: Value) -> str:
     if text is not None:
         return text
     if is_list(value):
-        return "[" + ", ".join(map(_literal, elements(cast("CelList", value)))) + "]"
+        return _list_text(deadline, cast("CelList", value), _literal)
     if isinstance(value, dict):
-        pairs = sorted((_key_literal(from_key(key)), _literal(item)) for key, item in value.items())
-        return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
+        return _map_text(deadline, value, _key_literal, _literal, ":")
     raise _WrongType("s", value)
+
+
+_Writer = Callable[[Deadline, Value], str]
+
+
+def _list_text(deadline: Deadline, items: CelList, write: _Writer) -> str:
+    held = in_steps(elements(items, deadline), deadline)
+    written = _bounded(write(deadline, item) for item in held)
+    return "[" + ", ".join(written) + "]"
+
+
+def _map_text(
+    deadline: Deadline,
+    entries: dict[Value, Value],
+    write_key: _Writer,
+    write: _Writer,
+    separator: str,
+) -> str:
+    pairs = sorted(
+        (write_key(deadline, from_key(key)), write(deadline, value))
+        for key, value in in_steps([*entries.items()], deadline)
+    )
+    written = _bounded(f"{key}{separator}{value}" for key, value in pairs)
+    return "{" + ", ".join(written) + "}"
+
+
+def _bounded(texts: Iterable[str]) -> list[str]:
+    """The texts; CostLimitError once they are longer together than any text may be."""
+    written: list[str] = []
+    length = 0
+    for text in texts:
+        written.append(text)
+        length += len(text)
+        if length > MAX_CHARACTERS:
+            raise CostLimitError
+    return written
 
 
 def _bytes_text(value: bytes) -> str:
@@ -245,9 +301,9 @@ def _bytes_text(value: bytes) -> str:
         raise EvalError(f"error during formatting: {message}") from None
 
 
-def _key_literal(key: Value) -> str:
+def _key_literal(deadline: Deadline, key: Value) -> str:
     if isinstance(key, str | bool | int):
-        return _literal(key)
+        return _literal(deadline, key)
     raise EvalError(
         f"error during formatting: no formatting function for map key of type {type_of(key).name}"
     )
@@ -267,6 +323,8 @@ _GO_ESCAPES: Final = {
 
 def go_quoted(text: str) -> str:
     """The text between double quotes, as Go's %q writes it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return '"' + "".join(map(_go_character, text)) + '"'
 
 
@@ -292,10 +350,10 @@ _LITERALS: Final[dict[type, Callable[..., str]]] = {
 }
 
 
-def _literal(value: Value) -> str:
+def _literal(deadline: Deadline, value: Value) -> str:
     write = _LITERALS.get(type(value))
     if write is not None:
         return write(value)
     if value is None or isinstance(value, bool | dict) or is_list(value) or to_text(value):
-        return _quoted_text(value)
+        return _quoted_text(deadline, value)
     raise EvalError(f"error during formatting: no formatting function for {type_of(value).name}")

@@ -7,19 +7,22 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Final, cast
 
-from allot.cel.comparison import compare, contains, is_equal
+from allot.cel.comparison import COMPARED_BY_PYTHON, compare, contains, is_equal
 from allot.cel.declarations import Overload, function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
 from allot.cel.library.arithmetic import add
 from allot.cel.library.conversions import shown
+from allot.cel.steps import BLOCK, FEW, PIECE, in_pieces, in_steps
 from allot.cel.values import (
     MAX_ELEMENTS,
     NONE,
     CelList,
     Duration,
+    JoinedList,
     Optional,
     Uint,
     Value,
+    element,
     elements,
     from_key,
     is_list,
@@ -27,6 +30,7 @@ from allot.cel.values import (
     to_key,
     type_of,
 )
+from allot.deadline import Deadline
 
 COMPARABLE: Final = (
     ("int", "int"),
@@ -52,55 +56,77 @@ def _slice(items: CelList, start: int, end: int) -> list[Value]:
         )
     if len(items) < end:
         raise EvalError(f"cannot slice({start}, {end}), list is length {len(items)}")
-    return elements(items)[start:end]
+    return items[start:end] if type(items) is list else cast("JoinedList", items).slice(start, end)
 
 
-def _flatten(items: Value, *depths: Value) -> list[Value]:
+def _flatten(deadline: Deadline, items: Value, *depths: Value) -> list[Value]:
     depth = depths[0] if depths else 1
     if not is_list(items) or type(depth) is not int:
         shown = ", ".join(type_of(given).name for given in depths)
         raise EvalError(f"{NO_SUCH_OVERLOAD}: {type_of(items).name}.flatten({shown})")
     if depth < 0:
         raise EvalError("level must be non-negative")
-    level = elements(cast("CelList", items))
+    level = elements(cast("CelList", items), deadline)
     for _ in range(min(depth, _DEEPEST)):
-        if not any(map(is_list, level)):
+        if not any(any(map(is_list, piece)) for piece in in_pieces(level, deadline)):
             break
-        deeper: list[Value] = []
-        for item in level:
-            deeper.extend(elements(cast("CelList", item)) if is_list(item) else (item,))
-        if len(deeper) > MAX_ELEMENTS:
-            raise CostLimitError
-        level = deeper
+        level = _one_level_flatter(deadline, level)
     return level
+
+
+def _one_level_flatter(deadline: Deadline, level: list[Value]) -> list[Value]:
+    flatter: list[Value] = []
+    for item in in_steps(level, deadline):
+        if not is_list(item):
+            flatter.append(item)
+        elif len(flatter) + len(cast("CelList", item)) > MAX_ELEMENTS:
+            raise CostLimitError
+        else:
+            for piece in in_pieces(elements(cast("CelList", item), deadline), deadline):
+                if len(piece) > FEW:
+                    deadline()
+                flatter += piece
+    return flatter
 
 
 _DEEPEST: Final = 1_000
 
 
-def _range(count: int) -> list[Value]:
+def _range(deadline: Deadline, count: int) -> list[Value]:
     if count < 0:
         raise EvalError(f"lists.range: size must be non-negative, got {count}")
     if count > MAX_RANGE:
         raise EvalError(f"lists.range: size {count} exceeds maximum allowed ({MAX_RANGE})")
-    return list(range(count))
+    numbers: list[Value] = []
+    for start in range(0, count, PIECE):
+        deadline()
+        numbers += range(start, min(start + PIECE, count))
+    return numbers
 
 
-def _distinct(items: CelList) -> list[Value]:
-    seen: set[Value] = set()
+def _distinct(deadline: Deadline, items: CelList) -> list[Value]:
+    """The first of all that are equal."""
+    candidates = elements(items, deadline)
+    if _told_apart_by_hash(deadline, candidates):
+        return list(dict.fromkeys(candidates))
     unique: list[Value] = []
-    for item in elements(items):
-        if isinstance(item, str):
-            if item not in seen:
-                seen.add(item)
-                unique.append(item)
-        elif not any(is_equal(item, other) for other in unique):
+    for item in candidates:
+        if not any(is_equal(deadline, item, other) for other in in_steps(unique, deadline)):
             unique.append(item)
     return unique
 
 
-def _sort_by_keys(items: CelList, keys: CelList) -> list[Value]:
-    sorted_items, sorted_by = elements(items), elements(keys)
+def _told_apart_by_hash(deadline: Deadline, *lists: list[Value]) -> bool:
+    """Whether all elements are of one class that Python compares, and hashes, as CEL does."""
+    kinds: set[type] = set()
+    for items in lists:
+        for piece in in_pieces(items, deadline):
+            kinds.update(map(type, piece))
+    return len(kinds) == 1 and kinds <= COMPARED_BY_PYTHON
+
+
+def _sort_by_keys(deadline: Deadline, items: CelList, keys: CelList) -> list[Value]:
+    sorted_items, sorted_by = elements(items, deadline), elements(keys, deadline)
     if len(sorted_items) != len(sorted_by):
         raise EvalError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys "
@@ -111,14 +137,31 @@ def _sort_by_keys(items: CelList, keys: CelList) -> list[Value]:
     first = type_of(sorted_by[0])
     if first.name not in _COMPARABLE_NAMES:
         raise EvalError("list elements must be comparable")
-    if any(type_of(key) != first for key in sorted_by):
+    if any(type_of(key) != first for key in in_steps(sorted_by, deadline)):
         raise EvalError("list elements must have the same type")
+    if type(sorted_by[0]) in _ORDERED_BY_PYTHON and len(sorted_by) <= PIECE:
+        order = cast("list[str]", sorted_by).__getitem__
+        in_order = sorted(range(len(sorted_by)), key=order)
+    else:
+        in_order = _sorted_in_steps(deadline, sorted_by)
+    return [sorted_items[index] for index in in_order]
+
+
+_ORDERED_BY_PYTHON: Final = frozenset({str, bytes, int, Uint, bool})
+
+
+def _sorted_in_steps(deadline: Deadline, keys: list[Value]) -> list[int]:
+    """The indices of the keys in their order. Every so many comparisons the deadline is asked."""
+    comparisons = 0
 
     def order(left: int, right: int) -> int:
-        return _order(sorted_by[left], sorted_by[right])
+        nonlocal comparisons
+        comparisons += 1
+        if comparisons % BLOCK == 0:
+            deadline()
+        return _order(keys[left], keys[right])
 
-    in_order = sorted(range(len(sorted_by)), key=cmp_to_key(order))
-    return [sorted_items[index] for index in in_order]
+    return sorted(range(len(keys)), key=cmp_to_key(order))
 
 
 _COMPARABLE_NAMES: Final = frozenset(name for _, name in COMPARABLE)
@@ -132,8 +175,18 @@ def _order(left: Value, right: Value) -> int:
         return 0
 
 
-def _sort(items: CelList) -> list[Value]:
-    return _sort_by_keys(items, items)
+def _sort(deadline: Deadline, items: CelList) -> list[Value]:
+    return _sort_by_keys(deadline, items, items)
+
+
+def _reverse(deadline: Deadline, items: CelList) -> list[Value]:
+    backwards: list[Value] = []
+    forwards = elements(items, deadline)
+    for end in range(len(forwards), 0, -PIECE):
+        if end > PIECE:
+            deadline()
+        backwards += forwards[max(end - PIECE, 0) : end][::-1]
+    return backwards
 
 
 def _sorts(id_suffix: str, signature: str) -> tuple[Overload, ...]:
@@ -144,11 +197,11 @@ def _sorts(id_suffix: str, signature: str) -> tuple[Overload, ...]:
 
 
 def _first(items: CelList) -> Optional:
-    return optional_of(elements(items)[0]) if len(items) else NONE
+    return optional_of(element(items, 0)) if len(items) else NONE
 
 
 def _last(items: CelList) -> Optional:
-    return optional_of(elements(items)[-1]) if len(items) else NONE
+    return optional_of(element(items, len(items) - 1)) if len(items) else NONE
 
 
 EXTENDED: Final = (
@@ -158,25 +211,25 @@ EXTENDED: Final = (
         overload("list_flatten", "list(list(T)).() -> list(T)"),
         overload("list_flatten_int", "list(dyn).(int) -> list(dyn)"),
         implementation=_flatten,
+        asks=True,
     ),
     function(
         "sort",
         *_sorts("sort", "list(U).() -> list(U)"),
         implementation=_sort,
         trait=is_list,
+        asks=True,
     ),
     function(
         "@sortByAssociatedKeys",
         *_sorts("sortByAssociatedKeys", "list(T).(list(U)) -> list(T)"),
         implementation=_sort_by_keys,
         trait=is_list,
+        asks=True,
     ),
-    function("lists.range", overload("lists_range", "(int) -> list(int)", _range)),
-    function(
-        "reverse",
-        overload("list_reverse", "list(T).() -> list(T)", lambda items: elements(items)[::-1]),
-    ),
-    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct)),
+    function("lists.range", overload("lists_range", "(int) -> list(int)", _range, asks=True)),
+    function("reverse", overload("list_reverse", "list(T).() -> list(T)", _reverse, asks=True)),
+    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct, asks=True)),
 )
 
 ENDS: Final = (
@@ -188,22 +241,28 @@ ENDS: Final = (
 # --- sets ---
 
 
-def _contains_all(items: CelList, wanted: CelList) -> bool:
-    return all(contains(items, item) for item in elements(wanted))
+def _contains_all(deadline: Deadline, items: CelList, wanted: CelList) -> bool:
+    present, asked_for = elements(items, deadline), elements(wanted, deadline)
+    if _told_apart_by_hash(deadline, present, asked_for):
+        return set(present).issuperset(asked_for)
+    return all(contains(deadline, present, item) for item in in_steps(asked_for, deadline))
 
 
-def _equivalent(left: CelList, right: CelList) -> bool:
-    return _contains_all(left, right) and _contains_all(right, left)
+def _equivalent(deadline: Deadline, left: CelList, right: CelList) -> bool:
+    return _contains_all(deadline, left, right) and _contains_all(deadline, right, left)
 
 
-def _intersects(left: CelList, right: CelList) -> bool:
-    return any(contains(right, item) for item in elements(left))
+def _intersects(deadline: Deadline, left: CelList, right: CelList) -> bool:
+    one, other = elements(left, deadline), elements(right, deadline)
+    if _told_apart_by_hash(deadline, one, other):
+        return not set(other).isdisjoint(one)
+    return any(contains(deadline, other, item) for item in in_steps(one, deadline))
 
 
 SETS: Final = tuple(
     function(
         f"sets.{name}",
-        overload(f"list_sets_{name}_list", "(list(T), list(T)) -> bool", implementation),
+        overload(f"list_sets_{name}_list", "(list(T), list(T)) -> bool", implementation, asks=True),
     )
     for name, implementation in (
         ("contains", _contains_all),
@@ -216,33 +275,34 @@ SETS: Final = tuple(
 # --- Kubernetes ---
 
 
-def _is_sorted(items: CelList) -> bool:
-    return all(_order_of_any(before, after) <= 0 for before, after in pairwise(elements(items)))
+def _is_sorted(deadline: Deadline, items: CelList) -> bool:
+    in_order = pairwise(in_steps(elements(items, deadline), deadline))
+    return all(_order_of_any(before, after) <= 0 for before, after in in_order)
 
 
 def _order_of_any(left: Value, right: Value) -> int:
-    if type_of(left).name not in _COMPARABLE_NAMES:
+    if type(left) not in _ORDERED_BY_PYTHON and type_of(left).name not in _COMPARABLE_NAMES:
         raise EvalError(NO_SUCH_OVERLOAD)
     return _order(left, right)
 
 
-def _sum_from(zero: Value) -> Callable[[CelList], Value]:
-    def total(items: CelList) -> Value:
+def _sum_from(zero: Value) -> Callable[[Deadline, CelList], Value]:
+    def total(deadline: Deadline, items: CelList) -> Value:
         result = zero
-        for item in elements(items):
+        for item in in_steps(elements(items, deadline), deadline):
             result = add(result, item)
         return result
 
     return total
 
 
-def _extreme(name: str, sign: int) -> Callable[[CelList], Value]:
-    def extreme(items: CelList) -> Value:
-        candidates = elements(items)
-        if not candidates:
+def _extreme(name: str, sign: int) -> Callable[[Deadline, CelList], Value]:
+    def extreme(deadline: Deadline, items: CelList) -> Value:
+        candidates = in_steps(elements(items, deadline), deadline)
+        best = next(candidates, _NOTHING)
+        if best is _NOTHING:
             raise EvalError(f"{name} called on empty list")
-        best = candidates[0]
-        for candidate in candidates[1:]:
+        for candidate in candidates:
             if _order_of_any(best, candidate) * sign < 0:
                 best = candidate
         return best
@@ -250,25 +310,26 @@ def _extreme(name: str, sign: int) -> Callable[[CelList], Value]:
     return extreme
 
 
-def _index_of(items: CelList, wanted: Value) -> int:
-    for index, item in enumerate(elements(items)):
-        if is_equal(item, wanted):
+_NOTHING: Final = object()
+
+
+def _index_of(deadline: Deadline, items: CelList, wanted: Value) -> int:
+    for index, item in enumerate(in_steps(elements(items, deadline), deadline)):
+        if is_equal(deadline, item, wanted):
             return index
     return -1
 
 
-def _last_index_of(items: CelList, wanted: Value) -> int:
-    candidates = elements(items)
-    for index in range(len(candidates) - 1, -1, -1):
-        if is_equal(candidates[index], wanted):
-            return index
-    return -1
+def _last_index_of(deadline: Deadline, items: CelList, wanted: Value) -> int:
+    backwards = _reverse(deadline, items)
+    found = _index_of(deadline, backwards, wanted)
+    return found if found < 0 else len(backwards) - 1 - found
 
 
-def _includes(target: Value, wanted: Value) -> bool:
+def _includes(deadline: Deadline, target: Value, wanted: Value) -> bool:
     if is_list(target):
-        return _index_of(cast("CelList", target), wanted) >= 0
-    return is_equal(target, wanted)
+        return _index_of(deadline, cast("CelList", target), wanted) >= 0
+    return is_equal(deadline, target, wanted)
 
 
 _SUMMABLE: Final[tuple[tuple[str, Value], ...]] = (
@@ -279,14 +340,18 @@ KUBERNETES: Final = (
     function(
         "isSorted",
         *(
-            overload(f"list_{name}_is_sorted_bool", f"list({name}).() -> bool", _is_sorted)
+            overload(
+                f"list_{name}_is_sorted_bool", f"list({name}).() -> bool", _is_sorted, asks=True
+            )
             for name, _ in COMPARABLE
         ),
     ),
     function(
         "sum",
         *(
-            overload(f"list_{name}_sum_{name}", f"list({name}).() -> {name}", _sum_from(zero))
+            overload(
+                f"list_{name}_sum_{name}", f"list({name}).() -> {name}", _sum_from(zero), asks=True
+            )
             for name, zero in _SUMMABLE
         ),
     ),
@@ -298,19 +363,25 @@ KUBERNETES: Final = (
                     f"list_{name}_{which}_{name}",
                     f"list({name}).() -> {name}",
                     _extreme(which, sign),
+                    asks=True,
                 )
                 for name, _ in COMPARABLE
             ),
         )
         for which, sign in (("max", 1), ("min", -1))
     ),
-    function("indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of)),
     function(
-        "lastIndexOf", overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of)
+        "indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, asks=True)
+    ),
+    function(
+        "lastIndexOf",
+        overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, asks=True),
     ),
 )
 INCLUDES: Final = (
-    function("includes", overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes)),
+    function(
+        "includes", overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, asks=True)
+    ),
 )
 
 
@@ -326,8 +397,10 @@ def _insert(target: dict[Value, Value], key: Value, value: Value) -> Value:
     return target
 
 
-def _insert_all(target: dict[Value, Value], entries: dict[Value, Value]) -> Value:
-    for key, value in entries.items():
+def _insert_all(
+    deadline: Deadline, target: dict[Value, Value], entries: dict[Value, Value]
+) -> Value:
+    for key, value in in_steps([*entries.items()], deadline):
         _insert(target, from_key(key), value)
     return target
 
@@ -335,7 +408,9 @@ def _insert_all(target: dict[Value, Value], entries: dict[Value, Value]) -> Valu
 MAP_INSERT: Final = (
     function(
         "cel.@mapInsert",
-        overload("@mapInsert_map_map", "(map(K, V), map(K, V)) -> map(K, V)", _insert_all),
+        overload(
+            "@mapInsert_map_map", "(map(K, V), map(K, V)) -> map(K, V)", _insert_all, asks=True
+        ),
         overload("@mapInsert_map_key_value", "(map(K, V), K, V) -> map(K, V)", _insert),
     ),
 )

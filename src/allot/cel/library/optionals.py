@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from allot.cel.declarations import function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
+from allot.cel.steps import in_steps
 from allot.cel.values import (
     NONE,
     CelList,
@@ -21,6 +22,7 @@ from allot.cel.values import (
     elements,
     optional_of,
 )
+from allot.deadline import Deadline
 
 
 def _value(optional: Optional) -> Value:
@@ -45,9 +47,9 @@ def _is_zero(value: Value) -> bool:
     return isinstance(value, Optional) and not value.has_value
 
 
-def _unwrap(items: CelList) -> list[Value]:
+def _unwrap(deadline: Deadline, items: CelList) -> list[Value]:
     present: list[Value] = []
-    for item in elements(items):
+    for item in in_steps(elements(items, deadline), deadline):
         if not isinstance(item, Optional):
             raise EvalError(NO_SUCH_OVERLOAD)
         if item.has_value:
@@ -68,11 +70,11 @@ FUNCTIONS: Final = (
     function("optional.none", overload("optional_none", "() -> optional(V)", lambda: NONE)),
     function(
         "optional.unwrap",
-        overload("optional_unwrap", "(list(optional(V))) -> list(V)", _unwrap),
+        overload("optional_unwrap", "(list(optional(V))) -> list(V)", _unwrap, asks=True),
     ),
     function(
         "unwrapOpt",
-        overload("optional_unwrapOpt", "list(optional(V)).() -> list(V)", _unwrap),
+        overload("optional_unwrapOpt", "list(optional(V)).() -> list(V)", _unwrap, asks=True),
     ),
     function("value", overload("optional_value", "optional(V).() -> V", _value)),
     function("hasValue", overload("optional_hasValue", "optional(V).() -> bool", _has_value)),

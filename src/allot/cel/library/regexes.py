@@ -10,7 +10,9 @@ import re2  # type: ignore[import-untyped]
 
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
+from allot.cel.steps import FEW
 from allot.cel.values import Value
+from allot.deadline import Deadline
 
 # The module's own `compile` is ten times slower per search than the object beneath it.
 _RE2: Final[Any] = re2._re2.RE2
@@ -56,12 +58,14 @@ class Regex:
         start, end = self._match(_ANYWHERE, encoded, 0, len(encoded))[0]
         return "" if start < 0 else encoded[start:end].decode("utf-8", "surrogatepass")
 
-    def all(self, text: str, limit: int = -1) -> list[Value]:
+    def all(self, deadline: Deadline, text: str, limit: int = -1) -> list[Value]:
         """The matches from left to right that do not overlap; an empty one never touches another."""
         encoded = _encoded(text)
         found: list[Value] = []
         position, last_end = 0, -1
         while position <= len(encoded) and len(found) != limit:
+            if len(found) % FEW == FEW - 1:
+                deadline()
             start, end = self._match(_ANYWHERE, encoded, position, len(encoded))[0]
             if start < 0:
                 break
@@ -142,15 +146,20 @@ def _find(text: str, pattern: str) -> str:
     return _compiled_here(pattern, "Illegal regex: ").first(text)
 
 
-def _find_all(text: str, pattern: str, limit: int = -1) -> list[Value]:
-    return _compiled_here(pattern, "Illegal regex: ").all(text, limit)
+def _find_all(deadline: Deadline, text: str, pattern: str, limit: int = -1) -> list[Value]:
+    return _compiled_here(pattern, "Illegal regex: ").all(deadline, text, limit)
 
 
 FUNCTIONS: Final = (
     function("find", overload("string_find_string", "string.(string) -> string", _find)),
     function(
         "findAll",
-        overload("string_find_all_string", "string.(string) -> list(string)", _find_all),
-        overload("string_find_all_string_int", "string.(string, int) -> list(string)", _find_all),
+        overload("string_find_all_string", "string.(string) -> list(string)", _find_all, asks=True),
+        overload(
+            "string_find_all_string_int",
+            "string.(string, int) -> list(string)",
+            _find_all,
+            asks=True,
+        ),
     ),
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, cast
 
 from allot.cel.declarations import function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
 from allot.cel.library.formatting import format_text
 from allot.cel.library.regexes import matches
+from allot.cel.steps import PIECE, in_pieces
 from allot.cel.values import MAX_CHARACTERS, CelList, Value, elements, type_of
+from allot.deadline import Deadline
 
 
 def _texts(*values: Value) -> None:
@@ -61,27 +64,78 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     return text.rfind(part, 0, start + len(part))
 
 
-_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_UPPER: Final = {code + 32: code for code in range(ord("A"), ord("Z") + 1)}
+def _lower_ascii(text: str) -> str:
+    return _in_ascii(bytes.lower, str.lower, text)
 
 
-def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+def _upper_ascii(text: str) -> str:
+    return _in_ascii(bytes.upper, str.upper, text)
+
+
+def _in_ascii(
+    change: Callable[[bytes], bytes], change_ascii: Callable[[str], str], text: str
+) -> str:
+    """Only ASCII letters change; among bytes of UTF-8 these are the only letters there are."""
+    if text.isascii():
+        return change_ascii(text)
+    encoded = text.encode("utf-8", "surrogatepass")
+    return change(encoded).decode("utf-8", "surrogatepass")
+
+
+def _replace(deadline: Deadline, text: str, old: str, new: str, limit: int = -1) -> str:
     count = text.count(old) if old else len(text) + 1
     if limit >= 0:
         count = min(count, limit)
-    if len(text) + count * len(new) > MAX_CHARACTERS:
+    length = len(text) + count * len(new)
+    if length > MAX_CHARACTERS:
         raise CostLimitError
-    return text.replace(old, new, count)
+    if length <= PIECE:
+        return text.replace(old, new, count)
+    deadline()
+    if old:
+        parts = _parts(deadline, text, old, count)
+        return _joined(deadline, parts, new)
+    replaced: list[str] = []
+    for start in range(0, min(count, len(text)), PIECE):
+        deadline()
+        piece = text[start : start + PIECE]
+        replaced.append(piece.replace("", new, min(len(piece), count - start)))
+    replaced.append(text[len(replaced) * PIECE :])
+    if count > len(text):
+        replaced.append(new)
+    return "".join(replaced)
 
 
-def _split(text: str, separator: str, limit: int = -1) -> list[Value]:
+def _split(deadline: Deadline, text: str, separator: str, limit: int = -1) -> list[Value]:
     if limit == 0:
         return []
-    if separator == "":
-        if limit < 0 or limit >= len(text):
-            return list(text)
-        return [*text[: limit - 1], text[limit - 1 :]]
-    return cast("list[Value]", text.split(separator, -1 if limit < 0 else limit - 1))
+    if separator:
+        most = len(text) if limit < 0 else limit - 1
+        return cast("list[Value]", _parts(deadline, text, separator, most))
+    single = len(text) if limit < 0 or limit >= len(text) else limit - 1
+    characters: list[Value] = []
+    for start in range(0, single, PIECE):
+        if start:
+            deadline()
+        characters += text[start : min(start + PIECE, single)]
+    if single < len(text):
+        characters.append(text[single:])
+    return characters
+
+
+def _parts(deadline: Deadline, text: str, separator: str, most: int) -> list[str]:
+    """The parts between at most so many separators."""
+    if len(text) <= PIECE:
+        return text.split(separator, most)
+    parts: list[str] = []
+    while most > 0:
+        deadline()
+        *before, text = text.split(separator, min(most, PIECE))
+        if not before:
+            break
+        parts += before
+        most -= len(before)
+    return [*parts, text]
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
@@ -108,15 +162,22 @@ def _trim(text: str) -> str:
     return text.strip(_WHITE_SPACE)
 
 
-def _join(parts: CelList, separator: str = "") -> str:
-    texts = elements(parts)
-    for part in texts:
-        if type(part) is not str:
-            raise EvalError(f"unsupported type conversion from '{type_of(part).name}' to string")
-    length = sum(map(len, cast("list[str]", texts))) + len(separator) * len(texts)
+def _join(deadline: Deadline, parts: CelList, separator: str = "") -> str:
+    texts = elements(parts, deadline)
+    length = len(separator) * len(texts)
+    for piece in in_pieces(texts, deadline):
+        if {*map(type, piece)} <= {str}:
+            length += sum(map(len, cast("list[str]", piece)))
+            continue
+        part = next(part for part in piece if type(part) is not str)
+        raise EvalError(f"unsupported type conversion from '{type_of(part).name}' to string")
     if length > MAX_CHARACTERS:
         raise CostLimitError
-    return separator.join(cast("list[str]", texts))
+    return _joined(deadline, cast("list[str]", texts), separator)
+
+
+def _joined(deadline: Deadline, texts: list[str], separator: str) -> str:
+    return separator.join(separator.join(piece) for piece in in_pieces(texts, deadline))
 
 
 _QUOTED: Final = {
@@ -126,16 +187,22 @@ _QUOTED: Final = {
 _surrogates: Final = re.compile("[\ud800-\udfff]")
 
 
-def _quote(text: str) -> str:
-    return '"' + _surrogates.sub("\ufffd", text).translate(_QUOTED) + '"'
+def _quote(deadline: Deadline, text: str) -> str:
+    quoted = ['"']
+    for start in range(0, len(text), PIECE):
+        if start:
+            deadline()
+        piece = text[start : start + PIECE]
+        quoted.append(_surrogates.sub("\ufffd", piece).translate(_QUOTED))
+    return "".join([*quoted, '"'])
 
 
-def _format(text: str, arguments: CelList) -> str:
-    return format_text(text, elements(arguments), localized=True)
+def _format(deadline: Deadline, text: str, arguments: CelList) -> str:
+    return format_text(deadline, text, elements(arguments, deadline), localized=True)
 
 
-def _format_plainly(text: str, arguments: CelList) -> str:
-    return format_text(text, elements(arguments), localized=False)
+def _format_plainly(deadline: Deadline, text: str, arguments: CelList) -> str:
+    return format_text(deadline, text, elements(arguments, deadline), localized=False)
 
 
 def _matches(text: Value, pattern: Value) -> bool:
@@ -183,23 +250,33 @@ EXTENDED: Final = (
     ),
     function(
         "lowerAscii",
-        overload("string_lower_ascii", "string.() -> string", lambda text: text.translate(_LOWER)),
+        overload("string_lower_ascii", "string.() -> string", _lower_ascii),
     ),
     function(
         "upperAscii",
-        overload("string_upper_ascii", "string.() -> string", lambda text: text.translate(_UPPER)),
+        overload("string_upper_ascii", "string.() -> string", _upper_ascii),
     ),
     function(
         "replace",
-        overload("string_replace_string_string", "string.(string, string) -> string", _replace),
         overload(
-            "string_replace_string_string_int", "string.(string, string, int) -> string", _replace
+            "string_replace_string_string",
+            "string.(string, string) -> string",
+            _replace,
+            asks=True,
+        ),
+        overload(
+            "string_replace_string_string_int",
+            "string.(string, string, int) -> string",
+            _replace,
+            asks=True,
         ),
     ),
     function(
         "split",
-        overload("string_split_string", "string.(string) -> list(string)", _split),
-        overload("string_split_string_int", "string.(string, int) -> list(string)", _split),
+        overload("string_split_string", "string.(string) -> list(string)", _split, asks=True),
+        overload(
+            "string_split_string_int", "string.(string, int) -> list(string)", _split, asks=True
+        ),
     ),
     function(
         "substring",
@@ -209,16 +286,21 @@ EXTENDED: Final = (
     function("trim", overload("string_trim", "string.() -> string", _trim)),
     function(
         "join",
-        overload("list_join", "list(string).() -> string", _join),
-        overload("list_join_string", "list(string).(string) -> string", _join),
+        overload("list_join", "list(string).() -> string", _join, asks=True),
+        overload("list_join_string", "list(string).(string) -> string", _join, asks=True),
     ),
-    function("strings.quote", overload("strings_quote", "(string) -> string", _quote)),
+    function("strings.quote", overload("strings_quote", "(string) -> string", _quote, asks=True)),
 )
 
 FORMAT: Final = (
-    function("format", overload("string_format", "string.(list(dyn)) -> string", _format)),
+    function(
+        "format", overload("string_format", "string.(list(dyn)) -> string", _format, asks=True)
+    ),
 )
 PLAIN_FORMAT: Final = (
-    function("format", overload("string_format", "string.(list(dyn)) -> string", _format_plainly)),
+    function(
+        "format",
+        overload("string_format", "string.(list(dyn)) -> string", _format_plainly, asks=True),
+    ),
 )
 """`format` as later versions of the language define it: without locale, without quotes."""

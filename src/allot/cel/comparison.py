@@ -129,10 +129,10 @@ def _lists_simply_equal(deadline: Deadline, left: Value, right: Value) -> bool |
     if not is_list(left) or not len(cast("CelList", left)):
         return None
     one = elements(cast("CelList", left), deadline)
-    other = elements(cast("CelList", right), deadline)
     kind = type(one[0])
-    if kind not in COMPARED_BY_PYTHON or kind is not type(other[0]):
+    if kind not in COMPARED_BY_PYTHON:
         return None
+    other = elements(cast("CelList", right), deadline)
     both = zip(in_pieces(one, deadline), in_pieces(other, deadline), strict=True)
     for piece, other_piece in both:
         if not {*map(type, piece)} == {*map(type, other_piece)} == {kind}:

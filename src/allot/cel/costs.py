@@ -13,10 +13,11 @@ from typing import Final, cast
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
 from allot.cel.library.formats import Format
-from allot.cel.library.lists import COMPARABLE
+from allot.cel.library.lists import COMPARABLE, MAX_RANGE
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
-from allot.cel.values import CelList, Value, element, is_list, leaves, size
+from allot.cel.steps import in_pieces
+from allot.cel.values import CelList, Uint, Value, element, is_list, leaves, size
 from allot.deadline import Deadline
 
 Cost = Callable[[Sequence[Value], Value, Deadline], int]
@@ -75,6 +76,12 @@ def _result_size(_arguments: Sequence[Value], result: Value, _deadline: Deadline
     return _allocation(1, _size(result))
 
 
+def _ranged(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
+    count = arguments[0]
+    is_possible = type(count) is int and 0 <= count <= MAX_RANGE
+    return _allocation(1, cast("int", count) if is_possible else 1)
+
+
 def _flattening(arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
     depth = arguments[1] if len(arguments) == 2 and isinstance(arguments[1], int) else 1
     return max(_allocation(depth, _size(arguments[0])), 1 + LIST)
@@ -95,15 +102,25 @@ def _self_comparison(index: int) -> Cost:
 
 def _walk(value: Value, deadline: Deadline) -> int:
     """The cost of looking at every part of a value once."""
+    if type(value) is list and _has_only_numbers(value, deadline):
+        return len(value)
     total = 0
     for leaf in leaves(value, deadline):
         if isinstance(leaf, str):
-            total += int(len(leaf.encode("utf-8", "surrogatepass")) * TRAVERSAL)
+            length = len(leaf if leaf.isascii() else leaf.encode("utf-8", "surrogatepass"))
+            total += int(length * TRAVERSAL)
         elif isinstance(leaf, bytes):
             total += int(len(leaf) * TRAVERSAL)
         else:
             total += 1
     return total
+
+
+def _has_only_numbers(values: list[Value], deadline: Deadline) -> bool:
+    return all(_NUMBERS.issuperset(map(type, piece)) for piece in in_pieces(values, deadline))
+
+
+_NUMBERS: Final = frozenset({int, Uint, float, bool})
 
 
 def _target_walk(arguments: Sequence[Value], _result: Value, deadline: Deadline) -> int:
@@ -150,7 +167,7 @@ def _set_product(factor: int) -> Cost:
 
 _BY_OVERLOAD: Final[dict[str, Cost]] = {
     "list_slice": _result_size,
-    "lists_range": _result_size,
+    "lists_range": _ranged,
     "list_reverse": _result_size,
     "list_flatten": _flattening,
     "list_flatten_int": _flattening,

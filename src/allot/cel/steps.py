@@ -22,7 +22,7 @@ BLOCK: Final = 512
 FEW: Final = 32
 """Functions that look at no more elements than this need not ask: their callers do."""
 
-PIECE: Final = 65_536
+PIECE: Final = 32_768
 """Elements or characters given to one call of C."""
 
 T = TypeVar("T")

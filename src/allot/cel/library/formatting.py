@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 from allot.cel.errors import CostLimitError, EvalError
 from allot.cel.library.conversions import bytes_to_string, double_text, to_text
 from allot.cel.library.times import duration_text, timestamp_text
-from allot.cel.steps import FEW, in_steps
+from allot.cel.steps import FEW, in_pieces, in_steps
 from allot.cel.values import (
     MAX_CHARACTERS,
     CelList,
@@ -261,8 +261,11 @@ _Writer = Callable[[Deadline, Value], str]
 
 
 def _list_text(deadline: Deadline, items: CelList, write: _Writer) -> str:
-    held = in_steps(elements(items, deadline), deadline)
-    written = _bounded(write(deadline, item) for item in held)
+    pieces = in_pieces(elements(items, deadline), deadline)
+    written = _bounded(
+        ", ".join(_bounded(write(deadline, item) for item in in_steps(piece, deadline)))
+        for piece in pieces
+    )
     return "[" + ", ".join(written) + "]"
 
 

@@ -400,8 +400,11 @@ def _insert(target: dict[Value, Value], key: Value, value: Value) -> Value:
 def _insert_all(
     deadline: Deadline, target: dict[Value, Value], entries: dict[Value, Value]
 ) -> Value:
-    for key, value in in_steps([*entries.items()], deadline):
-        _insert(target, from_key(key), value)
+    deadline()
+    if not target.keys().isdisjoint(entries):
+        key = next(key for key in entries if key in target)
+        raise EvalError(f"insert failed: key {shown(from_key(key))} already exists")
+    target.update(entries)
     return target
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from allot.cel import types
 from allot.cel.declarations import function, overload
@@ -42,7 +44,7 @@ class Url(NamedTuple):
         return self.host[colon + 1 :] if colon >= 0 and _is_port(self.host[colon:]) else ""
 
     def escaped_path(self) -> str:
-        if all(character in _IN_ENCODED_PATH for character in self.path):
+        if _IN_ENCODED_PATH.issuperset(self.path):
             return self.path
         return _escape(_unescape(self.path, "path"), _IN_PATH)
 
@@ -74,49 +76,41 @@ def _escape(text: str, allowed: frozenset[str]) -> str:
     )
 
 
+_wrong_escape: Final = re.compile("%(?![0-9a-fA-F]{2})").search
+_wrong_in_host: Final = re.compile(
+    rf"%(?:(?![0-9a-fA-F]{{2}})|(?!25)[0-7])|[^%\x80-\U0010ffff{re.escape(''.join(_IN_HOST))}]"
+).search
+
+
 def _unescape(text: str, where: str) -> str:
     """Without %-escapes; _ParseError names the escape or character that may not stand there."""
-    unescaped = bytearray()
-    index = 0
-    while index < len(text):
-        character = text[index]
-        if character == "%":
-            escape = text[index : index + 3]
-            if len(escape) < 3 or not (escape[1] in _HEX and escape[2] in _HEX):
-                raise _ParseError(f"invalid URL escape {go_quoted(escape)}")
-            if where == "host" and int(escape[1], 16) < 8 and escape != "%25":
-                raise _ParseError(f"invalid URL escape {go_quoted(escape)}")
-            unescaped.append(int(escape[1:], 16))
-            index += 3
-            continue
-        if where == "host" and character < "\x80" and character not in _IN_HOST:
-            raise _ParseError(f"invalid character {go_quoted(character)} in host name")
-        if where == "query" and character == "+":
-            character = " "
-        unescaped += character.encode("utf-8", "surrogateescape")
-        index += 1
-    return unescaped.decode("utf-8", "surrogateescape")
+    wrong = _wrong_in_host(text) if where == "host" else _wrong_escape(text)
+    if wrong is not None:
+        if wrong[0].startswith("%"):
+            escape = text[wrong.start() : wrong.start() + 3]
+            raise _ParseError(f"invalid URL escape {go_quoted(escape)}")
+        raise _ParseError(f"invalid character {go_quoted(wrong[0])} in host name")
+    if where == "query":
+        text = text.replace("+", " ")
+    if "%" not in text:
+        return text
+    encoded = unquote_to_bytes(text.encode("utf-8", "surrogateescape"))
+    return encoded.decode("utf-8", "surrogateescape")
 
 
 def _is_port(text: str) -> bool:
     """A colon and digits, or nothing at all."""
-    return not text or (text[0] == ":" and all(character in _DIGITS for character in text[1:]))
+    return not text or (text[0] == ":" and _DIGITS.issuperset(text[1:]))
+
+
+_scheme: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):").match
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
-    for index, character in enumerate(text):
-        if character in _LETTERS:
-            continue
-        if character in _DIGITS or character in "+-.":
-            if index == 0:
-                return "", text
-        elif character == ":":
-            if index == 0:
-                raise _ParseError("missing protocol scheme")
-            return text[:index].lower(), text[index + 1 :]
-        else:
-            return "", text
-    return "", text
+    if text.startswith(":"):
+        raise _ParseError("missing protocol scheme")
+    match = _scheme(text)
+    return ("", text) if match is None else (match[1].lower(), text[match.end() :])
 
 
 def _parse_host(text: str) -> str:
@@ -136,13 +130,16 @@ def _parse_host(text: str) -> str:
 def _parse_authority(text: str) -> tuple[str, str]:
     user, at, host_text = text.rpartition("@")
     host = _parse_host(host_text)
-    if at and not all(character in _IN_USERINFO for character in user):
+    if at and not _IN_USERINFO.issuperset(user):
         raise _ParseError("net/url: invalid userinfo")
     return user, host
 
 
+_control_character: Final = re.compile(r"[\x00-\x1f\x7f]").search
+
+
 def _parse(text: str, *, is_request: bool) -> Url:
-    if any(character < " " or character == "\x7f" for character in text):
+    if _control_character(text):
         raise _ParseError("net/url: invalid control character in URL")
     if not text and is_request:
         raise _ParseError("empty url")

@@ -40,6 +40,7 @@ from allot.storage.interface import (
     RevisionConflictError,
     StorageError,
     Store,
+    StoreFullError,
     StoreUnavailableError,
 )
 from allot.validation.expressions import ExpressionChecker
@@ -352,6 +353,8 @@ class api_errors_for_storage:  # noqa: N801 - used like a function
                 raise api_errors.too_old(revision, oldest) from error
             case FutureRevisionError(revision=revision, current=current):
                 raise api_errors.too_large(revision, current) from error
+            case StoreFullError():
+                raise api_errors.unavailable(f"the storage is full: {error}") from error
             case StoreUnavailableError():
                 raise api_errors.unavailable(f"the storage does not answer: {error}") from error
             case StorageError():

@@ -45,6 +45,8 @@ MAX_ENTRIES_PER_REQUEST: Final = 5000
 MAX_CHANGES_PER_PAGE: Final = 1000
 EMPTY_REVISION: Final = 1
 """With nothing in it etcd is at this revision."""
+RETRY_SECONDS: Final = 1.0
+"""How often a store that could not write tries whether it can again."""
 NO_TLS_FILES: Final = TlsFiles()
 
 logger = logging.getLogger(__name__)
@@ -77,7 +79,11 @@ class EtcdStore(Store):
         """When we first saw the compaction key as it is, and how it is."""
         self._calls = 0
         self._call_ended = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._feed.run())]
+        self._trouble: str | None = None
+        self._tasks = [
+            asyncio.create_task(self._feed.run()),
+            asyncio.create_task(self._keep_trying()),
+        ]
 
     @classmethod
     async def connect(
@@ -118,6 +124,10 @@ class EtcdStore(Store):
             compacting = store._keep_compacting(compaction_interval_seconds)
             store._tasks.append(asyncio.create_task(compacting))
         return store
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble
 
     async def revision(self) -> int:
         with self._in_use():
@@ -267,10 +277,30 @@ class EtcdStore(Store):
             raise
 
     async def _transact(self, operations: Sequence[Operation]) -> int:
-        answer = await self._client.transact(self._layout.transaction(operations))
+        answer = await self._try(self._layout.transaction(operations))
         if not answer.succeeded:
             raise first_conflict(operations, answer.responses)
         return answer.header.revision
+
+    async def _try(self, request: pb.TxnRequest) -> pb.TxnResponse:
+        """Write, and note how that went."""
+        try:
+            answer = await self._client.transact(request)
+        except StoreUnavailableError as error:
+            self._trouble = str(error)
+            raise
+        self._trouble = None
+        return answer
+
+    async def _keep_trying(self) -> None:
+        """Servers that are not ready get no writes, so trouble has to end without one."""
+        request = pb.TxnRequest()
+        request.success.add(request_put=pb.PutRequest(key=self._layout.probe))
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            if self._trouble is not None:
+                with suppress(StorageError):
+                    await self._try(request)
 
     async def _change_if_needed(self, operations: Sequence[Operation]) -> int:
         """A write that may change nothing: look first, and then write only if it still is as it was."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import grpc
 
 from allot.proto import etcd_pb2 as pb
-from allot.storage.interface import StorageError, StoreUnavailableError
+from allot.storage.interface import StorageError, StoreFullError, StoreUnavailableError
 
 DEFAULT_PORT: Final = 2379
 MAX_REQUEST_BYTES: Final = 1536 * 1024
@@ -129,8 +129,10 @@ class EtcdClient:
         except grpc.aio.AioRpcError as error:
             if error.code() in _REFUSALS:
                 raise RefusedError(f"etcd refuses: {error.details()}") from error
+            if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "space" in _said(error):
+                raise StoreFullError(f"etcd has no space left: {error.details()}") from error
             self._turn_from(endpoint)
-            raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+            raise StoreUnavailableError(f"{endpoint.url}: {_said(error)}") from error
         except TimeoutError:
             self._turn_from(endpoint)
             raise StoreUnavailableError(f"{endpoint.url}: no answer") from None
@@ -152,7 +154,7 @@ class EtcdClient:
                     yield response
             except grpc.aio.AioRpcError as error:
                 self._turn_from(endpoint)
-                raise StoreUnavailableError(f"{endpoint.url}: {error.details()}") from error
+                raise StoreUnavailableError(f"{endpoint.url}: {_said(error)}") from error
             raise StoreUnavailableError(f"{endpoint.url} ended the watch")
 
         stream = responses()
@@ -182,7 +184,7 @@ class EtcdClient:
             except (grpc.aio.AioRpcError, TimeoutError) as error:
                 said = "no answer"
                 if isinstance(error, grpc.aio.AioRpcError):
-                    said = error.details() or str(error.code())
+                    said = _said(error)
                     if error.code() in _REFUSALS:
                         raise RefusedError(said) from error
                 self._turn_from(endpoint)
@@ -215,3 +217,7 @@ class EtcdClient:
         """Prefer the next one, unless somebody has turned already."""
         if self._endpoints[self._preferred] is endpoint:
             self._preferred = (self._preferred + 1) % len(self._endpoints)
+
+
+def _said(error: grpc.aio.AioRpcError) -> str:
+    return error.details() or str(error.code())

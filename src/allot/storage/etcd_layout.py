@@ -3,6 +3,7 @@
     PREFIX entries/KEY   the entries
     PREFIX revision      written with every write, deletes too: its mod revision is the store's revision
     PREFIX compaction    whoever writes it next may compact to the revision in it
+    PREFIX probe         written to find out whether etcd accepts writes again
 
 The revision key is in every event of the one watch over PREFIX, so a reader that knows the store's revision
 knows when the watch has delivered all of it. etcd's own revision counts writes of others too, and its progress
@@ -46,6 +47,7 @@ class Layout:
         self.entries = root + b"entries/"
         self.revision = root + b"revision"
         self.compaction = root + b"compaction"
+        self.probe = root + b"probe"
 
     def key(self, key: str) -> bytes:
         return self.entries + key.encode(errors="surrogatepass")

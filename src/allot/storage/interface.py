@@ -107,6 +107,10 @@ class StoreUnavailableError(StorageError):
     """The store did not answer, or refuses writes. Whether a write took effect is not known."""
 
 
+class StoreFullError(StoreUnavailableError):
+    """There is no space for writes. Reads go on, and so do writes when there is space again."""
+
+
 class Watch(ABC):
     """Changes under a prefix, in order. Each item is all of one write that concerns the prefix."""
 
@@ -153,6 +157,14 @@ class Watch(ABC):
 
 class Store(ABC):
     """A store that is open."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the last write failed, if the store is to blame; None once one has succeeded again.
+
+        It costs nothing to ask. A store that is in trouble keeps trying by itself.
+        """
+        return None
 
     @abstractmethod
     async def revision(self) -> int:

@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from allot.storage.broadcast import HistoryPage
-from allot.storage.interface import Change, CompactedError, Entry, StorageError
+from allot.storage.interface import (
+    Change,
+    CompactedError,
+    Entry,
+    StorageError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from allot.storage.transactions import Batch, end_of_prefix
 
 APPLICATION_ID: Final = 0x616C6F74  # "alot"
@@ -40,6 +47,16 @@ MIGRATIONS: Final = (
     ),
 )
 """The statements that lead from each schema version, beginning with none at all, to the next."""
+
+PRAGMAS: Final = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "wal_autocheckpoint=4000",
+    "journal_size_limit=67108864",
+    "cache_size=-16000",
+    "secure_delete=OFF",
+    "automatic_index=OFF",  # it would index all of the log to find one row
+)
 
 POSITION_BITS: Final = 16
 MAX_CHANGES_PER_WRITE: Final = 1 << POSITION_BITS
@@ -91,15 +108,7 @@ class RevisionLog:
         )
         try:
             _bring_to_our_schema(connection, self._path)
-            for pragma in (
-                "journal_mode=WAL",
-                "synchronous=FULL",
-                "wal_autocheckpoint=4000",
-                "journal_size_limit=67108864",
-                "cache_size=-16000",
-                "secure_delete=OFF",
-                "automatic_index=OFF",  # it would index all of the log to find one row
-            ):
+            for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").fetchall()
         except BaseException:
             connection.close()
@@ -165,6 +174,24 @@ class RevisionLog:
                 self._connection.execute("INSERT OR REPLACE INTO times VALUES (?, ?)", (last, time))
         if is_due:
             self._last_time = time
+
+    def write_nothing(self) -> None:
+        """Commit a write that changes nothing, to see whether that is possible."""
+        with self._transaction():
+            self._connection.execute("UPDATE progress SET compacted = compacted")
+
+    def explain(self, error: sqlite3.Error) -> StoreUnavailableError:
+        """What went wrong, in a sentence that names the file."""
+        name = getattr(error, "sqlite_errorname", "")
+        is_full = name == "SQLITE_FULL"
+        if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+            with suppress(OSError):
+                is_full = os.statvfs(self._path.parent).f_bavail == 0
+        if is_full:
+            return StoreFullError(
+                f"no space left on the disk of {self._path}; free some, and writes succeed again"
+            )
+        return StoreUnavailableError(f"{self._path}: {error}")
 
     def reconnect(self) -> None:
         """Go on after an error."""

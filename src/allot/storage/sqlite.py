@@ -50,6 +50,8 @@ MAX_WRITES_PER_COMMIT: Final = 1000
 MAX_ROWS_PER_COMPACTION: Final = 500
 """Writes wait while so many rows are compacted, a few milliseconds."""
 MAX_CHANGES_PER_PAGE: Final = 1000
+RETRY_SECONDS: Final = 1.0
+"""How often a store that could not write tries whether it can again."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -136,6 +138,8 @@ class SqliteStore(Store):
         self._writing: asyncio.Task[None] | None = None
         self._in_doubt = False
         """Whether the file may have a revision that we do not know, because a commit failed."""
+        self._trouble: str | None = None
+        self._recovering: asyncio.Task[None] | None = None
         self._closing = False
         self._compacting: asyncio.Task[None] | None = None
         self._compaction_turn = asyncio.Lock()
@@ -172,6 +176,10 @@ class SqliteStore(Store):
                 store._keep_compacting(compaction_interval_seconds)
             )
         return store
+
+    @property
+    def trouble(self) -> str | None:
+        return self._trouble
 
     async def revision(self) -> int:
         return self._broadcast.revision
@@ -230,11 +238,12 @@ class SqliteStore(Store):
         if self._closing:
             return
         self._closing = True
-        if self._compacting is not None:
-            self._compacting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._compacting
-        if self._writing is not None:
+        for task in (self._compacting, self._recovering):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        while self._writing is not None:
             await self._writing
         self._broadcast.close()
         await asyncio.to_thread(self._close_files)
@@ -252,12 +261,12 @@ class SqliteStore(Store):
                 try:
                     await self._write_group(group)
                 except StorageError as error:
-                    self._in_doubt = True
-                    logger.error("a commit failed: %s", error)
-                    _refuse(group, f"the write could not be made durable: {error}")
+                    self._note_trouble(error)
+                    _refuse(group, error)
                 except BaseException:
                     self._in_doubt = True
-                    _refuse([*group, *self._queue], "writing was given up")
+                    given_up = StoreUnavailableError("writing was abandoned")
+                    _refuse([*group, *self._queue], given_up)
                     self._queue.clear()
                     raise
         finally:
@@ -291,6 +300,7 @@ class SqliteStore(Store):
                 self._writer_thread, self._log.append, batches, last, self._clock()
             )
             self._show(batches)
+            self._note_success()
         for (_, answer), outcome in zip(group, outcomes, strict=True):
             if answer.done():
                 continue  # who asked does not wait any more
@@ -298,6 +308,43 @@ class SqliteStore(Store):
                 answer.set_result(outcome)
             else:
                 answer.set_exception(outcome)
+
+    def _note_trouble(self, error: StorageError) -> None:
+        self._in_doubt = True
+        if self._trouble is None:  # once, or a full disk fills the log as well
+            logger.error("a write failed, and more will until this is over: %s", error)
+        self._trouble = str(error)
+        if self._recovering is None and not self._closing:
+            self._recovering = asyncio.create_task(self._try_to_recover())
+
+    def _note_success(self) -> None:
+        if self._trouble is not None:
+            logger.warning("writes succeed again")
+            self._trouble = None
+
+    async def _try_to_recover(self) -> None:
+        """Servers that are not ready get no writes, so trouble has to end without one."""
+        try:
+            while self._trouble is not None:
+                await asyncio.sleep(RETRY_SECONDS)
+                if self._writing is None:
+                    self._writing = asyncio.create_task(self._write_nothing())
+                    await asyncio.shield(self._writing)
+        finally:
+            self._recovering = None
+
+    async def _write_nothing(self) -> None:
+        try:
+            if self._in_doubt:
+                await self._resolve_doubt()
+            await self._in_thread(self._writer_thread, self._log.write_nothing)
+            self._note_success()
+        except StorageError as error:
+            self._trouble = str(error)
+        finally:
+            self._writing = None
+            if self._queue:
+                self._writing = asyncio.create_task(self._write_queued())
 
     async def _resolve_doubt(self) -> None:
         """After a commit that failed: find out whether it did, and go on from what is in the file."""
@@ -351,7 +398,7 @@ class SqliteStore(Store):
         try:
             return await asyncio.wrap_future(work)
         except sqlite3.Error as error:
-            raise StoreUnavailableError(f"SQLite says: {error}") from error
+            raise self._log.explain(error) from error
 
     async def _keep_compacting(self, interval_seconds: float) -> None:
         while True:
@@ -362,7 +409,8 @@ class SqliteStore(Store):
                 logger.exception("compaction failed, it will be tried again")
 
 
-def _refuse(writes: Sequence[_Waiting], reason: str) -> None:
+def _refuse(writes: Sequence[_Waiting], error: StorageError) -> None:
+    kind = type(error) if isinstance(error, StoreUnavailableError) else StoreUnavailableError
     for _, answer in writes:
         if not answer.done():
-            answer.set_exception(StoreUnavailableError(reason))
+            answer.set_exception(kind(f"the write could not be made durable: {error}"))

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from allot.storage import revision_log
+from allot.storage import revision_log, sqlite
 from allot.storage.interface import (
     CompactedError,
     Delete,
     Put,
     StorageError,
+    StoreFullError,
     StoreUnavailableError,
 )
 from allot.storage.revision_log import RevisionLog
@@ -212,6 +213,36 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(path: Path) -> None:
         store = await SqliteStore.open(path)
         assert (await store.list("")).entries == entries
         assert await store.revision() == max(answered.values())
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_full_disk_is_said_and_over_when_there_is_space(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite answers the same to a limit of pages as to a disk without space."""
+    ours = revision_log.PRAGMAS
+    monkeypatch.setattr(sqlite, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(revision_log, "PRAGMAS", (*ours, "max_page_count=30"))
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        await store.write(Put("small", b"x" * 1000))
+        assert store.trouble is None
+        for _ in range(2):
+            with pytest.raises(StoreFullError, match=r"store\.db") as caught:
+                await store.write(Put("large", b"x" * 1_000_000))
+            assert "no space left" in str(caught.value)
+        assert store.trouble is not None
+        assert "no space left" in store.trouble
+        assert await store.get("large") is None
+        assert await store.revision() == 1
+        monkeypatch.setattr(revision_log, "PRAGMAS", ours)
+        async with asyncio.timeout(30):
+            while store.trouble is not None:  # without any write
+                await asyncio.sleep(0.01)
+        assert await store.write(Put("large", b"x" * 1_000_000)) == 2
         await store.close()
 
     asyncio.run(scenario())

@@ -183,6 +183,11 @@ class Watcher:
                 raise api_errors.too_old(self._seen, self._cache.window_start)
             if changes:
                 self._position += len(changes)
+                if changes[0].revision <= self._seen:
+                    # The store's history was ahead of the cache, so these have been sent.
+                    changes = [change for change in changes if change.revision > self._seen]
+                    if not changes:
+                        continue
                 self._seen = changes[-1].revision
                 lines = b"".join(self._lines(changes))
                 if lines:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from allot.cli.components import READY, component_runner, set_up_logging
-from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.errors import EXIT_OK, CommandError, storage_error
 from allot.cli.lint import gates_from_option
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ def _run(options: ServerOptions) -> None:
     try:
         with component_runner() as runner:
             runner.run(_serve(options))
-    except (AddressError, CredentialError, StorageError, TokenFileError) as error:
+    except StorageError as error:
+        raise storage_error(error) from error
+    except (AddressError, CredentialError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -12,7 +12,7 @@ import click
 from allot.cli.child_processes import PROGRAM, prepare_child
 from allot.cli.components import READY
 from allot.cli.data_directory import KUBECONFIG
-from allot.cli.errors import CommandError
+from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
 
 if TYPE_CHECKING:
     from allot.cli.cluster_options import Asked
@@ -93,7 +93,9 @@ class _Process:
         )
         waiting.cancel()
         if not self._is_ready.is_set():
-            raise CommandError(f"allot {self._command.name} did not start")
+            code = self._process.returncode if self._process else None
+            kind = DamageError if code == EXIT_FINDINGS else CommandError
+            raise kind(f"allot {self._command.name} did not start")
 
     async def stop(self) -> None:
         if self._keeping is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from allot.storage.interface import StorageError
 
 EXIT_OK: Final = 0
 EXIT_FINDINGS: Final = 1
@@ -16,3 +19,22 @@ Exit codes: 0 all is well; 1 the command worked and found something wrong with w
 
 class CommandError(Exception):
     """The command cannot do what was asked. The message is one line for the user."""
+
+    exit_code: int = EXIT_USAGE
+
+
+class DamageError(CommandError):
+    """What the command was given is damaged."""
+
+    exit_code = EXIT_FINDINGS
+
+
+def storage_error(error: StorageError) -> CommandError:
+    """What a command says about a store that cannot be used."""
+    from allot.storage.interface import DamagedStoreError
+
+    return (
+        DamageError(str(error))
+        if isinstance(error, DamagedStoreError)
+        else CommandError(str(error))
+    )

@@ -104,7 +104,7 @@ def _run() -> int:
     except click.ClickException as error:
         return _fail(error.format_message().replace("\n", " "), EXIT_USAGE)
     except CommandError as error:
-        return _fail(str(error), EXIT_USAGE)
+        return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:

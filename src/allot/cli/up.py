@@ -19,7 +19,7 @@ from allot.cli.components import (
     set_up_logging,
 )
 from allot.cli.data_directory import KUBECONFIG, data_dir_option, occupied
-from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.errors import EXIT_OK, CommandError, storage_error
 from allot.cli.linked_components import LinkedComponents
 from allot.cli.lint import gates_from_option
 from allot.cli.stopping import stopped_by_signals
@@ -183,7 +183,9 @@ async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
             client = Client(InProcessTransport(running.server.app, token, "allot-up"))
             stack.push_async_callback(client.close)
             yield running.url, client
-    except (AddressError, CredentialError, StorageError, TokenFileError) as error:
+    except StorageError as error:
+        raise storage_error(error) from error
+    except (AddressError, CredentialError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 

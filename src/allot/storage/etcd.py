@@ -245,15 +245,15 @@ class EtcdStore(Store):
     async def _compacted_revision(self) -> int:
         """Only a watch from what was compacted is told how far that goes."""
         request = pb.WatchCreateRequest(key=self._layout.revision, start_revision=EMPTY_REVISION)
-        with suppress(TimeoutError):
-            async with (
-                asyncio.timeout(self._client.timeout_seconds),
-                self._client.watch(request) as responses,
-            ):
+
+        async def ask() -> int:
+            async with self._client.watch(request) as responses:
                 async for response in responses:
                     if response.compact_revision:
                         return response.compact_revision
-        raise StoreUnavailableError("etcd did not say what it has compacted")
+            raise StoreUnavailableError("etcd ended the watch")
+
+        return await self._client.retry(ask, "etcd did not say what it has compacted")
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
@@ -337,6 +337,8 @@ class EtcdStore(Store):
             await asyncio.sleep(interval_seconds)
             try:
                 await self.compact_old()
+            except StorageError as error:
+                logger.warning("compaction failed, it will be tried again: %s", error)
             except Exception:
                 logger.exception("compaction failed, it will be tried again")
 

@@ -7,10 +7,10 @@ its answer is lost nobody here can know whether it took effect, and the caller i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import grpc
@@ -35,6 +35,8 @@ _CHANNEL_OPTIONS: Final = (
     ("grpc.keepalive_timeout_ms", 5000),
     ("grpc.use_local_subchannel_pool", 1),
 )
+Result = TypeVar("Result")
+
 _REFUSALS: Final = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE)
 
 
@@ -163,6 +165,21 @@ class EtcdClient:
         finally:
             call.cancel()
             await stream.aclose()
+
+    async def retry(self, attempt: Callable[[], Awaitable[Result]], failure: str) -> Result:
+        """The result of an attempt that can be repeated on another member, until the time is over."""
+        backoff = FIRST_BACKOFF_SECONDS
+        said = "no answer"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.timeout_seconds):
+                while True:
+                    try:
+                        return await attempt()
+                    except StoreUnavailableError as error:
+                        said = str(error)
+                    await asyncio.sleep(backoff)
+                    backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+        raise StoreUnavailableError(f"{failure}: {said}")
 
     async def close(self) -> None:
         for endpoint in self._endpoints:

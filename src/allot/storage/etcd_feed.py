@@ -1,13 +1,15 @@
 """One watch over all of a store in etcd, which feeds the watchers of this process.
 
-It is taken up again where it was when the connection breaks, so that nothing is lost or repeated. If etcd has
-meanwhile forgotten what was missed, the watchers are cut off.
+It is taken up again where it was when the connection breaks, on whichever member answers. A member that has just
+been started sends old revisions again while it catches up, so what is not newer than what was shown is skipped:
+nothing is lost or repeated. If etcd has meanwhile forgotten what was missed, the watchers are cut off.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from allot.proto import etcd_pb2 as pb
@@ -114,13 +116,14 @@ class ChangeFeed:
                         )
                     await self._skip_compacted(response.compact_revision)
                     return
-                if response.events:
+                events = newer_than(self._next - 1, response.events)
+                if events:
                     try:
-                        await self._publish(list(self._layout.batches(response.events)))
+                        await self._publish(list(self._layout.batches(events)))
                     except CompactedError as error:
                         await self._skip_compacted(error.oldest)
                         return
-                    self._next = response.events[-1].kv.mod_revision + 1
+                    self._next = events[-1].kv.mod_revision + 1
 
     async def _begins_with_compacted(self) -> bool:
         """If more has been compacted, the watch will say so itself."""
@@ -164,25 +167,51 @@ class ChangeFeed:
 async def read_history(
     client: EtcdClient, layout: Layout, prefix: str, after: int, upto: int, max_changes: int
 ) -> HistoryPage:
-    """Past changes under `prefix`, by a watch of its own; or `CompactedError`."""
+    """Past changes under `prefix`, by a watch of its own, on any member that answers; or `CompactedError`."""
     key, end = layout.whole
     request = pb.WatchCreateRequest(key=key, range_end=end, start_revision=after + 1, prev_kv=True)
+    return await client.retry(
+        lambda: _read_page(client, layout, request, prefix, upto, max_changes),
+        f"etcd did not show the changes after {after}",
+    )
+
+
+async def _read_page(
+    client: EtcdClient,
+    layout: Layout,
+    request: pb.WatchCreateRequest,
+    prefix: str,
+    upto: int,
+    max_changes: int,
+) -> HistoryPage:
+    after = request.start_revision - 1
+    seen = after
     found: list[Batch] = []
     count = 0
-    try:
-        async with asyncio.timeout(client.timeout_seconds), client.watch(request) as responses:
-            async for response in responses:
-                if response.compact_revision:
-                    raise CompactedError(after, response.compact_revision)
-                for revision, batch in layout.batches(response.events):
-                    part = tuple(change for change in batch if change.key.startswith(prefix))
-                    if part:
-                        found.append(part)
-                        count += len(part)
-                    if revision >= upto or count >= max_changes:
-                        if await is_compacted(client, layout, after):
-                            raise CompactedError(after, after + 1)
-                        return HistoryPage(found, revision)
-    except TimeoutError:
-        pass
-    raise StoreUnavailableError(f"etcd did not show the changes after {after}")
+    async with client.watch(request) as responses:
+        async for response in responses:
+            if response.compact_revision:
+                raise CompactedError(after, response.compact_revision)
+            for revision, batch in layout.batches(newer_than(seen, response.events)):
+                seen = revision
+                part = tuple(change for change in batch if change.key.startswith(prefix))
+                if part:
+                    found.append(part)
+                    count += len(part)
+                if revision >= upto or count >= max_changes:
+                    if await is_compacted(client, layout, after):
+                        raise CompactedError(after, after + 1)
+                    return HistoryPage(found, revision)
+    raise StoreUnavailableError("etcd ended the watch")
+
+
+def newer_than(revision: int, events: Iterable[pb.Event]) -> list[pb.Event]:
+    """The events that continue after `revision`, without those that come again or in disorder."""
+    found: list[pb.Event] = []
+    for event in events:
+        if event.kv.mod_revision > revision or (
+            found and event.kv.mod_revision == found[-1].kv.mod_revision
+        ):
+            found.append(event)
+            revision = event.kv.mod_revision
+    return found

@@ -111,6 +111,10 @@ class StoreFullError(StoreUnavailableError):
     """There is no space for writes. Reads go on, and so do writes when there is space again."""
 
 
+class DamagedStoreError(StorageError):
+    """What is stored contradicts itself, or is older than what was answered. It is refused, not repaired."""
+
+
 class Watch(ABC):
     """Changes under a prefix, in order. Each item is all of one write that concerns the prefix."""
 

@@ -5,48 +5,33 @@ log only grows at its end, and its order is the order of the changes. It names t
 row before. That is how watchers get previous values, and how compaction finds what was superseded without
 an index: going over the revisions to forget, it removes the row before each row, and each deletion.
 
+Every row has a checksum, which is looked at whenever the row is read. Rows that are not there are noticed too: after
+the compacted revision none may be missing in the sequence, and up to it their number and the sum of their
+checksums are kept (`log_verification.py`). What is missing at the end shows in the mark (`high_water_mark.py`).
+
 This module is plain blocking code; `sqlite.py` decides which thread runs it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from allot.storage.broadcast import HistoryPage
+from allot.storage.checksums import added, progress_checksum, record_checksum, time_checksum
+from allot.storage.high_water_mark import UNKNOWN_DIGEST, HighWaterMark
 from allot.storage.interface import (
     Change,
     CompactedError,
+    DamagedStoreError,
     Entry,
-    StorageError,
-    StoreFullError,
-    StoreUnavailableError,
 )
+from allot.storage.sqlite_schema import POSITION_BITS, migrate, read_version
 from allot.storage.transactions import Batch, end_of_prefix
-
-APPLICATION_ID: Final = 0x616C6F74  # "alot"
-
-MIGRATIONS: Final = (
-    (
-        """CREATE TABLE log (
-            place INTEGER PRIMARY KEY,  -- revision << 16 | position in the write
-            key TEXT NOT NULL,
-            created INTEGER NOT NULL,   -- 0 if the key was deleted
-            previous INTEGER NOT NULL,  -- revision of the key's row before; 0 if it did not exist
-            value BLOB                  -- NULL if the key was deleted
-        )""",
-        # At `time` the last revision was `revision`.
-        "CREATE TABLE times (revision INTEGER PRIMARY KEY, time REAL NOT NULL)",
-        "CREATE TABLE progress (compacted INTEGER NOT NULL)",
-        "INSERT INTO progress VALUES (0)",
-    ),
-)
-"""The statements that lead from each schema version, beginning with none at all, to the next."""
 
 PRAGMAS: Final = (
     "journal_mode=WAL",
@@ -55,23 +40,24 @@ PRAGMAS: Final = (
     "journal_size_limit=67108864",
     "cache_size=-16000",
     "secure_delete=OFF",
+    "cell_size_check=ON",
     "automatic_index=OFF",  # it would index all of the log to find one row
 )
 
-POSITION_BITS: Final = 16
 MAX_CHANGES_PER_WRITE: Final = 1 << POSITION_BITS
 
 _PREVIOUS_ROW: Final = (
     f"BETWEEN l.previous << {POSITION_BITS} AND (l.previous + 1 << {POSITION_BITS}) - 1"
 )
+_ROW: Final = "place, {0}.key, {0}.created, {0}.previous, {0}.changes, {0}.checksum, {0}.value"
 _HISTORY: Final = f"""
-    SELECT l.place, l.key, l.created, l.value, l.previous, p.created, p.value
+    SELECT l.{_ROW.format("l")}, p.{_ROW.format("p")}
     FROM log l LEFT JOIN log p ON l.previous > 0 AND p.place {_PREVIOUS_ROW} AND p.key = l.key
     WHERE l.place >= ? AND l.place < ? AND l.key >= ? AND (l.key < ? OR ? IS NULL)
     ORDER BY l.place
 """  # noqa: S608
 _PAST: Final = f"""
-    SELECT l.key, l.previous, p.created, p.value
+    SELECT l.key, l.previous, p.{_ROW.format("p")}
     FROM (
         SELECT key, previous, min(place) FROM log
         WHERE place >= ? AND place < ? AND key >= ? AND (key < ? OR ? IS NULL)
@@ -80,34 +66,55 @@ _PAST: Final = f"""
 """  # noqa: S608
 
 
-class Contents(NamedTuple):
-    """What a log holds when it is opened."""
+class Record(NamedTuple):
+    """A row of the log."""
 
-    entries: Iterable[Entry]
-    revision: int
+    place: int
+    key: str
+    created: int
+    previous: int
+    changes: int
+    checksum: int
+    value: bytes | None
+
+    @property
+    def revision(self) -> int:
+        return self.place >> POSITION_BITS
+
+    @property
+    def entry(self) -> Entry | None:
+        return (
+            self.value
+            if self.value is None
+            else Entry(self.key, self.value, self.revision, self.created)
+        )
+
+
+class Progress(NamedTuple):
+    """How far the log is compacted, and what is left of that part."""
+
     compacted: int
+    kept: int
+    kept_sum: int
 
 
 class RevisionLog:
     """One connection to the file. For use by one thread at a time."""
 
     def __init__(self, path: Path, *, seconds_between_times: float = 5.0) -> None:
-        """Open the file, make it if it is not there, and bring it to our schema. May raise `StorageError`."""
+        """Open the file, and bring it to our schema. May raise `StorageError` or `sqlite3.Error`."""
         self._path = path
+        self._mark: HighWaterMark | None = None
         self._seconds_between_times = seconds_between_times
         self._last_time = -math.inf
-        if not path.exists():
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            _sync_directory(path.parent)
-        with self._told_plainly():
-            self._connection = self._connect()
+        self._connection = self._connect()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self._path, timeout=10, isolation_level=None, check_same_thread=False
         )
         try:
-            _bring_to_our_schema(connection, self._path)
+            migrate(connection, read_version(connection, self._path))
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").fetchall()
         except BaseException:
@@ -115,83 +122,43 @@ class RevisionLog:
             raise
         return connection
 
-    @contextmanager
-    def _told_plainly(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise StorageError(f"{self._path} cannot be opened: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise StorageError(
-                f"{self._path} is damaged or not a database of allot: {error}"
-            ) from error
-
-    def load(self) -> Contents:
-        """Read all of it. A log that contradicts itself is a `StorageError`."""
-        with self._told_plainly():
-            compacted = self._compacted()
-            entries: dict[str, Entry] = {}
-            for place, key, created, previous, value in self._connection.execute(
-                "SELECT place, key, created, previous, value FROM log ORDER BY place"
-            ):
-                revision = place >> POSITION_BITS
-                if revision > compacted:
-                    known = entries.get(key)
-                    if previous != (known.revision if known else 0):
-                        raise StorageError(
-                            f"{self._path} is damaged: at revision {revision} the history of {key!r} has a gap"
-                        )
-                if value is None:
-                    entries.pop(key, None)
-                else:
-                    entries[key] = Entry(key, value, revision, created)
-            return Contents(entries.values(), self.revision(), compacted)
+    def follow_with(self, mark: HighWaterMark) -> None:
+        """From now on the mark advances with what is appended."""
+        self._mark = mark
 
     def revision(self) -> int:
         """The last revision."""
-        row = self._connection.execute("SELECT coalesce(max(place), 0) FROM log").fetchone()
-        # The last write may be gone by compaction, if it was a delete.
-        return max(int(row[0]) >> POSITION_BITS, self._compacted())
+        return last_revision(self._connection, self._progress().compacted)
+
+    def digest(self, revision: int) -> int:
+        """The checksum of the last record of a revision."""
+        return digest_of(self._connection, revision)
 
     def append(self, batches: Iterable[Batch], last: int, time: float) -> None:
         """Add the revisions that follow the `last` one; when this returns they are durable."""
         rows = [
-            (
-                change.revision << POSITION_BITS | position,
-                change.key,
-                change.entry.created if change.entry else 0,
-                change.previous.revision if change.previous else 0,
-                change.entry.value if change.entry else None,
-            )
+            _row(change, position, len(batch))
             for batch in batches
             for position, change in enumerate(batch)
         ]
         with self._transaction():
-            self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             # Clocks may be set back, too.
             is_due = abs(time - self._last_time) >= self._seconds_between_times
             if is_due and last:
-                self._connection.execute("INSERT OR REPLACE INTO times VALUES (?, ?)", (last, time))
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO times VALUES (?, ?, ?)",
+                    (last, time, time_checksum(last, time)),
+                )
         if is_due:
             self._last_time = time
+        if self._mark is not None:
+            self._mark.advance(rows[-1].revision, rows[-1].checksum)
 
     def write_nothing(self) -> None:
         """Commit a write that changes nothing, to see whether that is possible."""
         with self._transaction():
             self._connection.execute("UPDATE progress SET compacted = compacted")
-
-    def explain(self, error: sqlite3.Error) -> StoreUnavailableError:
-        """What went wrong, in a sentence that names the file."""
-        name = getattr(error, "sqlite_errorname", "")
-        is_full = name == "SQLITE_FULL"
-        if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
-            with suppress(OSError):
-                is_full = os.statvfs(self._path.parent).f_bavail == 0
-        if is_full:
-            return StoreFullError(
-                f"no space left on the disk of {self._path}; free some, and writes succeed again"
-            )
-        return StoreUnavailableError(f"{self._path}: {error}")
 
     def reconnect(self) -> None:
         """Go on after an error."""
@@ -209,20 +176,16 @@ class RevisionLog:
             batch: list[Change] = []
             size = 0
             for count, row in enumerate(rows):
-                place, key, created, value, previous, previous_created, previous_value = row
-                revision = place >> POSITION_BITS
-                if batch and batch[0].revision != revision:
+                record = self._checked(row[:7])
+                previous = self._checked_previous(record.key, record.previous, row[7:])
+                if batch and batch[0].revision != record.revision:
                     batches.append(tuple(batch))
                     batch = []
                     if count >= max_changes or size >= max_bytes:
                         rows.close()
                         return HistoryPage(batches, batches[-1][0].revision)
-                entry = None if value is None else Entry(key, value, revision, created)
-                before = (
-                    Entry(key, previous_value, previous, previous_created) if previous else None
-                )
-                batch.append(Change(revision, key, entry, before))
-                size += len(value or b"") + len(previous_value or b"")
+                batch.append(Change(record.revision, record.key, record.entry, previous))
+                size += len(record.value or b"") + (len(previous.value) if previous else 0)
             if batch:
                 batches.append(tuple(batch))
             return HistoryPage(batches, upto)
@@ -231,10 +194,7 @@ class RevisionLog:
         """What the keys changed after `revision` and up to another were then; or `CompactedError`."""
         with self._snapshot(revision):
             rows = self._connection.execute(_PAST, _span(prefix, revision, upto))
-            return {
-                key: Entry(key, value, previous, created) if previous else None
-                for key, previous, created, value in rows
-            }
+            return {key: self._checked_previous(key, previous, row) for key, previous, *row in rows}
 
     def last_revision_before(self, time: float) -> int:
         """A revision that was not yet followed by another at `time`; 0 if none is known."""
@@ -246,44 +206,69 @@ class RevisionLog:
     def forget(self, revision: int, max_rows: int) -> int:
         """Compact a stretch of the way to `revision`. How far it went comes back."""
         with self._transaction():
-            compacted = self._compacted()
+            compacted, kept, kept_sum = self._progress()
             if revision <= compacted:
                 return compacted
             rows = self._fates(compacted, revision, max_rows)
             reached = revision
             if len(rows) == max_rows:  # the last of these revisions may not be whole
-                reached = max((rows[-1][0] >> POSITION_BITS) - 1, compacted + 1)
+                reached = max((rows[-1].place >> POSITION_BITS) - 1, compacted + 1)
                 rows = self._fates(compacted, reached, MAX_CHANGES_PER_WRITE + max_rows)
+            kept += len(rows)
+            for row in rows:
+                kept_sum = added(kept_sum, row.checksum)
+            gone = [(row.place, row.checksum) for row in rows if row.is_deletion]
+            gone += [self._superseded(row) for row in rows if row.previous]
             self._connection.executemany(
-                "DELETE FROM log WHERE place >= ? AND place < ? AND key = ?",
-                [
-                    (previous << POSITION_BITS, previous + 1 << POSITION_BITS, key)
-                    for _, key, previous, _ in rows
-                    if previous
-                ],
+                "DELETE FROM log WHERE place = ?", [(place,) for place, _ in gone]
             )
-            self._connection.executemany(
-                "DELETE FROM log WHERE place = ?",
-                [(place,) for place, _, _, is_deletion in rows if is_deletion],
-            )
+            kept -= len(gone)
+            for _, checksum in gone:
+                kept_sum = added(kept_sum, -checksum)
             self._connection.execute("DELETE FROM times WHERE revision <= ?", (reached,))
-            self._connection.execute("UPDATE progress SET compacted = ?", (reached,))
+            write_progress(self._connection, Progress(reached, kept, kept_sum))
         return reached
 
-    def _fates(self, after: int, upto: int, max_rows: int) -> list[tuple[int, str, int, bool]]:
-        """What compaction needs to know of rows: place, key, previous revision, whether it is a deletion."""
-        return self._connection.execute(
-            "SELECT place, key, previous, value IS NULL FROM log WHERE place >= ? AND place < ?"
-            " ORDER BY place LIMIT ?",
+    def _fates(self, after: int, upto: int, max_rows: int) -> list[_Fate]:
+        rows = self._connection.execute(
+            "SELECT place, key, previous, checksum, value IS NULL FROM log"
+            " WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
             (after + 1 << POSITION_BITS, upto + 1 << POSITION_BITS, max_rows),
-        ).fetchall()
+        )
+        return [_Fate(*row) for row in rows]
+
+    def _superseded(self, row: _Fate) -> tuple[int, int]:
+        """Place and checksum of the row of the same key before this one."""
+        first = row.previous << POSITION_BITS
+        found = self._connection.execute(
+            "SELECT place, checksum FROM log WHERE place >= ? AND place < ? AND key = ?",
+            (first, first + MAX_CHANGES_PER_WRITE, row.key),
+        ).fetchone()
+        if found is None:
+            raise _lost(row.key, row.previous)
+        place, checksum = found
+        return place, checksum
 
     def close(self) -> None:
         self._connection.close()
 
-    def _compacted(self) -> int:
-        row = self._connection.execute("SELECT compacted FROM progress").fetchone()
-        return int(row[0])
+    def _progress(self) -> Progress:
+        return read_progress(self._connection)
+
+    def _checked(self, row: Iterable[Any]) -> Record:
+        record = Record(*row)
+        if not is_intact(record):
+            raise mismatch(record.key, record.place)
+        return record
+
+    def _checked_previous(self, key: str, revision: int, row: Iterable[Any]) -> Entry | None:
+        """What a key was when it was written at `revision`; None if that is 0."""
+        if not revision:
+            return None
+        record = Record(*row)
+        if record.place is None:
+            raise _lost(key, revision)
+        return self._checked(record).entry
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -301,7 +286,7 @@ class RevisionLog:
         """Read at one moment, in which `revision` must not have been compacted."""
         self._connection.execute("BEGIN")
         try:
-            compacted = self._compacted()
+            compacted = self._progress().compacted
             if revision < compacted:
                 raise CompactedError(revision, compacted)
             yield
@@ -310,38 +295,72 @@ class RevisionLog:
                 self._connection.execute("ROLLBACK")
 
 
+class _Fate(NamedTuple):
+    """What compaction needs to know of a row."""
+
+    place: int
+    key: str
+    previous: int
+    checksum: int
+    is_deletion: bool
+
+
+def _row(change: Change, position: int, changes: int) -> Record:
+    place = change.revision << POSITION_BITS | position
+    entry, before = change.entry, change.previous
+    created, value = (entry.created, entry.value) if entry else (0, None)
+    previous = before.revision if before else 0
+    checksum = record_checksum(place, change.key, created, previous, changes, value)
+    return Record(place, change.key, created, previous, changes, checksum, value)
+
+
+def is_intact(record: Record) -> bool:
+    """Whether a row is as it was written."""
+    place, key, created, previous, changes, checksum, value = record
+    return record_checksum(place, key, created, previous, changes, value) == checksum
+
+
+def mismatch(key: str, place: int) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"the record of {key!r} at revision {place >> POSITION_BITS} does not match its checksum"
+    )
+
+
+def _lost(key: str, revision: int) -> DamagedStoreError:
+    return DamagedStoreError(f"the record of {key!r} at revision {revision} is missing")
+
+
+def last_revision(connection: sqlite3.Connection, compacted: int) -> int:
+    """The last write may be gone by compaction, if it was a delete."""
+    row = connection.execute("SELECT coalesce(max(place), 0) FROM log").fetchone()
+    return max(int(row[0]) >> POSITION_BITS, compacted)
+
+
+def digest_of(connection: sqlite3.Connection, revision: int) -> int:
+    """The checksum of the last record of a revision, as far as it is still there."""
+    first = revision << POSITION_BITS
+    row = connection.execute(
+        "SELECT checksum FROM log WHERE place >= ? AND place < ? ORDER BY place DESC LIMIT 1",
+        (first, first + MAX_CHANGES_PER_WRITE),
+    ).fetchone()
+    return int(row[0]) if row else UNKNOWN_DIGEST
+
+
+def read_progress(connection: sqlite3.Connection) -> Progress:
+    """May raise `DamagedStoreError`."""
+    rows = connection.execute("SELECT compacted, kept, kept_sum, checksum FROM progress").fetchall()
+    if len(rows) != 1 or progress_checksum(*rows[0][:3]) != rows[0][3]:
+        raise DamagedStoreError("the record of what was compacted does not match its checksum")
+    return Progress(*rows[0][:3])
+
+
+def write_progress(connection: sqlite3.Connection, progress: Progress) -> None:
+    connection.execute(
+        "UPDATE progress SET compacted = ?, kept = ?, kept_sum = ?, checksum = ?",
+        (*progress, progress_checksum(*progress)),
+    )
+
+
 def _span(prefix: str, after: int, upto: int) -> tuple[int, int, str, str | None, str | None]:
     end = end_of_prefix(prefix)
     return after + 1 << POSITION_BITS, upto + 1 << POSITION_BITS, prefix, end, end
-
-
-def _bring_to_our_schema(connection: sqlite3.Connection, path: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    if version == 0 and application == 0:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise StorageError(f"{path} is a database of another program")
-    elif application != APPLICATION_ID:
-        raise StorageError(f"{path} is a database of another program")
-    if version > len(MIGRATIONS):
-        raise StorageError(
-            f"{path} was written by a newer version of allot (schema {version}, this one knows"
-            f" {len(MIGRATIONS)}); use that version"
-        )
-    if version < len(MIGRATIONS):
-        connection.execute("BEGIN IMMEDIATE")
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the name of a new file durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -30,7 +30,6 @@ from allot.storage.broadcast import (
     HistoryPage,
 )
 from allot.storage.entries import UNCHANGED, Entries, Past
-from allot.storage.file_lock import FileLock
 from allot.storage.interface import (
     CompactedError,
     Entry,
@@ -43,7 +42,8 @@ from allot.storage.interface import (
     StoreUnavailableError,
     Watch,
 )
-from allot.storage.revision_log import MAX_CHANGES_PER_WRITE, Contents, RevisionLog
+from allot.storage.revision_log import MAX_CHANGES_PER_WRITE
+from allot.storage.sqlite_files import Files, Start, explain, open_files
 from allot.storage.transactions import Batch, check_form, decide_changes
 
 MAX_WRITES_PER_COMMIT: Final = 1000
@@ -66,55 +66,13 @@ class _Waiting(NamedTuple):
     answer: asyncio.Future[int]
 
 
-class _Files(NamedTuple):
-    """What is open of the file, and locked."""
-
-    lock: FileLock
-    log: RevisionLog
-    reader: RevisionLog
-
-    def close(self) -> None:
-        with suppress(sqlite3.Error):
-            self.reader.close()
-            self.log.close()
-        self.lock.release()
-
-
-class _Start(NamedTuple):
-    """What the file holds when it is opened."""
-
-    contents: Contents
-    recent: Sequence[Batch]
-    """The last revisions, so that watchers that come back after a restart need not all read the file."""
-
-
-def _open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[_Files, _Start]:
-    try:
-        with ExitStack() as cleanup:
-            lock = FileLock(path)
-            cleanup.callback(lock.release)
-            log = RevisionLog(path)
-            cleanup.callback(log.close)
-            contents = log.load()
-            last = contents.revision
-            after = max(contents.compacted, last - max_recent)
-            page = log.history("", after, last, MAX_CHANGES_PER_WRITE, max_recent_bytes)
-            files = _Files(lock, log, RevisionLog(path))
-            cleanup.pop_all()
-    except OSError as error:
-        raise StorageError(f"{path} cannot be opened: {error.strerror}") from error
-    except sqlite3.Error as error:
-        raise StorageError(f"{path} cannot be read: {error}") from error
-    return files, _Start(contents, page.batches if page.upto == last else ())
-
-
 class SqliteStore(Store):
     """For use in one event loop. `open` makes one."""
 
     def __init__(
         self,
-        files: _Files,
-        start: _Start,
+        files: Files,
+        start: Start,
         *,
         window_revisions: int,
         window_bytes: int,
@@ -162,7 +120,7 @@ class SqliteStore(Store):
         At least `history_seconds` of history are kept; every so often what is older is compacted,
         unless the interval is 0.
         """
-        files, start = await asyncio.to_thread(_open_files, path, window_revisions, window_bytes)
+        files, start = await asyncio.to_thread(open_files, path, window_revisions, window_bytes)
         store = cls(
             files,
             start,
@@ -398,13 +356,16 @@ class SqliteStore(Store):
         try:
             return await asyncio.wrap_future(work)
         except sqlite3.Error as error:
-            raise self._log.explain(error) from error
+            raise explain(self._files.path, error) from error
 
     async def _keep_compacting(self, interval_seconds: float) -> None:
         while True:
             await asyncio.sleep(interval_seconds)
             try:
+                await self._in_thread(self._reader_thread, self._files.mark.sync)
                 await self.compact_old()
+            except (StorageError, OSError) as error:
+                logger.warning("compaction failed, it will be tried again: %s", error)
             except Exception:
                 logger.exception("compaction failed, it will be tried again")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 import sqlite3
 import subprocess
@@ -13,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from allot.storage import revision_log, sqlite
+from allot.storage import revision_log, sqlite, sqlite_schema
 from allot.storage.interface import (
     CompactedError,
+    DamagedStoreError,
     Delete,
     Put,
     StorageError,
@@ -101,14 +103,79 @@ def test_a_cut_off_file_is_noticed(path: Path) -> None:
     assert "damaged" in opening_error(path)
 
 
-def test_a_lost_row_is_noticed(path: Path) -> None:
-    fill(path, 200)
-    with sqlite3.connect(path) as connection:
-        connection.execute("DELETE FROM log WHERE place >> 16 = 150")
-        connection.execute(
-            "INSERT INTO log SELECT 201 << 16, key, 150, 150, value FROM log WHERE key = 'a/1' LIMIT 1"
-        )
-    assert "has a gap" in opening_error(path)
+def change(path: Path, *statements: str) -> None:
+    """As damage would that SQLite cannot see."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        pytest.param(
+            "UPDATE log SET value = x'00' WHERE place = 7 << 16",
+            r"record of 'a/6' at revision 7 does not match its checksum",
+            id="value",
+        ),
+        pytest.param("UPDATE log SET key = 'b' WHERE place = 7 << 16", "checksum", id="key"),
+        pytest.param("UPDATE log SET created = 3 WHERE place = 7 << 16", "checksum", id="created"),
+        pytest.param("UPDATE log SET created = 'x' WHERE place = 7 << 16", "type", id="type"),
+        pytest.param("UPDATE log SET place = 999 << 16 WHERE place = 7 << 16", "", id="place"),
+        pytest.param("DELETE FROM log WHERE place = 150 << 16", "revision 149 are m", id="lost"),
+        pytest.param("DELETE FROM log WHERE place >> 16 > 100", "says that 203", id="lost-end"),
+        pytest.param(
+            "DELETE FROM log WHERE place = 202 << 16 | 2", "revision 202 are m", id="lost-part"
+        ),
+        pytest.param("DELETE FROM log WHERE place = 1 << 16", "up to revision 5", id="lost-old"),
+        pytest.param("DELETE FROM progress", "what was compacted", id="no-progress"),
+        pytest.param("UPDATE progress SET compacted = 6", "what was compacted", id="progress"),
+        pytest.param("UPDATE times SET time = 7", "time of revision", id="times"),
+        pytest.param("DROP TABLE times", "not those of schema 2", id="table"),
+        pytest.param("PRAGMA user_version = 1", "not those of schema 1", id="version"),
+        pytest.param("PRAGMA user_version = 0", "not those of schema 0", id="version-0"),
+    ],
+)
+def test_a_changed_record_is_noticed(path: Path, statement: str, problem: str) -> None:
+    clock = Clock()
+
+    async def write() -> None:
+        store = await SqliteStore.open(path, clock=clock, compaction_interval_seconds=0)
+        for index in range(201):
+            await store.write(Put(f"a/{index % 100}" if index else "old", b"x" * 1000))
+            clock.now += 10
+        await store.write(Put("x", b""), Put("y", b""), Put("z", b""))
+        await store.write(Delete("x"))
+        await store.compact(5)
+        await store.close()
+
+    asyncio.run(write())
+    change(path, statement)
+    before = path.read_bytes()
+    error = opening_error(path)
+    assert f"{path} is damaged: " in error
+    assert re.search(problem, error), error
+    assert f"`allot storage rescue {path} --to NEW`" in error
+    assert path.read_bytes() == before
+
+
+def test_damage_that_comes_while_it_is_open_is_noticed(path: Path) -> None:
+    async def scenario() -> None:
+        store = await SqliteStore.open(path, window_revisions=1)
+        for index in range(10):
+            await store.write(Put("a", b"%d" % index))
+        change(path, "UPDATE log SET value = x'00' WHERE place = 3 << 16")
+        with pytest.raises(DamagedStoreError, match="'a' at revision 3"):
+            await store.watch("", 1).backlog()
+        with pytest.raises(DamagedStoreError, match="'a' at revision 3"):
+            await store.list("", revision=3)
+        change(path, "DELETE FROM log WHERE place = 3 << 16")
+        with pytest.raises(DamagedStoreError, match="'a' at revision 3 is missing"):
+            await store.compact(5)
+        await store.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_place_that_does_not_exist(tmp_path: Path) -> None:
@@ -158,14 +225,14 @@ def test_others_cannot_read_the_file(path: Path) -> None:
 
 def test_a_migration_keeps_what_there_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path, 5)
-    ours = revision_log.MIGRATIONS
+    ours = sqlite_schema.MIGRATIONS
     newer = (*ours, ("CREATE TABLE extra (note TEXT)", "INSERT INTO extra VALUES ('hello')"))
-    monkeypatch.setattr(revision_log, "MIGRATIONS", newer)
+    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", newer)
     fill(path, 1)
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT note FROM extra").fetchall() == [("hello",)]
         assert connection.execute("SELECT count(*) FROM log").fetchone() == (6,)
-    monkeypatch.setattr(revision_log, "MIGRATIONS", ours)
+    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", ours)
     assert "newer version" in opening_error(path)
 
 

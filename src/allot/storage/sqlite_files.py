@@ -1,0 +1,180 @@
+"""The files of an SQLite store, opened: looked at first, and then locked, migrated and in use.
+
+allot.db        the database
+allot.db-wal    the last writes, until SQLite moves them to the database
+allot.db-mark   how far the database had come (`high_water_mark.py`)
+allot.db.lock   who has it open
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from allot.storage.file_lock import FileLock
+from allot.storage.high_water_mark import (
+    HighWaterMark,
+    Mark,
+    mark_path,
+    read_mark,
+    sync_directory,
+)
+from allot.storage.interface import (
+    DamagedStoreError,
+    StorageError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from allot.storage.log_verification import Contents, load
+from allot.storage.revision_log import MAX_CHANGES_PER_WRITE, RevisionLog
+from allot.storage.transactions import Batch
+
+_NOT_DAMAGE: Final = (
+    "SQLITE_BUSY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_FULL",
+    "SQLITE_IOERR",
+    "SQLITE_LOCKED",
+    "SQLITE_NOMEM",
+    "SQLITE_PERM",
+    "SQLITE_READONLY",
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Files(NamedTuple):
+    """What is open, and locked."""
+
+    lock: FileLock
+    mark: HighWaterMark
+    log: RevisionLog
+    reader: RevisionLog
+    path: Path
+
+    def close(self) -> None:
+        try:
+            with suppress(sqlite3.Error):
+                self.reader.close()
+                self.log.close()
+            sync_directory(self.path.parent)
+            self.mark.close(is_clean=not wal_size(self.path))
+        except OSError as error:
+            logger.warning("%s was not closed cleanly: %s", self.path, error.strerror)
+        finally:
+            self.lock.release()
+
+
+class Start(NamedTuple):
+    """What the file holds when it is opened."""
+
+    contents: Contents
+    recent: Sequence[Batch]
+    """The last revisions, so that watchers that come back after a restart need not all read the file."""
+
+
+def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[Files, Start]:
+    """Open the store at `path`, or make it. `StorageError` says why it cannot be, and what to do."""
+    with ExitStack() as cleanup, told_plainly(path):
+        lock = FileLock(path)
+        cleanup.callback(lock.release)
+        mark = read_mark(path)
+        contents = _inspect(path, mark)
+        if mark is None and contents.revision:
+            logger.warning(
+                "%s is missing: whether %s has lost writes is not known this time",
+                mark_path(path),
+                path,
+            )
+        log = RevisionLog(path)
+        cleanup.callback(log.close)
+        now = Mark(contents.revision, log.digest(contents.revision))
+        high_water_mark = HighWaterMark(path, now)
+        cleanup.callback(high_water_mark.close, is_clean=False)
+        log.follow_with(high_water_mark)
+        last = contents.revision
+        after = max(contents.compacted, last - max_recent)
+        page = log.history("", after, last, MAX_CHANGES_PER_WRITE, max_recent_bytes)
+        files = Files(lock, high_water_mark, log, RevisionLog(path), path)
+        cleanup.pop_all()
+    return files, Start(contents, page.batches if page.upto == last else ())
+
+
+def _inspect(path: Path, mark: Mark | None) -> Contents:
+    """What the file holds, without changing it. It is made if there is nothing yet."""
+    if path.exists() and path.stat().st_size:
+        return load(path, mark)
+    state = "is empty" if path.exists() else "is missing"
+    if mark is not None and mark.revision:
+        raise DamagedStoreError(
+            f"it {state}, but {mark_path(path).name} says that revision {mark.revision} was written"
+        )
+    if wal_size(path):  # SQLite would remove it
+        raise DamagedStoreError(f"it {state}, but {path.name}-wal is not")
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        sync_directory(path.parent)
+    return Contents((), 0, 0)
+
+
+def wal_size(path: Path) -> int:
+    """How much is in the write-ahead log."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def told_plainly(path: Path) -> Iterator[None]:
+    """Turn errors of the file system and of SQLite into a sentence that names the file."""
+    try:
+        yield
+    except DamagedStoreError as error:
+        raise damaged(path, str(error)) from error
+    except OSError as error:
+        raise StorageError(
+            f"{error.filename or path} cannot be opened: {error.strerror or error}"
+        ) from error
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        if name == "SQLITE_NOTADB":
+            raise damaged(path, str(error), "is damaged or not a database of allot") from error
+        if not name.startswith(_NOT_DAMAGE):
+            raise damaged(path, str(error)) from error
+        if is_full(path, error):
+            raise StorageError(
+                f"{path} cannot be opened: no space left on its disk; free some and start again"
+            ) from error
+        raise StorageError(f"{path} cannot be opened: {error}") from error
+
+
+def damaged(path: Path, what: str, state: str = "is damaged") -> DamagedStoreError:
+    """What was found, and what to do."""
+    return DamagedStoreError(
+        f"{path} {state}: {what}. Restore a backup into a new directory, or save what is intact:"
+        f" `allot storage check {path}`, `allot storage rescue {path} --to NEW`"
+    )
+
+
+def explain(path: Path, error: sqlite3.Error) -> StoreUnavailableError:
+    """What went wrong with a store that is open, in a sentence that names the file."""
+    if is_full(path, error):
+        return StoreFullError(
+            f"no space left on the disk of {path}; free some, and writes succeed again"
+        )
+    return StoreUnavailableError(f"{path}: {error}")
+
+
+def is_full(path: Path, error: sqlite3.Error) -> bool:
+    """Whether the disk is. SQLite says it only of some writes."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        with suppress(OSError):
+            return os.statvfs(path.parent).f_bavail == 0
+    return bool(name == "SQLITE_FULL")

@@ -62,7 +62,7 @@ def prepare_credentials(directory: Path, hosts: Iterable[str], now: datetime) ->
 
 
 def write_secret(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read, whole or not at all; or `CredentialError`."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -71,10 +71,10 @@ def write_secret(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError:
+    except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise
+        raise CredentialError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _token(path: Path) -> str:

@@ -49,8 +49,11 @@ def occupied(directory: Path) -> Iterator[None]:
                 f"{directory} is in use by another allot (pid {_read_pid(file)}): "
                 f"stop it with `allot down --data-dir {directory}`, or choose another --data-dir"
             )
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise CommandError(f"{directory / _PID_FILE}: {error.strerror}") from error
         yield
     finally:
         os.close(file)

@@ -40,6 +40,7 @@ class _Commands(click.Group):
         "reset",
         "scheduler",
         "status",
+        "storage",
         "up",
         "validate",
     )

@@ -23,7 +23,11 @@ def reference() -> str:
     for name in allot.list_commands(context):
         command = allot.get_command(context, name)
         assert command is not None
-        parts.append("\n".join(_section(click.Context(command, context, info_name=name))))
+        own = click.Context(command, context, info_name=name)
+        parts.append("\n".join(_section(own)))
+        if isinstance(command, click.Group):
+            for below, each in sorted(command.commands.items()):
+                parts.append("\n".join(_section(click.Context(each, own, info_name=below))))
     return "\n".join(parts)
 
 

@@ -155,6 +155,16 @@ class RevisionLog:
         if self._mark is not None:
             self._mark.advance(rows[-1].revision, rows[-1].checksum)
 
+    def begin_with(self, records: Iterable[Record], revision: int) -> None:
+        """Fill a log that is empty: these records are what is left of a log compacted up to `revision`."""
+        kept = list(records)
+        kept_sum = 0
+        for record in kept:
+            kept_sum = added(kept_sum, record.checksum)
+        with self._transaction():
+            self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
+            write_progress(self._connection, Progress(revision, len(kept), kept_sum))
+
     def write_nothing(self) -> None:
         """Commit a write that changes nothing, to see whether that is possible."""
         with self._transaction():

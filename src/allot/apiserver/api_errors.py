@@ -186,7 +186,12 @@ def too_large(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", message, Details(causes=(cause,), retry_after_seconds=1))
 
 
-# --- 413, 422, 5xx ---
+# --- 413, 422, 429, 5xx ---
+
+
+def too_many_requests(message: str, retry_after_seconds: int = 1) -> ApiError:
+    details = Details(retry_after_seconds=retry_after_seconds)
+    return ApiError(429, "TooManyRequests", message, details)
 
 
 def body_too_large(limit: int) -> ApiError:

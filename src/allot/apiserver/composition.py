@@ -16,6 +16,7 @@ from allot.apiserver.authorization import AdministratorsOnly, Authorizer
 from allot.apiserver.cache import WINDOW
 from allot.apiserver.caches import Caches, resource_named
 from allot.apiserver.codecs import codec_for
+from allot.apiserver.creation_limits import CreationLimit, PoolStatusRequestLimit
 from allot.apiserver.handlers import Handlers
 from allot.apiserver.health import Health
 from allot.apiserver.metrics import Metrics
@@ -54,6 +55,7 @@ class ApiServer:
         clock: Callable[[], datetime] = now,
         window: int = WINDOW,
         address: Callable[[], str] = lambda: "",
+        pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
     ) -> None:
         self.store = store
         self.caches = Caches(store, window=window)
@@ -67,6 +69,7 @@ class ApiServer:
                 admission_plugins.JobSelector(),
                 admission_plugins.ServiceAddresses(store, self.caches),
                 *plugins,
+                PoolStatusRequestLimit(pool_status_limit),
                 quotas,  # last: it counts what all others made of the object
             ],
             quotas.turn,

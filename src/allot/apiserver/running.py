@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from allot.apiserver import authentication
 from allot.apiserver.composition import ApiServer, now
+from allot.apiserver.creation_limits import CreationLimit
 from allot.apiserver.credentials import Credentials, prepare_credentials, write_kubeconfig
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.apiserver.serving import Server, listen
@@ -37,6 +38,8 @@ class ServerOptions(NamedTuple):
     token_file: Path | None = None
     kubeconfig: Path | None = None
     """Where the admin's goes; in the data directory by default."""
+    pool_status_limit: CreationLimit = CreationLimit()
+    """How many ResourcePoolStatusRequests one user may create."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 ],
                 ServiceAccountTokens(credentials.signing_key),
                 address=lambda: address,
+                pool_status_limit=options.pool_status_limit,
             )
             await server.start()
             web = Server(server.app, credentials)

@@ -57,6 +57,15 @@ if TYPE_CHECKING:
 @click.option(
     "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
 )
+@click.option(
+    "--pool-status-limit",
+    nargs=2,
+    type=(click.FloatRange(0), click.IntRange(1)),
+    default=(5.0, 50),
+    show_default=True,
+    metavar="PER_SECOND BURST",
+    help="How many ResourcePoolStatusRequests one user may create; 0 1 for no limit.",
+)
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def apiserver(
     storage: str,
@@ -66,6 +75,7 @@ def apiserver(
     kubeconfig: Path | None,
     token_auth_file: Path | None,
     feature_gates: str,
+    pool_status_limit: tuple[float, int],
     verbose: int,
 ) -> int:
     """Run the API server: kubectl, client libraries, drivers and controllers can use it.
@@ -74,6 +84,7 @@ def apiserver(
     --token-auth-file. Ctrl-C stops it; what was written stays.
     """
     set_up_logging(verbose)
+    from allot.apiserver.creation_limits import CreationLimit
     from allot.apiserver.running import ServerOptions
 
     options = ServerOptions(
@@ -84,6 +95,7 @@ def apiserver(
         port,
         token_auth_file,
         kubeconfig,
+        CreationLimit(*pool_status_limit),
     )
     _run(options)
     return EXIT_OK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 class TokenBucket:
     """Counts by the time it is told. With a rate of 0 nothing ever flows back."""
@@ -19,6 +21,14 @@ class TokenBucket:
             return False
         self._tokens -= 1
         return True
+
+    def seconds_to_next(self, now: float) -> float:
+        """How long until there is a token; infinite if none ever comes."""
+        self._refill(now)
+        missing = 1 - self._tokens
+        if missing <= 0:
+            return 0.0
+        return missing / self._per_second if self._per_second > 0 else math.inf
 
     def reserve(self, now: float) -> float:
         """Take a token in any case, and tell how many seconds to wait for it to be there."""

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from allot import features
 from allot.apiserver.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.composition import ApiServer, now
+from allot.apiserver.creation_limits import CreationLimit
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.features import FeatureGates
 from allot.storage.interface import Store
@@ -99,6 +100,7 @@ class LocalServer:
         users: Mapping[str, User] | None = None,
         window: int = 10_000,
         clock: Callable[[], datetime] = now,
+        pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS,))
@@ -109,6 +111,7 @@ class LocalServer:
             ServiceAccountTokens(_signing_key),
             window=window,
             clock=clock,
+            pool_status_limit=pool_status_limit,
         )
 
     async def __aenter__(self) -> Self:

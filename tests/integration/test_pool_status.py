@@ -12,15 +12,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+import pytest
 from prometheus_client import generate_latest
 
+from allot.apiserver.creation_limits import CreationLimit
 from allot.client.client import Client
 from allot.client.clock import LoopClock
 from allot.client.in_process import InProcessTransport
 from allot.client.retrying import NEVER
 from allot.client.transport import JSON, Query, Response, Stream
 from allot.controllers.manager import ControllerManager
-from allot.controllers.pool_status import ResourcePoolStatusRequestController
+from allot.controllers.pool_status import ResourcePoolStatusRequestController, controller
+from allot.controllers.pool_status.answers import answering_request
 from allot.features import DEFAULTS, RESOURCE_POOL_STATUS, FeatureGates, with_overrides
 from allot.testing.servers import TOKEN, LocalServer
 from allot.testing.virtual_time import run_in_virtual_time
@@ -470,5 +473,141 @@ def test_the_gate_is_off() -> None:
             await scene.ask()
             await asyncio.sleep(60)
             assert await scene.status() is None
+
+    play(story())
+
+
+# --- many questions, large answers ---
+
+
+async def publish_large(scene: Scene, pools: int) -> None:
+    """Pools whose figures are large: each has 32 capacities with long names."""
+    capacity = {f"{'c' * 30}{number:02}": {"value": f"{number + 1}Gi"} for number in range(32)}
+    for number in range(pools):
+        device = {"name": "d", "allowMultipleAllocations": True, "capacity": capacity}
+        spec = {
+            "driver": DRIVER,
+            "nodeName": "node-1",
+            "pool": {"name": f"pool-{number:03}", "generation": 1, "resourceSliceCount": 1},
+            "devices": [device],
+        }
+        body = {"metadata": {"name": f"s-{number}"}, "spec": spec}
+        await scene.server.post(f"{V1}/resourceslices", body)
+
+
+def test_an_answer_that_is_too_large_is_cut_and_says_so() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await publish_large(scene, 400)
+            await scene.ask(limit=390)
+            answer = await scene.answer()
+            shown = len(answer["pools"])
+            assert 200 < shown < 390
+            assert [pool["poolName"] for pool in answer["pools"]] == [
+                f"pool-{number:03}" for number in range(shown)
+            ]
+            assert all(len(pool["shareableSummary"]["capacity"]) == 32 for pool in answer["pools"])
+            assert answer["poolCount"] == 400
+            assert answer["conditions"][0]["message"] == (
+                f"Calculated status for {shown} pools; {390 - shown} more do not fit into the answer,"
+                " ask for them by poolName"
+            )
+            whole = await scene.server.ask("GET", f"{QUESTIONS}/q")
+            assert len(whole.content) < 1.1 * 1024 * 1024
+            kep = await scene.answer(path=KEP_QUESTIONS)
+            assert (kep["truncated"], kep["totalMatchingPools"]) == (True, 400)
+
+    play(story())
+
+
+def test_an_answer_that_etcd_does_not_take_gets_smaller() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await publish_large(scene, 100)
+            refused = refusal(500, "InternalError")
+            message = b"etcdserver: request is too large"
+
+            async def refuse(number: int) -> Response | None:
+                too_large = Response(500, (), refused.body.replace(b"no: InternalError", message))
+                return too_large if number <= 2 else None
+
+            scene.transports[0].before_write = refuse
+            await scene.ask()
+            answer = await scene.answer()
+            assert scene.transports[0].status_writes == 3
+            assert answer["conditions"][0]["type"] == "Complete"
+            assert 15 < len(answer["pools"]) < 50
+            assert answer["poolCount"] == 100
+            assert scene.metric("resourcepoolstatus_requests_processed_total") == 1
+
+    play(story())
+
+
+def test_large_answers_are_written_at_a_limited_rate_and_small_ones_at_once() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await publish_large(scene, 310)
+            began = scene.clock.now()
+            names = [f"q-{number}" for number in range(20)]
+            for name in names:
+                await scene.ask(name, limit=300)
+            await scene.ask("small", poolName="pool-001")
+            await scene.answer("small")
+            assert scene.clock.now() - began < 1
+            for name in names:
+                await scene.answer(name)
+            seconds = scene.clock.now() - began
+            whole = await scene.server.ask("GET", f"{QUESTIONS}/q-0")
+            megabytes = len(names) * len(whole.content) / (1024 * 1024)
+            assert seconds >= (megabytes - 9) / 4
+
+    play(story())
+
+
+def test_equal_questions_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    def answering(*arguments: Any) -> Any:
+        counted.append(arguments[0].driver)
+        return answering_request(*arguments)
+
+    monkeypatch.setattr(controller, "answering_request", answering)
+
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 3)
+            for number in range(30):
+                await scene.ask(f"q-{number}")
+            answers = [await scene.answer(f"q-{number}") for number in range(30)]
+            assert counted == [DRIVER]
+            assert all(answer["pools"] == answers[0]["pools"] for answer in answers)
+
+            await asyncio.sleep(2 * HOUR)  # nothing changes: the answer is as good as new
+            await scene.ask("later")
+            await scene.answer("later")
+            assert counted == [DRIVER]
+            await asyncio.sleep(60)
+            assert not await scene.is_gone("later")
+
+            await scene.allocate("c", "s-1")
+            await scene.ask("latest")
+            assert (await scene.answer("latest"))["pools"][0]["allocatedDevices"] == 1
+            assert counted == [DRIVER] * 2
+
+    play(story())
+
+
+def test_a_flood_is_cleared_away_in_time() -> None:
+    async def story() -> None:
+        async with LocalServer(pool_status_limit=CreationLimit(0, 1)) as server:
+            scene = Scene(server)
+            await scene.start()
+            await scene.publish("s", 3)
+            for number in range(500):
+                await scene.ask(f"q-{number}", KEP_QUESTIONS, ttlSecondsAfterComplete=60)
+            await scene.answer("q-499")
+            await asyncio.sleep(120)
+            assert (await server.get(QUESTIONS))["items"] == []
+            await scene.stop()
 
     play(story())

@@ -184,6 +184,10 @@ class RawCodec(Generic[RawT]):
         return self._cls(data)
 
 
+def _same(obj: T) -> T:
+    return obj
+
+
 class TypedCodec(Generic[T]):
     """Objects of resource.k8s.io as hub structs.
 
@@ -191,15 +195,19 @@ class TypedCodec(Generic[T]):
     not know are lost: patch, rather than update, what others may have extended.
     """
 
-    def __init__(self, gvk: GroupVersionKind) -> None:
+    def __init__(self, gvk: GroupVersionKind, view: type[T] | None = None) -> None:
+        """`view` is a struct with some of the fields: the others are skipped, and nothing can be written."""
         self._gvk = gvk
+        self._view = view
         _, self._version = lookup(gvk)
+        if view is not None:
+            self._version = self._version._replace(cls=view, to_hub=_same)  # type: ignore[arg-type]
         cls: Any = self._version.cls
         self._page = msgspec.json.Decoder(_TypedPage[cls], dec_hook=from_builtin)
         self._event = msgspec.json.Decoder(_TypedEvent[cls], dec_hook=from_builtin)
 
     def in_version(self, gvk: GroupVersionKind) -> TypedCodec[T]:
-        return TypedCodec(gvk)
+        return TypedCodec(gvk, self._view)
 
     def decode(self, body: bytes) -> T:
         try:
@@ -210,6 +218,8 @@ class TypedCodec(Generic[T]):
         return hub
 
     def encode(self, obj: T) -> bytes:
+        if self._view is not None:
+            raise TypeError(f"{self._view.__name__} is not the whole object: patch it")
         return encode_object(obj, self._gvk)
 
     def decode_page(self, body: bytes) -> Page[T]:

@@ -14,18 +14,18 @@ class TokenBucket:
         self._tokens = float(burst)
         self._counted_at = now
 
-    def take(self, now: float) -> bool:
-        """Whether there was a token left."""
+    def take(self, now: float, tokens: float = 1) -> bool:
+        """Whether there were as many left. More than the burst are there when the bucket is full."""
         self._refill(now)
-        if self._tokens < 1:
+        if self._tokens < min(tokens, self._burst):
             return False
-        self._tokens -= 1
+        self._tokens -= tokens
         return True
 
-    def seconds_to_next(self, now: float) -> float:
-        """How long until there is a token; infinite if none ever comes."""
+    def seconds_to_next(self, now: float, tokens: float = 1) -> float:
+        """How long until `take` gets as many; infinite if never."""
         self._refill(now)
-        missing = 1 - self._tokens
+        missing = min(tokens, self._burst) - self._tokens
         if missing <= 0:
             return 0.0
         return missing / self._per_second if self._per_second > 0 else math.inf

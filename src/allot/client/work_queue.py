@@ -6,12 +6,16 @@
 
 Adding an item that is queued changes nothing; one that is being worked on is queued again when it is
 done. After failures an item comes back later and later.
+
+Items come in the order in which they were added. A queue with a `handicap` lets expensive ones wait: an item
+with a handicap of 3 s comes after all that are added within the next 3 s without one, and before later ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -24,6 +28,10 @@ log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 
 FAILURE_BACKOFF: Final = Backoff(first_seconds=0.005, most_seconds=1000.0, jitter=0.0)
+
+
+ITEMS_AT_ONCE: Final = 8
+"""Items between two pauses, even if nothing is waited for."""
 
 
 class QueueShutDownError(Exception):
@@ -51,7 +59,19 @@ class _Delayed(NamedTuple):
     timer: Timer
 
 
+class _Ready(NamedTuple):
+    """Sorts by time, then by the order of adding."""
+
+    since: float
+    number: int
+    item: object
+
+
 _STOP: Final = object()
+
+
+def _none(_: object) -> float:
+    return 0.0
 
 
 class WorkQueue(Generic[K]):
@@ -63,11 +83,14 @@ class WorkQueue(Generic[K]):
         clock: Clock | None = None,
         backoff: Backoff = FAILURE_BACKOFF,
         observer: QueueObserver | None = None,
+        handicap: Callable[[K], float] | None = None,
     ) -> None:
         self._clock: Clock = clock or LoopClock()
         self._backoff = backoff
         self._observer = observer or QueueObserver()
-        self._ready: asyncio.Queue[K | object] = asyncio.Queue()
+        self._handicap = handicap or _none
+        self._ready: asyncio.PriorityQueue[_Ready] = asyncio.PriorityQueue()
+        self._added = 0
         self._queued_at: dict[K, float] = {}
         """Items that wait for a worker, or for the worker that has them to be done."""
         self._taken_at: dict[K, float] = {}
@@ -86,7 +109,7 @@ class WorkQueue(Generic[K]):
         self._queued_at[item] = self._clock.now()
         self._observer.added()
         if item not in self._taken_at:
-            self._ready.put_nowait(item)
+            self._put(item)
 
     def add_after(self, item: K, seconds: float) -> None:
         """Add it later. Of several times the earliest counts."""
@@ -120,11 +143,11 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next item; `done` must follow. `QueueShutDownError` after the last."""
-        item = await self._ready.get()
-        if item is _STOP:
-            self._ready.put_nowait(_STOP)
+        ready = await self._ready.get()
+        if ready.item is _STOP:
+            self._ready.put_nowait(ready)
             raise QueueShutDownError
-        key: K = item  # type: ignore[assignment]
+        key: K = ready.item  # type: ignore[assignment]
         now = self._clock.now()
         self._taken_at[key] = now
         self._observer.taken(now - self._queued_at.pop(key))
@@ -134,7 +157,7 @@ class WorkQueue(Generic[K]):
         taken_at = self._taken_at.pop(item)
         self._observer.finished(self._clock.now() - taken_at)
         if item in self._queued_at:
-            self._ready.put_nowait(item)
+            self._put(item)
 
     def shut_down(self) -> None:
         """Take nothing more. What is queued is still given out."""
@@ -144,7 +167,12 @@ class WorkQueue(Generic[K]):
         for delayed in self._delayed.values():
             delayed.timer.cancel()
         self._delayed.clear()
-        self._ready.put_nowait(_STOP)
+        self._ready.put_nowait(_Ready(math.inf, 0, _STOP))
+
+    def _put(self, item: K) -> None:
+        self._added += 1
+        since = self._clock.now() + self._handicap(item)
+        self._ready.put_nowait(_Ready(since, self._added, item))
 
     def _add_delayed(self, item: K) -> None:
         del self._delayed[item]
@@ -156,8 +184,15 @@ async def work_off(
 ) -> None:
     """Reconcile what comes until the queue is shut down. What fails comes back later."""
 
+    handled = 0
+
     async def work() -> None:
+        nonlocal handled
         while True:
+            handled += 1
+            if not handled % ITEMS_AT_ONCE:
+                # Neither a queue with items nor a reconcile with nothing to do waits for anything.
+                await asyncio.sleep(0)
             try:
                 item = await queue.get()
             except QueueShutDownError:

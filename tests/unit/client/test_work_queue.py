@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 
@@ -221,3 +222,46 @@ def test_what_the_server_says_needs_no_traceback(
     (record,) = caplog.records
     assert (record.levelno, record.exc_info) == (level, None)
     assert record.getMessage() == f"a: {error}; it will be tried again"
+
+
+def test_an_item_with_a_handicap_waits_for_others_but_not_for_ever() -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        seconds = {"large": 3.0}
+        queue: WorkQueue[str] = WorkQueue(clock=clock, handicap=lambda item: seconds.get(item, 0.0))
+        queue.add("large")
+        queue.add("small-1")
+        await clock.advance(2)
+        queue.add("small-2")
+        await clock.advance(2)
+        queue.add("small-3")
+        assert await drained(queue) == ["small-1", "small-2", "large", "small-3"]
+
+    asyncio.run(main())
+
+
+def test_items_with_nothing_to_do_leave_others_their_turn() -> None:
+    """Neither the queue nor the reconciles wait for anything."""
+
+    async def main() -> None:
+        queue: WorkQueue[int] = WorkQueue(clock=FakeClock())
+        turns_at: list[int] = []
+        handled = 0
+
+        async def reconcile(_: int) -> None:
+            nonlocal handled
+            handled += 1
+
+        async def other() -> None:
+            while handled < 1000:
+                turns_at.append(handled)
+                await asyncio.sleep(0)
+
+        for item in range(1000):
+            queue.add(item)
+        queue.shut_down()
+        await asyncio.gather(work_off(queue, reconcile, workers=2), other())
+        gaps = [later - earlier for earlier, later in pairwise(turns_at)]
+        assert max(gaps) <= 20
+
+    asyncio.run(main())

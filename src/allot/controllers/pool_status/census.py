@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from allot.allocation.ledger import Ledger
 from allot.allocation.pools import PoolId
@@ -15,6 +15,10 @@ from allot.allocation.taints import blocking_taints
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.slices import Device, ResourceSlice
+from allot.client.pauses import Steps, finish
+
+DEVICES_AT_ONCE: Final = 200
+"""Devices, or things of about that size, that are counted between two pauses."""
 
 
 class DeviceState(Enum):
@@ -77,12 +81,26 @@ def newest_slices(
     slices: Iterable[ResourceSlice], driver: str | None = None, pool_name: str | None = None
 ) -> SlicesByPool:
     """The slices of each pool's newest generation, pools and slices in order of their names."""
+    return finish(finding_newest_slices(slices, driver, pool_name))
+
+
+def finding_newest_slices(
+    slices: Iterable[ResourceSlice], driver: str | None = None, pool_name: str | None = None
+) -> Steps[SlicesByPool]:
+    """`newest_slices` in steps."""
     found: dict[PoolId, list[ResourceSlice]] = {}
-    for slice_ in slices:
+    for position, slice_ in enumerate(slices, 1):
         spec = slice_.spec
         if driver in (None, spec.driver) and pool_name in (None, spec.pool.name):
             found.setdefault(PoolId(spec.driver, spec.pool.name), []).append(slice_)
-    return {pool: _newest(found[pool]) for pool in sorted(found)}
+        if not position % (5 * DEVICES_AT_ONCE):
+            yield
+    newest: dict[PoolId, tuple[ResourceSlice, ...]] = {}
+    for position, pool in enumerate(sorted(found), 1):
+        newest[pool] = _newest(found[pool])
+        if not position % DEVICES_AT_ONCE:
+            yield
+    return newest
 
 
 def _newest(slices: list[ResourceSlice]) -> tuple[ResourceSlice, ...]:
@@ -98,23 +116,40 @@ def take_census(
     rules: Iterable[DeviceTaintRule] = (),
 ) -> PoolCensus:
     """Look at every device of a pool. `slices` are those of its newest generation, at least one."""
-    taken = ledger.taken(pool)
-    rules = [rule for rule in rules if _may_concern(rule, pool)]
+    return finish(taking_census(pool, slices, ledger, rules))
+
+
+def taking_census(
+    pool: PoolId,
+    slices: tuple[ResourceSlice, ...],
+    ledger: Ledger,
+    rules: Iterable[DeviceTaintRule] = (),
+) -> Steps[PoolCensus]:
+    """`take_census` in steps. What is taken is what was taken at the first of them."""
+    taken = frozenset(ledger.taken(pool))
+    concerning: list[DeviceTaintRule] = []
+    for position, rule in enumerate(rules, 1):
+        if _may_concern(rule, pool):
+            concerning.append(rule)
+        if not position % (5 * DEVICES_AT_ONCE):
+            yield
 
     def state(device: Device) -> DeviceState:
         if device.name in taken:
             return DeviceState.ALLOCATED
         id_ = DeviceId(pool.driver, pool.pool, device.name)
-        if (device.taints or rules) and blocking_taints(id_, device.taints, rules):
+        if (device.taints or concerning) and blocking_taints(id_, device.taints, concerning):
             return DeviceState.UNAVAILABLE
         return DeviceState.AVAILABLE
 
-    devices = tuple(
-        CountedDevice(slice_, device, state(device))
-        for slice_ in slices
-        for device in slice_.spec.devices or ()
-    )
-    return PoolCensus(pool, slices[0].spec.pool.generation, slices, devices, taken)
+    devices: list[CountedDevice] = []
+    at_once = max(1, DEVICES_AT_ONCE // (1 + len(concerning)))
+    for slice_ in slices:
+        for device in slice_.spec.devices or ():
+            devices.append(CountedDevice(slice_, device, state(device)))
+            if not len(devices) % at_once:
+                yield
+    return PoolCensus(pool, slices[0].spec.pool.generation, slices, tuple(devices), taken)
 
 
 def _may_concern(rule: DeviceTaintRule, pool: PoolId) -> bool:

@@ -5,64 +5,74 @@
                                   └── a slice came ◄────┘
 
 What claims hold is entered in a ledger as they change, so that a question costs as much as the pools it asks for,
-however many claims there are. Of several controllers the first to write has answered: the others' writes conflict.
+however many claims there are. Equal questions share an answer (`sharing`). Counting goes in steps, with the others'
+turn between them; questions about few pools come before those about many (`WorkQueue`), and only so many bytes of
+answers are written per second. Of several controllers the first to write has answered: the others' writes conflict.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import Counter
 from collections.abc import Collection
-from typing import ClassVar, Final, NamedTuple
+from functools import partial
+from typing import ClassVar, Final
 
 from allot.allocation.ledger import Ledger
-from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import ObjectKey
-from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus
+from allot.api.pool_status import DEFAULT_LIMIT, ResourcePoolStatusRequestStatus
 from allot.api.slices import ResourceSlice
 from allot.client import resources
 from allot.client.client import with_limit
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
-from allot.client.rate_limits import RequestLimit
+from allot.client.pauses import finish_with_pauses
+from allot.client.rate_limits import RequestLimit, TokenBucket
+from allot.client.work_queue import WorkQueue
 from allot.controllers.controller import QueueController, Surroundings
-from allot.controllers.pool_status.answers import Answer, answer_request, completed, failed
+from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, answering_request, failed
 from allot.controllers.pool_status.expiry import expires_at
 from allot.controllers.pool_status.metrics import PoolStatusMetrics
+from allot.controllers.pool_status.questions import KEP_QUESTIONS, QUESTIONS, REQUESTS, Question
+from allot.controllers.pool_status.sharing import Asked, SharedAnswer, SharedAnswers
+from allot.controllers.pool_status.waiting import WaitingQuestions
+from allot.controllers.pool_status.writing import TooLargeError, write_answer, write_failure
 from allot.features import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS
 
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.05
 """Slices, claims and requests come by different ways: what was written before the question may arrive after it."""
-PATIENCE_SECONDS: Final = 5.0
-"""How long an incomplete pool is waited for."""
-SLICES_SETTLE_SECONDS: Final = 0.2
-"""Slices come in swarms: one look for all of them."""
-LONGEST_NAP_SECONDS: Final = 24 * 3600.0
+MAX_REQUEUE_SECONDS: Final = 24 * 3600.0
 REQUESTS_PER_SECOND: Final = 50.0
 REQUESTS_AT_ONCE: Final = 100
 """Many questions must not keep the others who share our way to the API server from getting through."""
+BYTES_PER_SECOND: Final = 4 * 1024 * 1024
+BYTES_AT_ONCE: Final = 8 * 1024 * 1024
+"""Nor must large answers: each is read, checked, stored and sent to all who watch."""
+SMALL_ANSWER_BYTES: Final = 64 * 1024
+"""Answers below this are written whenever they are ready."""
+SECONDS_PER_POOL: Final = 0.01
+"""How long a question waits for cheaper ones, per pool that it asks for."""
+HOUSEKEEPING_SECONDS: Final = 5.0
+"""How long deleting old requests waits for questions."""
+LEAST_ANSWER_BYTES: Final = 16 * 1024
+"""An answer that does not fit even so is a failure."""
 
-_REQUESTS: Final = resources.RESOURCE_POOL_STATUS_REQUESTS
-_KEP_REQUESTS: Final = _REQUESTS.in_version("v1alpha1")
-"""The version that knows a time to live, if the server has it."""
 _BY_DRIVER: Final = "driver"
-_TOO_LARGE: Final = 413
+_BY_POOL: Final = "pool"
 
 
 def _driver(slice_: ResourceSlice) -> tuple[str, ...]:
     return (slice_.spec.driver,)
 
 
-class _Waiting(NamedTuple):
-    """A request that some pools are not ready for."""
-
-    uid: str
-    driver: str
-    since: float
+def _pool(slice_: ResourceSlice) -> tuple[str, ...]:
+    return (f"{slice_.spec.driver} {slice_.spec.pool.name}",)
 
 
 class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
@@ -70,30 +80,53 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
     name: ClassVar[str] = "resourcepoolstatusrequest-controller"
     queue_name: ClassVar[str] = "resourcepoolstatusrequest"
-    workers: ClassVar[int] = 1
+    workers: ClassVar[int] = 4
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self.is_enabled = RESOURCE_POOL_STATUS in surroundings.gates
         self._metrics = PoolStatusMetrics(surroundings.registry)
         self._ledger = Ledger(surroundings.gates)
-        self._waiting: dict[ObjectKey, _Waiting] = {}
+        self._changes: Counter[str] = Counter()
+        """How often what is counted for a driver has changed; under "" what concerns all of them."""
+        self._slice_count: Counter[str] = Counter()
+        """By driver."""
+        self._since: dict[ObjectKey, float] = {}
+        """When a question came that is not answered."""
+        self._ttl_by_uid: dict[str, int | None] = {}
+        self._max_bytes_by_uid: dict[str, int] = {}
+        self._answers = SharedAnswers()
+        self._writing = asyncio.Lock()
         if not self.is_enabled:
             return
+        self.queue = WorkQueue(
+            clock=self.clock,
+            observer=surroundings.queue_metrics.of(self.queue_name),
+            handicap=self._handicap,
+        )
+        self._waiting = WaitingQuestions(self.queue, self.clock)
+        self._bytes = TokenBucket(BYTES_PER_SECOND, BYTES_AT_ONCE, self.clock.now())
         limit = RequestLimit(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self.client = with_limit(self.client, limit)
         informers = surroundings.informers
         self._claims = informers.informer(resources.RESOURCE_CLAIMS)
-        self._claims.add_handlers(self._enter, lambda _, claim: self._enter(claim), self._release)
+        self._claims.add_handlers(self._enter, self._follow, self._release)
         self._slices = informers.informer(resources.RESOURCE_SLICES)
         self._slices.add_index(_BY_DRIVER, _driver)
-        self._slices.add_handlers(self._wake, lambda _, slice_: self._wake(slice_), self._wake)
+        self._slices.add_index(_BY_POOL, _pool)
+        self._slices.add_handlers(
+            partial(self._note_slice, 1),
+            lambda _, slice_: self._note_slice(0, slice_),
+            partial(self._note_slice, -1),
+        )
         self._rules: Informer[DeviceTaintRule] | None = None
         if DEVICE_TAINT_RULES in surroundings.gates:
             self._rules = informers.informer(resources.DEVICE_TAINT_RULES)
-        self._requests = informers.informer(_REQUESTS)
+            self._rules.add_handlers(self._note_rule, lambda _, rule: self._note_rule(rule))
+            self._rules.add_handlers(on_delete=self._note_rule)
+        self._requests = informers.informer(QUESTIONS)
         self._requests.add_handlers(
-            self._enqueue, lambda _, request: self._enqueue(request), self._forget
+            self._enqueue, lambda _, question: self._enqueue(question), self._forget
         )
 
     async def run(self) -> None:
@@ -106,144 +139,209 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
     def _enter(self, claim: ResourceClaim) -> None:
         allocation = claim.status.allocation
-        if allocation is None:
-            self._release(claim)
-        else:
+        if allocation is not None:
             self._ledger.add(_holder(claim), allocation)
+            self._note_devices(claim)
+
+    def _follow(self, old: ResourceClaim, new: ResourceClaim) -> None:
+        if old.status.allocation == new.status.allocation:
+            return
+        self._release(old)
+        self._enter(new)
 
     def _release(self, claim: ResourceClaim) -> None:
         self._ledger.remove(_holder(claim))
+        self._note_devices(claim)
 
-    def _wake(self, slice_: ResourceSlice) -> None:
-        for key, waiting in self._waiting.items():
-            if waiting.driver == slice_.spec.driver:
-                self.queue.add_after(key, SLICES_SETTLE_SECONDS)
+    def _note_devices(self, claim: ResourceClaim) -> None:
+        allocation = claim.status.allocation
+        for result in allocation.devices.results if allocation is not None else ():
+            self._changes[result.driver] += 1
 
-    def _enqueue(self, request: ResourcePoolStatusRequest) -> None:
-        key = ObjectKey("", request.metadata.name)
-        if request.status is None:
+    def _note_slice(self, more: int, slice_: ResourceSlice) -> None:
+        driver = slice_.spec.driver
+        self._changes[driver] += 1
+        self._slice_count[driver] += more
+        self._waiting.wake(driver)
+
+    def _note_rule(self, _: DeviceTaintRule) -> None:
+        self._changes[""] += 1
+
+    def _enqueue(self, question: Question) -> None:
+        key = question.key
+        if question.status is None:
+            self._since.setdefault(key, self.clock.now())
             self.queue.add_after(key, SETTLE_SECONDS)
         else:
-            self._waiting.pop(key, None)
+            self._since.pop(key, None)
+            self._waiting.forget(key)
+            self._max_bytes_by_uid.pop(question.metadata.uid, None)
             self.queue.add(key)
 
-    def _forget(self, request: ResourcePoolStatusRequest) -> None:
-        self._waiting.pop(ObjectKey("", request.metadata.name), None)
+    def _forget(self, question: Question) -> None:
+        self._since.pop(question.key, None)
+        self._waiting.forget(question.key)
+        self._ttl_by_uid.pop(question.metadata.uid, None)
+        self._max_bytes_by_uid.pop(question.metadata.uid, None)
+
+    def _handicap(self, key: ObjectKey) -> float:
+        question = self._requests.get(key)
+        if question is None or not question.is_pending:
+            return HOUSEKEEPING_SECONDS
+        spec = question.spec
+        if spec.pool_name is not None:
+            return SECONDS_PER_POOL
+        limit = DEFAULT_LIMIT if spec.limit is None else spec.limit
+        return SECONDS_PER_POOL * min(limit, self._slice_count[spec.driver])
 
     # --- one request ---
 
     async def reconcile(self, key: ObjectKey) -> None:
-        request = self._requests.get(key)
-        if request is None or request.metadata.deletion_timestamp is not None:
+        question = self._requests.get(key)
+        if question is None or question.metadata.deletion_timestamp is not None:
             return
-        if request.status is not None:
-            await self._delete_in_time(key, request, await self._ttl_seconds(key, request))
+        if question.status is not None:
+            ttl_seconds = await self._ttl_seconds(question)
+            await self._delete_in_time(question, ttl_seconds)
             return
         try:
-            await self._answer(key, request)
+            await self._answer(question)
         except ClientError:
-            self._metrics.went_wrong(request.spec.driver)
-            if await self._delete_in_time(key, request, None):
+            self._metrics.went_wrong(question.spec.driver)
+            if await self._delete_in_time(question, None):
                 return
             raise
 
-    async def _answer(self, key: ObjectKey, request: ResourcePoolStatusRequest) -> None:
+    async def _answer(self, question: Question) -> None:
         started = self.clock.now()
-        status = self._status(key, request)
-        if status is None:
+        # While it is small: the same question with its answer would be read whole.
+        await self._ttl_seconds(question)
+        answer = await self._status(question)
+        if answer is None:
             return
         try:
-            await self._write(replace(request, status=status))
+            if isinstance(answer, ResourcePoolStatusRequestStatus):
+                await write_failure(self.client, question, answer)
+            elif not await self._write(question, answer):
+                return
         except ApiStatusError as error:
             if error.is_conflict or error.is_not_found:
-                # Somebody answered or changed it, or it is gone. We will hear of it.
+                # It was answered or changed meanwhile, or it is gone. We will hear of it.
                 return
-            if not error.is_invalid and error.code != _TOO_LARGE:
+            if not error.is_invalid:
                 raise
-            log.warning("%s: the answer was not accepted: %s", key, error)
-            self._metrics.went_wrong(request.spec.driver)
-            await self._write_failure(request, f"The answer was not accepted: {error}")
-        self._waiting.pop(key, None)
-        self._metrics.answered(request.spec.driver, self.clock.now() - started)
+            await self._write_refusal(question, error)
+        self._waiting.forget(question.key)
+        self._metrics.answered(question.spec.driver, self.clock.now() - started)
 
-    def _status(
-        self, key: ObjectKey, request: ResourcePoolStatusRequest
-    ) -> ResourcePoolStatusRequestStatus | None:
-        """What to write; None if it is too early."""
+    async def _status(
+        self, question: Question
+    ) -> SharedAnswer | ResourcePoolStatusRequestStatus | None:
+        """The answer, or a status that says why there is none; None if it is too early."""
         now = self.clock.today()
         for informer, kind in ((self._slices, "ResourceSlices"), (self._claims, "ResourceClaims")):
             if not informer.lists:
                 return failed(f"Failed to list {kind}: the server does not have them", now)
+        max_bytes = self._max_bytes_by_uid.get(question.metadata.uid, MAX_ANSWER_BYTES)
+        asked = Asked.by(question.spec, max_bytes)
+        since = self._since.get(question.key, self.clock.now()) + SETTLE_SECONDS
         try:
-            answer = self._counted(request)
+            answer = await self._answers.get(
+                asked,
+                since,
+                lambda: self._state(asked.driver),
+                lambda: self._counted(question, max_bytes),
+            )
         except Exception as error:
-            log.exception("%s: a mistake of ours", key)
-            self._metrics.went_wrong(request.spec.driver)
+            log.exception("%s: a mistake of ours", question.key)
+            self._metrics.went_wrong(question.spec.driver)
             return failed(f"Failed to count devices: {type(error).__name__}: {error}", now)
-        if answer.is_provisional and self._is_worth_waiting(key, request):
+        if answer.is_provisional and self._waiting.is_worth_it(question):
             return None
-        return completed(answer, now)
+        if answer.state == self._state(asked.driver):
+            return answer._replace(counted_at=self.clock.today())  # still true
+        return answer
 
-    def _counted(self, request: ResourcePoolStatusRequest) -> Answer:
-        slices = self._slices.by_index(_BY_DRIVER, request.spec.driver)
+    def _state(self, driver: str) -> tuple[int, int]:
+        return self._changes[driver], self._changes[""]
+
+    async def _counted(self, question: Question, max_bytes: int) -> SharedAnswer:
+        spec = question.spec
+        slices = (
+            self._slices.by_index(_BY_DRIVER, spec.driver)
+            if spec.pool_name is None
+            else self._slices.by_index(_BY_POOL, f"{spec.driver} {spec.pool_name}")
+        )
         rules: Collection[DeviceTaintRule] = self._rules.list() if self._rules is not None else ()
-        return answer_request(request.spec, slices, self._ledger, rules)
+        today, began, state = self.clock.today(), self.clock.now(), self._state(spec.driver)
+        steps = answering_request(spec, slices, self._ledger, rules, max_bytes)
+        return SharedAnswer.of(await finish_with_pauses(steps), today, began, state)
 
-    def _is_worth_waiting(self, key: ObjectKey, request: ResourcePoolStatusRequest) -> bool:
-        now = self.clock.now()
-        waiting = self._waiting.get(key)
-        if waiting is None or waiting.uid != request.metadata.uid:
-            waiting = _Waiting(request.metadata.uid, request.spec.driver, now)
-            self._waiting[key] = waiting
-        left = waiting.since + PATIENCE_SECONDS - now
-        if left <= 0:
+    async def _write(self, question: Question, answer: SharedAnswer) -> bool:
+        """Whether it is written; otherwise it will be."""
+        size = len(answer.json)
+        try:
+            if size < SMALL_ANSWER_BYTES:
+                await write_answer(self.client, question, answer)
+            elif self._may_write(question, size):
+                async with self._writing:  # one at a time: each is a lot of work for the server
+                    await write_answer(self.client, question, answer)
+            else:
+                return False
+        except TooLargeError as error:
+            smaller = min(size, MAX_ANSWER_BYTES) // 2
+            log.warning("%s: %s; trying again with %d bytes", question.key, error, smaller)
+            if smaller < LEAST_ANSWER_BYTES:
+                await self._write_refusal(question, error)
+                return True
+            self._max_bytes_by_uid[question.metadata.uid] = smaller
+            self.queue.add(question.key)
             return False
-        self.queue.add_after(key, left)
         return True
 
-    async def _write(self, request: ResourcePoolStatusRequest) -> None:
-        assert request.status is not None
-        if any(not pool.generation for pool in request.status.pools):
-            # v1alpha3 has no word for the generation 0, which slices may have.
-            try:
-                await self.client.update_status(_KEP_REQUESTS, request)
-                return
-            except ApiStatusError as error:
-                if not error.is_not_found:
-                    raise
-        await self.client.update_status(_REQUESTS, request)
+    def _may_write(self, question: Question, size: int) -> bool:
+        """Whether so many bytes may be written now; otherwise the question is queued for later."""
+        now = self.clock.now()
+        if self._bytes.take(now, size):
+            return True
+        wait = self._bytes.seconds_to_next(now, size)
+        self.queue.add_after(question.key, max(wait, SETTLE_SECONDS))
+        return False
 
-    async def _write_failure(self, request: ResourcePoolStatusRequest, message: str) -> None:
-        status = failed(message, self.clock.today())
-        try:
-            await self.client.update_status(_REQUESTS, replace(request, status=status))
-        except ApiStatusError as error:
-            if not (error.is_conflict or error.is_not_found):
-                raise
+    async def _write_refusal(self, question: Question, error: Exception) -> None:
+        log.warning("%s: the answer was not accepted: %s", question.key, error)
+        self._metrics.went_wrong(question.spec.driver)
+        status = failed(f"The answer was not accepted: {error}", self.clock.today())
+        await write_failure(self.client, question, status)
 
     # --- its end ---
 
-    async def _ttl_seconds(self, key: ObjectKey, request: ResourcePoolStatusRequest) -> int | None:
-        found = await self.client.find(_KEP_REQUESTS, key)
-        if found is None or found.metadata.uid != request.metadata.uid:
-            return None
-        return found.spec.ttl_seconds_after_complete
+    async def _ttl_seconds(self, question: Question) -> int | None:
+        """How long an answer is kept, if the request says so. It is asked for once, as it never changes."""
+        uid = question.metadata.uid
+        if uid not in self._ttl_by_uid:
+            found = await self.client.find(KEP_QUESTIONS, question.key)
+            is_same = found is not None and found.metadata.uid == uid
+            ttl_seconds = found.spec.ttl_seconds_after_complete if found and is_same else None
+            if self._requests.get(question.key) is None:
+                return ttl_seconds
+            self._ttl_by_uid[uid] = ttl_seconds
+        return self._ttl_by_uid[uid]
 
-    async def _delete_in_time(
-        self, key: ObjectKey, request: ResourcePoolStatusRequest, ttl_seconds: int | None
-    ) -> bool:
+    async def _delete_in_time(self, question: Question, ttl_seconds: int | None) -> bool:
         """Delete the request if it has expired, or come back when it will have. Whether it did."""
-        expires = expires_at(request, ttl_seconds)
+        expires = expires_at(question, ttl_seconds)
         if expires is None:
             return False
         left = (expires - self.clock.today()).total_seconds()
         if left > 0:
-            if request.status is not None:
-                self.queue.add_after(key, min(left, LONGEST_NAP_SECONDS))
+            if question.status is not None:
+                self.queue.add_after(question.key, min(left, MAX_REQUEUE_SECONDS))
             return False
         try:
-            await self.client.delete(_REQUESTS, key, DeleteOptions(uid=request.metadata.uid))
-            log.info("%s: deleted, it has expired", key)
+            options = DeleteOptions(uid=question.metadata.uid)
+            await self.client.delete(REQUESTS, question.key, options)
+            log.info("%s: deleted, it has expired", question.key)
         except ApiStatusError as error:
             if not (error.is_conflict or error.is_not_found):
                 raise

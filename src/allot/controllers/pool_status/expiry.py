@@ -7,6 +7,7 @@ from typing import Final
 
 from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus
 from allot.controllers.pool_status.answers import COMPLETE, FAILED
+from allot.controllers.pool_status.questions import Question, QuestionStatus
 
 FINISHED_FOR: Final = timedelta(hours=1)
 """How long an answer is kept, unless its request says otherwise."""
@@ -14,7 +15,9 @@ PENDING_FOR: Final = timedelta(hours=24)
 """How long a request may go without one."""
 
 
-def finished_at(status: ResourcePoolStatusRequestStatus | None) -> datetime | None:
+def finished_at(
+    status: QuestionStatus | ResourcePoolStatusRequestStatus | None,
+) -> datetime | None:
     """When the answer, or the news that there is none, was written."""
     for condition in status.conditions if status is not None else ():
         if condition.type in (COMPLETE, FAILED) and condition.status == "True":
@@ -22,7 +25,9 @@ def finished_at(status: ResourcePoolStatusRequestStatus | None) -> datetime | No
     return None
 
 
-def expires_at(request: ResourcePoolStatusRequest, ttl_seconds: int | None) -> datetime | None:
+def expires_at(
+    request: Question | ResourcePoolStatusRequest, ttl_seconds: int | None
+) -> datetime | None:
     """When to delete it. None if there is no telling, because it was never created."""
     finished = finished_at(request.status)
     if finished is not None:

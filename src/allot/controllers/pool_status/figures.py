@@ -7,10 +7,11 @@ from typing import Final
 
 from allot.allocation.ledger import Ledger
 from allot.api.pool_status import PartitionTypeStatus, PoolStatus, ShareableSummaryStatus
+from allot.client.pauses import Steps, finish
 from allot.controllers.pool_status.census import DeviceState, PoolCensus
-from allot.controllers.pool_status.consistency import contradictions
-from allot.controllers.pool_status.partitions import SummaryError, partition_summary
-from allot.controllers.pool_status.shares import shareable_summary
+from allot.controllers.pool_status.consistency import finding_contradictions
+from allot.controllers.pool_status.partitions import SummaryError, summing_up_partitions
+from allot.controllers.pool_status.shares import summing_up_shares
 
 MAX_ERROR_BYTES: Final = 256
 
@@ -18,7 +19,14 @@ MAX_ERROR_BYTES: Final = 256
 def pool_status(
     census: PoolCensus, ledger: Ledger, default_attribute: str | None = None
 ) -> PoolStatus:
-    """The figures; of an incomplete pool only that it is.
+    """The figures; of an incomplete pool only that it is."""
+    return finish(counting_pool(census, ledger, default_attribute))
+
+
+def counting_pool(
+    census: PoolCensus, ledger: Ledger, default_attribute: str | None = None
+) -> Steps[PoolStatus]:
+    """`pool_status` in steps.
 
     A device that is tainted and allocated counts as allocated, once. What claims still hold of devices that
     are no longer published counts as allocated, too: nobody else should count on it.
@@ -36,15 +44,15 @@ def pool_status(
                 f" at generation {census.generation}"
             ),
         )
-    problems = list(contradictions(census))
+    problems = yield from finding_contradictions(census)
     partitions: tuple[PartitionTypeStatus, ...] = ()
     shares: ShareableSummaryStatus | None = None
     try:
-        partitions = partition_summary(census, default_attribute)
+        partitions = yield from summing_up_partitions(census, default_attribute)
     except SummaryError as error:
         problems.insert(0, str(error))
     try:
-        shares = shareable_summary(census, ledger)
+        shares = yield from summing_up_shares(census, ledger)
     except SummaryError as error:
         problems.insert(0, str(error))
     states = Counter(counted.state for counted in census.devices)

@@ -12,7 +12,8 @@ from allot.allocation.pools import CounterBudget
 from allot.api.pool_status import PartitionTypeStatus
 from allot.api.slices import Device
 from allot.cel.device import split_name
-from allot.controllers.pool_status.census import PoolCensus
+from allot.client.pauses import Steps
+from allot.controllers.pool_status.census import DEVICES_AT_ONCE, PoolCensus
 
 MAX_SUMMARIES: Final = 32
 
@@ -28,46 +29,50 @@ class _Group(NamedTuple):
     type: str
 
 
-def partition_summary(
+def summing_up_partitions(
     census: PoolCensus, default_attribute: str | None
-) -> tuple[PartitionTypeStatus, ...]:
-    """One entry per type, sorted; nothing if no attribute tells types. `SummaryError`."""
-    devices_by_group = _grouped(census, default_attribute)
+) -> Steps[tuple[PartitionTypeStatus, ...]]:
+    """One entry per type, sorted, in steps; nothing if no attribute tells types. `SummaryError`."""
+    devices_by_group = yield from _grouping(census, default_attribute)
     if not devices_by_group:
         return ()
-    left = _counters_left(census)
+    left = yield from _counting_what_is_left(census)
     if not left:
         raise SummaryError(
             "PartitionTypeMissing: devices have a partition type, but the pool has no shared counters"
         )
     for group, devices in devices_by_group.items():
-        if len({_cost(device) for device in devices}) > 1:
-            raise SummaryError(
-                f"PartitionCostMismatch: devices of type {group.type} ({group.attribute})"
-                " use different amounts of counters"
-            )
+        cost = _cost(devices[0])
+        for position, device in enumerate(devices, 1):
+            if _cost(device) != cost:
+                raise SummaryError(
+                    f"PartitionCostMismatch: devices of type {group.type} ({group.attribute})"
+                    " use different amounts of counters"
+                )
+            if not position % DEVICES_AT_ONCE:
+                yield
     if len(devices_by_group) > MAX_SUMMARIES:
         raise SummaryError(
             f"PartitionSummaryOverCap: {len(devices_by_group)} partition types,"
             f" at most {MAX_SUMMARIES} can be shown"
         )
-    return tuple(
-        PartitionTypeStatus(
-            attribute=group.attribute,
-            type=group.type,
-            total=len(devices),
-            allocatable=_how_many_fit(
-                (device for device in devices if device.name not in census.taken), left
-            ),
+    summary: list[PartitionTypeStatus] = []
+    for group, devices in sorted(devices_by_group.items()):
+        allocatable = yield from _counting_how_many_fit(
+            (device for device in devices if device.name not in census.taken), left
         )
-        for group, devices in sorted(devices_by_group.items())
-    )
+        summary.append(PartitionTypeStatus(group.attribute, group.type, len(devices), allocatable))
+    return tuple(summary)
 
 
-def _grouped(census: PoolCensus, default_attribute: str | None) -> dict[_Group, list[Device]]:
+def _grouping(
+    census: PoolCensus, default_attribute: str | None
+) -> Steps[dict[_Group, list[Device]]]:
     declared = any(slice_.spec.partition_type_attribute for slice_ in census.slices)
     groups: dict[_Group, list[Device]] = {}
-    for slice_, device, _ in census.devices:
+    for position, (slice_, device, _) in enumerate(census.devices, 1):
+        if not position % DEVICES_AT_ONCE:
+            yield
         # The default is for pools of drivers that do not know the field, not for their odd slice.
         attribute = slice_.spec.partition_type_attribute if declared else default_attribute
         if not attribute or not device.consumes_counters:
@@ -100,7 +105,7 @@ def _cost(device: Device) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, amount) for _, name, amount in _uses(device)))
 
 
-def _counters_left(census: PoolCensus) -> CounterBudget:
+def _counting_what_is_left(census: PoolCensus) -> Steps[CounterBudget]:
     left: CounterBudget = {}
     for slice_ in census.slices:
         for counter_set in slice_.spec.shared_counters or ():
@@ -112,20 +117,24 @@ def _counters_left(census: PoolCensus) -> CounterBudget:
         for counted in census.devices
         if counted.device.name in census.taken
     }
-    for device in in_use.values():
+    for position, device in enumerate(in_use.values(), 1):
         for set_name, name, amount in _uses(device):
             if name in left.get(set_name, ()):
                 left[set_name][name] -= amount
+        if not position % DEVICES_AT_ONCE:
+            yield
     return left
 
 
-def _how_many_fit(devices: Iterable[Device], counters: CounterBudget) -> int:
+def _counting_how_many_fit(devices: Iterable[Device], counters: CounterBudget) -> Steps[int]:
     left = {set_name: dict(amounts) for set_name, amounts in counters.items()}
     count = 0
-    for device in devices:
+    for position, device in enumerate(devices, 1):
         uses = list(_uses(device))
         if all(left.get(set_name, {}).get(name, -1) >= amount for set_name, name, amount in uses):
             count += 1
             for set_name, name, amount in uses:
                 left[set_name][name] -= amount
+        if not position % DEVICES_AT_ONCE:
+            yield
     return count

@@ -6,26 +6,32 @@ from allot.allocation.ledger import Ledger
 from allot.api.identities import DeviceId
 from allot.api.pool_status import ShareableCapacityStatus, ShareableSummaryStatus
 from allot.api.quantity import Format, Quantity
-from allot.controllers.pool_status.census import PoolCensus
+from allot.client.pauses import Steps
+from allot.controllers.pool_status.census import DEVICES_AT_ONCE, PoolCensus
 from allot.controllers.pool_status.partitions import MAX_SUMMARIES, SummaryError
 
 
-def shareable_summary(census: PoolCensus, ledger: Ledger) -> ShareableSummaryStatus | None:
-    """None if no device can be shared. `SummaryError` if there is too much to tell."""
+def summing_up_shares(census: PoolCensus, ledger: Ledger) -> Steps[ShareableSummaryStatus | None]:
+    """None if no device can be shared, in steps. `SummaryError` if there is too much to tell."""
     shareable = [
         counted.device for counted in census.devices if counted.device.allow_multiple_allocations
     ]
     if not shareable:
         return None
     total: dict[str, Quantity] = {}
+    summed = 0
     for device in shareable:
         for name, capacity in device.capacity.items():
             total[name] = total[name] + capacity.value if name in total else capacity.value
+        summed += 1 + len(device.capacity)
+        if summed >= DEVICES_AT_ONCE:
+            summed = 0
+            yield
     if len(total) > MAX_SUMMARIES:
         raise SummaryError(
             f"ShareableSummaryOverCap: {len(total)} capacities, at most {MAX_SUMMARIES} can be shown"
         )
-    consumed = _consumed(census, ledger)
+    consumed = yield from _summing_up_consumption(census, ledger)
     in_use = sum(device.name in census.taken for device in shareable)
     return ShareableSummaryStatus(
         fully_available_devices=len(shareable) - in_use,
@@ -36,12 +42,18 @@ def shareable_summary(census: PoolCensus, ledger: Ledger) -> ShareableSummarySta
     )
 
 
-def _consumed(census: PoolCensus, ledger: Ledger) -> dict[str, int]:
+def _summing_up_consumption(census: PoolCensus, ledger: Ledger) -> Steps[dict[str, int]]:
     """By capacity, in billionths."""
     amounts: dict[str, int] = {}
+    summed = 0
     for device in census.taken:
-        for name, amount in ledger.consumed(DeviceId(*census.id, device)).items():
+        consumed = ledger.consumed(DeviceId(*census.id, device))
+        for name, amount in consumed.items():
             amounts[name] = amounts.get(name, 0) + amount
+        summed += 1 + len(consumed)
+        if summed >= DEVICES_AT_ONCE:
+            summed = 0
+            yield
     return amounts
 
 

@@ -1,0 +1,111 @@
+"""Answers that several requests share: equal questions are counted once, as long as that is the same answer.
+
+An answer is good for a request if nothing it counts has changed since, or if it was counted after the request came:
+it is then as fresh as one counted now for a request that waited as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from allot.api.pool_status import DEFAULT_LIMIT, PoolStatus, ResourcePoolStatusRequestSpec
+from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, Answer
+
+MAX_KEPT_BYTES: Final = 8 * 1024 * 1024
+"""Of all answers that are kept..."""
+LEAST_BYTES: Final = 4096
+"""... each of which counts as so many at least."""
+
+
+class Asked(NamedTuple):
+    """What a question asks for. Equal ones have equal answers."""
+
+    driver: str
+    pool_name: str | None
+    limit: int
+    attribute: str | None
+    max_bytes: int
+
+    @classmethod
+    def by(cls, spec: ResourcePoolStatusRequestSpec, max_bytes: int = MAX_ANSWER_BYTES) -> Asked:
+        limit = DEFAULT_LIMIT if spec.limit is None else spec.limit
+        attribute = spec.default_partition_type_attribute
+        return cls(spec.driver, spec.pool_name, limit, attribute, max_bytes)
+
+
+class SharedAnswer(NamedTuple):
+    """An answer as it is written, and when it was counted."""
+
+    counted_at: datetime
+    began: float
+    state: object
+    """What can be compared to tell whether anything has changed since the counting began."""
+    pool_count: int
+    shown: int
+    faulty: int
+    left_out: int
+    is_provisional: bool
+    json: bytes
+    generation_zero: tuple[PoolStatus, ...] = ()
+    """All pools, if one has the generation 0: such an answer is written in another version."""
+
+    @classmethod
+    def of(cls, answer: Answer, counted_at: datetime, began: float, state: object) -> SharedAnswer:
+        has_zero = any(not pool.generation for pool in answer.pools)
+        return cls(
+            counted_at,
+            began,
+            state,
+            answer.pool_count,
+            len(answer.pools),
+            answer.faulty_pools,
+            answer.left_out,
+            answer.is_provisional,
+            answer.json,
+            answer.pools if has_zero else (),
+        )
+
+    @property
+    def size(self) -> int:
+        return max(len(self.json), LEAST_BYTES)
+
+
+class SharedAnswers:
+    """The last answer to each question, the most recent ones, up to a size."""
+
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[Asked, SharedAnswer] = OrderedDict()
+        self._bytes = 0
+        self._locks: WeakValueDictionary[Asked, asyncio.Lock] = WeakValueDictionary()
+
+    async def get(
+        self,
+        asked: Asked,
+        since: float,
+        state: Callable[[], object],
+        count: Callable[[], Awaitable[SharedAnswer]],
+    ) -> SharedAnswer:
+        """A kept answer that is good for a request that came at `since`, or what `count` gives."""
+        lock = self._locks.setdefault(asked, asyncio.Lock())
+        async with lock:
+            kept = self._kept.get(asked)
+            if kept is not None and (kept.began > since or kept.state == state()):
+                self._kept.move_to_end(asked)
+                return kept
+            answer = await count()
+            self._keep(asked, answer)
+            return answer
+
+    def _keep(self, asked: Asked, answer: SharedAnswer) -> None:
+        before = self._kept.pop(asked, None)
+        self._bytes += answer.size - (before.size if before else 0)
+        self._kept[asked] = answer
+        while self._bytes > self._max_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= oldest.size

@@ -12,6 +12,7 @@ from allot.apiserver.resources import Resource
 from allot.apiserver.routes import Target
 from allot.apiserver.selectors import (
     EVERYTHING,
+    FieldRequirement,
     FieldSelector,
     LabelSelector,
     SelectorError,
@@ -71,6 +72,6 @@ def selection_for(request: ApiRequest, target: Target) -> Selection:
         raise bad_request(str(error)) from None
     if target.name:
         # A watch of one object by its path.
-        named = parse_field_selector(f"metadata.name={target.name}")
-        fields = FieldSelector((*fields.requirements, *named.requirements))
+        named = FieldRequirement("metadata.name", target.name)
+        fields = FieldSelector((*fields.requirements, named))
     return Selection(resource, key_prefix(resource, target.namespace), labels, fields)

@@ -231,6 +231,7 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
     """400 if the body says it is of another kind or version. It need not say anything."""
     if is_too_deep(body):
         raise bad_request("json: document is nested too deeply")
+    _check_encoding(body)
     try:
         found = _type_decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -253,6 +254,14 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
             f'{found.kind} in version "{version}" cannot be handled as a {expected.kind}: '
             f"the body is a {found.kind}, not a {expected.kind}"
         )
+
+
+def _check_encoding(body: bytes) -> None:
+    """400 if the body is not UTF-8. Decoders pass over what is in fields they do not know."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None
 
 
 def in_place(obj: Any, target: Target, *, verb: str) -> Any:

@@ -225,9 +225,9 @@ _FALSE: Final = frozenset(
     {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"}
 )
 _is_decimal: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*)").fullmatch
-_is_octal: Final = re.compile(r"[-+]?0o?[0-7_]+").fullmatch
-_is_hex: Final = re.compile(r"[-+]?0x[0-9a-fA-F_]+").fullmatch
-_is_binary: Final = re.compile(r"[-+]?0b[01_]+").fullmatch
+_is_octal: Final = re.compile(r"[-+]?0(o_*[0-7][0-7_]*|[0-7_]+)").fullmatch
+_is_hex: Final = re.compile(r"[-+]?0x_*[0-9a-fA-F][0-9a-fA-F_]*").fullmatch
+_is_binary: Final = re.compile(r"[-+]?0b_*[01][01_]*").fullmatch
 _is_float: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?").fullmatch
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)").fullmatch
 _TAG: Final = "tag:yaml.org,2002:"

@@ -117,7 +117,7 @@ def nested(opening: bytes, closing: bytes, levels: int) -> bytes:
             "generation",
             id="beyond-int64",
         ),
-        pytest.param(b'\xff\xfe{"metadata":{"name":"x"}}', 400, "malformed", id="utf-16-mark"),
+        pytest.param(b'\xff\xfe{"metadata":{"name":"x"}}', 400, "utf-8", id="utf-16-mark"),
         pytest.param(b'{"metadata":{"name":"\xff"}}', 400, "utf-8", id="not-utf-8"),
         pytest.param(b'{"metadata":{"name":"x"},"zz":"\\ud800"}', 400, "truncated", id="surrogate"),
         pytest.param(nested(b"[", b"]", 2000), 400, "nested too deeply", id="nested-lists"),
@@ -308,6 +308,31 @@ def test_queries(server: InProcessServer, query: str, code: int, named: str) -> 
 
     assert found == code
     assert named in message
+
+
+@pytest.mark.parametrize("name", ["a%3Db", "a%2Cb", "a%5C", "%5C%2C", "a%21%3Db"])
+def test_a_watch_of_a_name_that_looks_like_a_selector(server: InProcessServer, name: str) -> None:
+    """No object can have it, but that is no reason to fail."""
+    assert server.request("GET", f"{MAPS}/{name}?watch=1").code == 200
+
+
+@pytest.mark.parametrize("path", [CLAIMS, MAPS])
+@pytest.mark.parametrize("as_patch", [False, True])
+def test_invalid_utf_8_is_refused_wherever_it_is(
+    server: InProcessServer, path: str, as_patch: bool
+) -> None:
+    for body in (
+        b'{"metadata":{"name":"c"},"\xff":1}',
+        b'{"zz":{"a":"\xff"}}',
+        b'{"zz":["\xed\xa0\x80"]}',
+    ):
+        if as_patch:
+            name = "c" if path == CLAIMS else "m"
+            code, message = refusal(server, "PATCH", f"{path}/{name}", body, MERGE_PATCH)
+        else:
+            code, message = refusal(server, "POST", path, body)
+            assert f"invalid UTF-8 at byte {body.index(max(body))}" in message
+        assert code == 400
 
 
 def test_a_bad_selector_deletes_nothing(server: InProcessServer) -> None:

@@ -368,7 +368,7 @@ def test_delete_options(server: InProcessServer, body: bytes, named: str) -> Non
         ("POST", BINDING, {"metadata": {"name": "q"}, "target": {"name": "n"}}, "does not match"),
         ("POST", BINDING, {"metadata": {"labels": 3}, "target": {"name": "n"}}, "labels"),
         ("POST", BINDING, {"target": {"name": "n"}}, "already assigned"),
-        ("POST", BINDING, b'{"a":"\xff"}', "utf-8"),
+        ("POST", BINDING, b'{"a":"\xff"}', "UTF-8"),
         ("POST", BINDING, b'{"a":1e999}', "range"),
         ("POST", EVICTION, {"deleteOptions": 3}, "deleteOptions"),
         ("POST", EVICTION, {"deleteOptions": {"preconditions": {"uid": "x"}}}, "UID"),

@@ -26,21 +26,38 @@ class StrictIssue(NamedTuple):
         return f'{self.problem} field "{self.path}"'
 
 
-class _Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, Any]]):
     """A JSON object with all its fields, also those that stand there twice."""
+
+
+class _PatientDecoder(json.JSONDecoder):
+    """Reads a document value by value, so that other threads have their turn; the quick one is a single call."""
+
+    def __init__(self) -> None:
+        super().__init__(object_pairs_hook=Pairs, parse_int=str, parse_float=str)
+        self.parse_object, self.parse_array = json.decoder.JSONObject, json.decoder.JSONArray
+        self.scan_once = json.scanner.py_make_scanner(self)
+
+
+def decode_pairs(body: bytes) -> Any:
+    """The document in valid JSON with its objects as `Pairs`. Numbers stay texts."""
+    if len(body) > _LARGE:
+        return _PatientDecoder().decode(body.decode())
+    return json.loads(body, object_pairs_hook=Pairs, parse_int=str, parse_float=str)
 
 
 def strict_issues(body: bytes, cls: type[Struct], top_level: bool = True) -> list[StrictIssue]:
     """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
     if top_level and _has_no_issues(body, cls):
         return []
-    document = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+    document = decode_pairs(body)
     known = frozenset({"kind", "apiVersion"}) if top_level else frozenset()
     found: list[StrictIssue] = []
     _look_for_issues(document, Shape("struct", "", cls=cls), "", known, found)
     return found
 
 
+_LARGE: Final = 64 * 1024
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -48,7 +65,7 @@ def _look_for_issues(
     value: list[Any], shape: Shape, path: str, known: frozenset[str], found: list[StrictIssue]
 ) -> None:
     """Adds to `found`. Objects are lists of pairs here."""
-    if type(value) is not _Pairs:
+    if type(value) is not Pairs:
         if shape.item is not None and shape.kind == "list":
             for index, item in enumerate(value):
                 if isinstance(item, list):
@@ -58,13 +75,14 @@ def _look_for_issues(
         return
     fields = fields_of(shape.cls) if shape.cls else {}
     all_known = shape.cls is None or _is_open(shape.cls)
+    names = tuple(fields)
     count: dict[str, int] = {}
     for key, item in value:
         count[key] = count.get(key, 0) + 1
         field = fields.get(key)
         if field is None and not all_known and key not in known:
             if count[key] == 1:
-                found.append(StrictIssue("unknown", _joined(path, key), tuple(fields)))
+                found.append(StrictIssue("unknown", _joined(path, key), names))
             continue
         if count[key] == 2:
             found.append(StrictIssue("duplicate", _joined(path, key)))

@@ -6,11 +6,16 @@ Each function words one reason as Kubernetes clients know it. `responses` writes
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from allot.apiserver.resources import Resource
-from allot.validation.fields import FieldError, FieldPath
+from allot.validation.fields import MAX_ERRORS, FieldError, FieldPath
 from allot.validation.fields import invalid as invalid_field
+
+MAX_ERROR_TEXT: Final = 256 * 1024
+"""How much the errors of one answer may say together. The first is told in any case."""
+MAX_PATCHED_SHOWN: Final = 16 * 1024
+"""How much of a patched object is shown when it is none."""
 
 
 class Cause(NamedTuple):
@@ -205,21 +210,33 @@ def body_too_large(limit: int) -> ApiError:
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """All that is wrong with an object, in one answer."""
-    causes = tuple(Cause(error.type.reason, error.message, str(error.path)) for error in errors)
-    texts = list(dict.fromkeys(str(error) for error in errors))
-    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    causes: list[Cause] = []
+    texts: dict[str, None] = {}
+    size = 0
+    for error in errors:
+        message, path = error.message, str(error.path)
+        size += len(message) + len(path)
+        if causes and size > MAX_ERROR_TEXT:
+            break
+        causes.append(Cause(error.type.reason, message, path))
+        texts[f"{path}: {message}"] = None
+    if len(causes) < len(errors) or len(causes) == MAX_ERRORS:
+        texts["there may be more errors, which are not shown"] = None
+    listed = next(iter(texts)) if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
     return ApiError(
         422,
         "Invalid",
         f'{qualified} "{name}" is invalid: {listed}',
-        Details(name, group, kind, causes=causes),
+        Details(name, group, kind, causes=tuple(causes)),
     )
 
 
 def bad_patch(patched: bytes, problem: str) -> ApiError:
     """A patch makes something of an object that is none."""
-    text = patched.decode(errors="replace")
+    text = patched[:MAX_PATCHED_SHOWN].decode(errors="replace")
+    if len(patched) > MAX_PATCHED_SHOWN:
+        text += "..."
     return invalid("", "", "", [invalid_field(FieldPath("patch"), text, problem)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from allot.apiserver import api_errors
@@ -25,6 +25,7 @@ from allot.apiserver.pages import Pages
 from allot.apiserver.requests import ApiRequest, parse_query
 from allot.apiserver.responses import (
     GZIP_FROM,
+    Gzip,
     Response,
     StreamResponse,
     compressed,
@@ -141,6 +142,9 @@ class App:
         return wanted.user
 
     async def _send(self, response: Response, scope: Scope, send: Send) -> None:
+        if response.more is not None:
+            await _send_in_pieces(response, response.more, scope, send)
+            return
         large = len(response.body) >= GZIP_FROM
         if large and _accepts_gzip(_header(scope, b"accept-encoding")):
             response = await asyncio.to_thread(compressed, response)
@@ -178,6 +182,30 @@ class App:
             gauge.dec()
             self._watchers.discard(watcher)
             leaving.cancel()
+
+
+async def _send_in_pieces(
+    response: Response, more: AsyncIterator[bytes], scope: Scope, send: Send
+) -> None:
+    """A long answer whose length nobody knows yet."""
+    headers = [*_common_headers(response.content_type), *response.headers]
+    gzip = Gzip() if _accepts_gzip(_header(scope, b"accept-encoding")) else None
+    if gzip is not None:
+        headers.append((b"content-encoding", b"gzip"))
+    await send({"type": "http.response.start", "status": response.code, "headers": headers})
+    if scope["method"] != "HEAD":
+        async for piece in _chained(response.body, more):
+            shown = piece if gzip is None else await asyncio.to_thread(gzip.piece, piece)
+            async with asyncio.timeout(SEND_SECONDS):
+                await send({"type": "http.response.body", "body": shown, "more_body": True})
+    rest = gzip.end() if gzip is not None and scope["method"] != "HEAD" else b""
+    await send({"type": "http.response.body", "body": rest})
+
+
+async def _chained(first: bytes, more: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in more:
+        yield piece
 
 
 async def _stream(response: StreamResponse, send: Send, count: Callable[[float], None]) -> None:

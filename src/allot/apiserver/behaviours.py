@@ -21,6 +21,7 @@ from allot.apiserver.strategies.pipeline import (
 )
 from allot.apiserver.strategies.raw_kinds import strategy_for
 from allot.apiserver.strategies.request import WriteRequest
+from allot.validation.fields import first_errors
 
 
 class Behaviour(Protocol):
@@ -64,7 +65,7 @@ class RawBehaviour:
         namespaced = self._resource.namespaced
         metadata = metadata_for_create(new.metadata, request, namespaced=namespaced)
         prepared = self._strategy.prepare_create(new.with_metadata(metadata), request)
-        errors = list(self._strategy.validate_create(prepared, request))
+        errors = first_errors(self._strategy.validate_create(prepared, request))
         if errors:
             return Rejected(errors)
         return Accepted(prepared, self._strategy.warnings(prepared))
@@ -74,7 +75,7 @@ class RawBehaviour:
         if refused:
             return refused
         prepared = self._strategy.prepare_update(self._with_stored(new, old, request), old, request)
-        errors = list(self._strategy.validate_update(prepared, old, request))
+        errors = first_errors(self._strategy.validate_update(prepared, old, request))
         if errors:
             return Rejected(errors)
         return Accepted(prepared, self._strategy.warnings(prepared))
@@ -85,7 +86,7 @@ class RawBehaviour:
             return refused
         new = self._with_stored(new, old, request)
         prepared = self._strategy.prepare_status_update(new, old, request)
-        errors = list(self._strategy.validate_status_update(prepared, old, request))
+        errors = first_errors(self._strategy.validate_status_update(prepared, old, request))
         return Rejected(errors) if errors else Accepted(prepared, [])
 
     def _with_stored(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:

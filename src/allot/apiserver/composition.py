@@ -21,6 +21,7 @@ from allot.apiserver.handlers import Handlers
 from allot.apiserver.health import Health
 from allot.apiserver.metrics import Metrics
 from allot.apiserver.object_store import ObjectStore, Writer
+from allot.apiserver.pacing import Workers
 from allot.apiserver.pages import Pages
 from allot.apiserver.quota_admission import QuotaAdmission
 from allot.apiserver.reading import Reader
@@ -74,11 +75,16 @@ class ApiServer:
             ],
             quotas.turn,
         )
-        self.objects = ObjectStore(store, self.caches, gates, CelChecker(), admission, clock)
+        self._workers = workers = Workers()
+        self.objects = ObjectStore(
+            store, self.caches, gates, CelChecker(), admission, workers, clock
+        )
         self.reader = Reader(store, self.caches)
-        writes = WriteHandlers(self.objects, self.reader, authorizer)
-        parts = Subresources(self.objects, self.reader, self.caches, writes, tokens, clock)
-        handlers = Handlers(store, self.caches, self.reader, writes, parts, authorizer, clock)
+        writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
+        parts = Subresources(self.objects, self.reader, self.caches, writes, tokens, clock, workers)
+        handlers = Handlers(
+            store, self.caches, self.reader, writes, parts, authorizer, clock, workers
+        )
         self._ready = False
         self._closing = False
         health = Health(
@@ -117,6 +123,7 @@ class ApiServer:
     async def close(self) -> None:
         self.begin_shutdown()
         await self.caches.close()
+        self._workers.close()
 
     async def _storage_health(self) -> str | None:
         try:

@@ -20,7 +20,9 @@ from allot.apiserver.bodies import (
 )
 from allot.apiserver.caches import Caches
 from allot.apiserver.codecs import codec_for
+from allot.apiserver.lists import list_response
 from allot.apiserver.object_store import Written
+from allot.apiserver.pacing import SLOW, Workers
 from allot.apiserver.reading import Reader, list_options
 from allot.apiserver.rendering import ListMeta, Renderer, renderer_for
 from allot.apiserver.requests import ApiRequest
@@ -52,6 +54,7 @@ class Handlers:
         subresources: Subresources,
         authorizer: Authorizer,
         clock: Callable[[], datetime],
+        workers: Workers,
     ) -> None:
         self._store = store
         self._caches = caches
@@ -60,6 +63,7 @@ class Handlers:
         self._subresources = subresources
         self._authorizer = authorizer
         self._clock = clock
+        self._workers = workers
 
     def verb(self, request: ApiRequest, target: Target) -> str:
         verb = verb_of(request.method, target, watch=request.flag("watch"))
@@ -84,38 +88,39 @@ class Handlers:
         # Settled first: nobody should learn after a write that the answer is not acceptable.
         several = verb in ("list", "deletecollection")
         accepted = self._negotiate(request, LIST_TRANSFORMS if several else OBJECT_TRANSFORMS)
-        answer = _Answer(request, accepted, self._renderer(request, target, accepted))
+        renderer = self._renderer(request, target, accepted)
+        answer = _Answer(request, accepted, renderer, self._workers)
         part = target.subresource
         if part is not None and part.kind is not None:
-            return answer.formatted(await self._subresources.handle(request, target, verb))
+            return await answer.formatted(await self._subresources.handle(request, target, verb))
         if part is not None and part.name == "finalize":
-            return answer.written(200, await self._subresources.finalize(request, target))
+            return await answer.written(200, await self._subresources.finalize(request, target))
         match verb:
             case "get":
                 key = ObjectKey(target.namespace, target.name)
                 version = request.query.get("resourceVersion", "")
                 stored = await self._reader.get(target.resource, key, version)
-                return answer.formatted(Response(200, answer.renderer.one(stored)))
+                return await answer.one(200, stored)
             case "list":
                 selection = selection_for(request, target)
                 listing = await self._reader.list(selection, list_options(request))
-                return answer.listed(listing.objects, listing.meta)
+                return await answer.listed(listing.objects, listing.meta)
             case "create":
-                return answer.written(201, await self._writes.create(request, target))
+                return await answer.written(201, await self._writes.create(request, target))
             case "update":
-                return answer.written(200, await self._writes.update(request, target))
+                return await answer.written(200, await self._writes.update(request, target))
             case "patch":
-                return answer.written(200, await self._writes.patch(request, target))
+                return await answer.written(200, await self._writes.patch(request, target))
             case "delete":
                 written = await self._writes.delete(request, target)
                 if written.gone and target.version not in target.resource.deleted_shown_in:
-                    return answer.formatted(json_response(200, _deleted(target, written)))
-                return answer.written(200, written)
+                    return await answer.formatted(json_response(200, _deleted(target, written)))
+                return await answer.written(200, written)
             case _:
                 selection = selection_for(request, target)
                 deleted = await self._writes.delete_collection(request, target, selection)
                 revision = self._caches.of(target.resource).revision
-                return answer.listed(deleted, ListMeta(revision))
+                return await answer.listed(deleted, ListMeta(revision))
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
@@ -147,16 +152,31 @@ class _Answer(NamedTuple):
     request: ApiRequest
     accepted: Accepted
     renderer: Renderer
+    workers: Workers
 
-    def written(self, code: int, written: Written) -> Response:
-        body = self.renderer.one(written.stored)
-        return self.formatted(Response(code, body, headers=warning_headers(written.warnings)))
+    async def written(self, code: int, written: Written) -> Response:
+        response = await self.one(code, written.stored)
+        return response._replace(headers=warning_headers(written.warnings))
 
-    def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
-        return self.formatted(Response(200, self.renderer.many(objects, meta)))
+    async def one(self, code: int, stored: StoredObject) -> Response:
+        render, size = self.renderer.one, len(stored.entry.value)
+        body = await self.workers.run(size, lambda: render(stored))
+        return await self.formatted(Response(code, body))
 
-    def formatted(self, response: Response) -> Response:
-        return in_format(response, self.accepted.format, pretty=self.request.flag("pretty"))
+    async def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
+        return await list_response(
+            objects,
+            self.renderer.frame(meta),
+            self.renderer.item,
+            self.accepted.format,
+            self.workers,
+            pretty=self.request.flag("pretty"),
+        )
+
+    async def formatted(self, response: Response) -> Response:
+        format_, pretty = self.accepted.format, self.request.flag("pretty")
+        size = len(response.body) * (SLOW if format_ == "yaml" else 1)
+        return await self.workers.run(size, lambda: in_format(response, format_, pretty=pretty))
 
 
 def _deleted(target: Target, written: Written) -> dict[str, Any]:

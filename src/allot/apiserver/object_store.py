@@ -20,8 +20,9 @@ from allot.apiserver.admission import Admission, Attempt
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.behaviours import behaviour_for
 from allot.apiserver.caches import Caches
-from allot.apiserver.codecs import storage_codec
+from allot.apiserver.codecs import Codec, storage_codec
 from allot.apiserver.deletion import DeleteOptions, Gone
+from allot.apiserver.pacing import Workers
 from allot.apiserver.resources import Resource
 from allot.apiserver.stored_objects import StoredObject
 from allot.apiserver.strategies.pipeline import Accepted, Outcome, Refused, Rejected
@@ -58,6 +59,8 @@ class Writer(NamedTuple):
     version: str
     verb: str
     dry_run: bool = False
+    size: int = 0
+    """How much work the request makes, in bytes; that of the stored object comes on top."""
 
 
 class Written(NamedTuple):
@@ -78,6 +81,7 @@ class ObjectStore:
         gates: FeatureGates,
         expressions: ExpressionChecker,
         admission: Admission,
+        workers: Workers,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC).replace(microsecond=0),
     ) -> None:
         self._store = store
@@ -85,6 +89,7 @@ class ObjectStore:
         self._gates = gates
         self._expressions = expressions
         self._admission = admission
+        self._workers = workers
         self._clock = clock
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -115,8 +120,9 @@ class ObjectStore:
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
             request = self._request(writer, namespace, home)
-            outcome = behaviour_for(resource).create(obj, request)
-            new, warnings = _accepted(outcome, resource, obj.metadata.name)
+            new, warnings = await self._workers.run(
+                writer.size, lambda: self._prepared(resource, obj, request)
+            )
             metadata = replace(new.metadata, uid=new_uid(), creation_timestamp=self._clock())
             new = codec.with_metadata(new, metadata)
             name = metadata.name
@@ -126,7 +132,7 @@ class ObjectStore:
             admitted = await self._admission.admit(attempt)
             new = admitted.object
             key = self._caches.key(resource, namespace, name)
-            body = codec.encode(new, codec.storage_version)
+            body = await self._encoded(codec, new, writer.size)
             if writer.dry_run:
                 await self._refuse_existing(resource, key, name)
                 entry = Entry(key, body, MISSING, MISSING)
@@ -143,6 +149,15 @@ class ObjectStore:
             entry = Entry(key, body, revision, revision)
             return Written(StoredObject(entry, codec), [*warnings, *admitted.warnings])
         raise api_errors.conflict(resource, obj.metadata.name, api_errors.MODIFIED)
+
+    def _prepared(
+        self, resource: Resource, obj: Any, request: WriteRequest
+    ) -> tuple[Any, list[str]]:
+        outcome = behaviour_for(resource).create(obj, request)
+        return _accepted(outcome, resource, obj.metadata.name)
+
+    async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
+        return await self._workers.run(size, lambda: codec.encode(obj, codec.storage_version))
 
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:
         """The namespace a new object goes to; None for kinds that have none."""
@@ -205,12 +220,15 @@ class ObjectStore:
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
         request = self._request(writer, key.namespace, home)
-        new, warnings = _accepted(change(stored.object, request), resource, key.name)
+        size = writer.size + len(stored.entry.value)
+        new, warnings = await self._workers.run(
+            size, lambda: _accepted(change(stored.object, request), resource, key.name)
+        )
         attempt = Attempt("update", resource, key, new, stored.object, writer)
         admitted = await self._admission.admit(attempt)
         warnings = [*warnings, *admitted.warnings]
         new = admitted.object
-        body = codec.encode(new, codec.storage_version)
+        body = await self._encoded(codec, new, size)
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(stored, warnings)
         gone = deletion.is_finished(new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -13,6 +13,7 @@ from allot.apiserver.api_errors import bad_request
 from allot.apiserver.bodies import Accepted
 from allot.apiserver.cache import ObjectChange, event_line
 from allot.apiserver.codecs import Codec
+from allot.apiserver.lists import ListFrame
 from allot.apiserver.requests import ApiRequest
 from allot.apiserver.stored_objects import StoredObject, with_type
 from allot.apiserver.tables import Column, cells, columns, human_age
@@ -50,15 +51,19 @@ class Renderer:
         body = stored.body(self.codec, self.version)
         return with_type(body, self._gvk.kind, self._api_version)
 
-    def many(self, objects: Iterable[StoredObject], meta: ListMeta) -> bytes:
-        codec, version = self.codec, self.version
-        items = b",".join([stored.body(codec, version) for stored in objects])
-        return b'{"kind":"%bList","apiVersion":"%b","metadata":%b,"items":[%b]}' % (
-            self._gvk.kind.encode(),
-            self._api_version.encode(),
-            msgspec.json.encode(meta.as_json()),
-            items,
+    def frame(self, meta: ListMeta) -> ListFrame:
+        """A list without its items."""
+        return ListFrame(
+            {
+                "kind": f"{self._gvk.kind}List",
+                "apiVersion": self._api_version,
+                "metadata": meta.as_json(),
+            }
         )
+
+    def item(self, stored: StoredObject) -> bytes:
+        """An object as it stands in a list."""
+        return stored.body(self.codec, self.version)
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
         return change.line(type_, self.codec, self.version)
@@ -91,15 +96,17 @@ class PartialRenderer(Renderer):
     def one(self, stored: StoredObject) -> bytes:
         return msgspec.json.encode(self._partial(metadata_of(stored)))
 
-    def many(self, objects: Iterable[StoredObject], meta: ListMeta) -> bytes:
-        return msgspec.json.encode(
+    def frame(self, meta: ListMeta) -> ListFrame:
+        return ListFrame(
             {
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": self._meta_version,
                 "metadata": meta.as_json(),
-                "items": [self._partial(metadata_of(stored)) for stored in objects],
             }
         )
+
+    def item(self, stored: StoredObject) -> bytes:
+        return self.one(stored)
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
         metadata = metadata_of(change.shown(type_)) | {"resourceVersion": str(change.revision)}
@@ -135,10 +142,17 @@ class TableRenderer(Renderer):
         self._headed = False
 
     def one(self, stored: StoredObject) -> bytes:
-        return self._table([stored], {"resourceVersion": str(stored.revision)})
+        row = self._row(stored, stored.revision)
+        metadata = {"resourceVersion": str(stored.revision)}
+        return msgspec.json.encode(self._document([row], metadata))
 
-    def many(self, objects: Iterable[StoredObject], meta: ListMeta) -> bytes:
-        return self._table(objects, meta.as_json())
+    def frame(self, meta: ListMeta) -> ListFrame:
+        fields = self._document([], meta.as_json())
+        del fields["rows"]
+        return ListFrame(fields, "rows")
+
+    def item(self, stored: StoredObject) -> bytes:
+        return msgspec.json.encode(self._row(stored, stored.revision))
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
         shown = change.shown(type_)
@@ -163,10 +177,6 @@ class TableRenderer(Renderer):
     def _row_of_watch(self, stored: StoredObject, revision: int) -> bytes:
         row = self._row(stored, revision)
         return msgspec.json.encode(self._document([row], {"resourceVersion": str(revision)}))
-
-    def _table(self, objects: Iterable[StoredObject], metadata: dict[str, Any]) -> bytes:
-        rows = [self._row(stored, stored.revision) for stored in objects]
-        return msgspec.json.encode(self._document(rows, metadata))
 
     def _document(self, rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
         """The columns are described once; later events of a watch leave them out."""

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import yaml
 
 from allot.apiserver.api_errors import ApiError
+from allot.apiserver.yaml_writing import to_yaml
 
 GZIP_FROM: Final = 128 * 1024
 """Smaller answers are not worth compressing."""
 GZIP_LEVEL: Final = 1
+MAX_WARNINGS: Final = 80
+"""Python's client accepts 100 headers in all."""
+MAX_WARNINGS_LENGTH: Final = 4096
+MAX_WARNING_LENGTH: Final = 256
+"""Characters, of all warnings of an answer and, if those are too many, of each."""
 
 Header = tuple[bytes, bytes]
 
 
 class Response(NamedTuple):
-    """An answer that is known as a whole."""
+    """An answer that is known as a whole, or at least how it begins."""
 
     code: int
     body: bytes
     content_type: str = "application/json"
     headers: tuple[Header, ...] = ()
+    more: AsyncIterator[bytes] | None = None
+    """What follows the body, made while it is sent."""
 
 
 class StreamResponse(NamedTuple):
@@ -53,27 +61,31 @@ def error_response(error: ApiError) -> Response:
 def in_format(response: Response, format_: str, *, pretty: bool = False) -> Response:
     """The same answer as YAML, or as JSON for people."""
     if format_ == "yaml":
-        text = yaml.dump(
-            msgspec.json.decode(response.body),
-            Dumper=_Dumper,
-            sort_keys=True,
-            allow_unicode=True,
-        )
-        return response._replace(body=text.encode(), content_type="application/yaml")
+        text = to_yaml(msgspec.json.decode(response.body))
+        return response._replace(body=text, content_type="application/yaml")
     if pretty:
         return response._replace(body=msgspec.json.format(response.body, indent=2) + b"\n")
     return response
 
 
-_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
 def warning_headers(warnings: Iterable[str]) -> tuple[Header, ...]:
-    """One header per warning, as RFC 7234 has them and kubectl prints them."""
-    return tuple(
-        (b"warning", f'299 - "{_escaped(text)}"'.encode("ascii", "backslashreplace"))
-        for text in dict.fromkeys(warnings)
-    )
+    """One header per warning, as RFC 7234 has them and kubectl prints them.
+
+    As in Kubernetes, long warnings are cut if they are too much together, and the last ones left out. Of many
+    short ones some are left out too: clients refuse answers with too many headers.
+    """
+    texts = list(dict.fromkeys(text for text in warnings if text))
+    if sum(map(len, texts)) > MAX_WARNINGS_LENGTH:
+        texts = [text[:MAX_WARNING_LENGTH] for text in texts]
+    headers: list[Header] = []
+    written = 0
+    for text in texts[:MAX_WARNINGS]:
+        if written >= MAX_WARNINGS_LENGTH:
+            break
+        written += len(text)
+        header = f'299 - "{_escaped(text)}"'.encode("ascii", "backslashreplace")
+        headers.append((b"warning", header))
+    return tuple(headers)
 
 
 def _escaped(text: str) -> str:
@@ -87,3 +99,19 @@ def compressed(response: Response) -> Response:
         body=gzip.compress(response.body, GZIP_LEVEL, mtime=0),
         headers=(*response.headers, (b"content-encoding", b"gzip")),
     )
+
+
+class Gzip:
+    """The pieces of one answer in gzip."""
+
+    def __init__(self) -> None:
+        self._compressor = zlib.compressobj(GZIP_LEVEL, wbits=_GZIP_FORMAT)
+
+    def piece(self, body: bytes) -> bytes:
+        return self._compressor.compress(body)
+
+    def end(self) -> bytes:
+        return self._compressor.flush()
+
+
+_GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS

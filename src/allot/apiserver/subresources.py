@@ -19,6 +19,7 @@ from allot.apiserver.bodies import BodyError, patch_format
 from allot.apiserver.caches import Caches, key_prefix, resource_named
 from allot.apiserver.deletion import DeleteOptions, Preconditions, check_preconditions
 from allot.apiserver.object_store import ObjectStore, Written, api_errors_for_storage
+from allot.apiserver.pacing import Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.reading import Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, write_options
@@ -44,7 +45,7 @@ from allot.apiserver.strategies.pipeline import (
 from allot.apiserver.strategies.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.strategies.request import WriteRequest
 from allot.apiserver.strategies.scale import scale_of, validate_scale, with_scale
-from allot.apiserver.writing import WriteHandlers, check_options, check_type, in_place, read_request
+from allot.apiserver.writing import WriteHandlers, check_options, check_type
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
@@ -60,6 +61,7 @@ class Subresources:
         writes: WriteHandlers,
         tokens: ServiceAccountTokens,
         clock: Callable[[], datetime],
+        workers: Workers,
     ) -> None:
         self._objects = objects
         self._reader = reader
@@ -67,6 +69,7 @@ class Subresources:
         self._writes = writes
         self._tokens = tokens
         self._clock = clock
+        self._workers = workers
         self._budgets = resource_named("policy", "poddisruptionbudgets")
 
     async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
@@ -209,7 +212,7 @@ class Subresources:
     async def finalize(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self._writes.read_object(request, target, options)
-        sent = in_place(read.object, target, verb="update")
+        sent = await self._writes.placed(read.object, request, target, "update")
 
         def change(old: RawObject, _: WriteRequest) -> Outcome:
             refused: Refused | None = unmet_precondition(sent.metadata, old.metadata)
@@ -221,13 +224,9 @@ class Subresources:
         """The body as JSON values, of the kind that belongs here."""
         assert target.subresource is not None
         assert target.subresource.kind is not None
-        try:
-            body = (await read_request(request)).json
-        except BodyError as error:
-            raise ApiError(error.code, error.reason, error.message) from None
-        if not body.strip():
-            raise bad_request("the body of the request is empty; an object was expected")
-        return _document_of(target.subresource.kind, body, target.name)
+        kind = target.subresource.kind
+        body = (await self._writes.read_body(request)).json
+        return await self._workers.run(len(body), lambda: _document_of(kind, body, target.name))
 
 
 def _document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any]:

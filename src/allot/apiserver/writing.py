@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +11,7 @@ from allot.api.base import replace
 from allot.api.decoding import DecodeError, is_too_deep
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.meta import ObjectMeta
+from allot.api.resource import GROUP as DRA
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.authorization import Attributes, Authorizer
@@ -20,6 +20,7 @@ from allot.apiserver.bodies import YAML, Body, BodyError, media_type, patch_form
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.deletion import POLICIES, DeleteOptions
 from allot.apiserver.object_store import ObjectStore, Writer, Written
+from allot.apiserver.pacing import SLOW, Pacer, Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch, strategic_merge_patch
 from allot.apiserver.reading import ListOptions, Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, options_error, write_options
@@ -32,7 +33,8 @@ from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
 from allot.validation.fields import FieldPath, not_supported
 from allot.validation.fields import invalid as invalid_field
 
-LARGE_YAML: Final = 16 * 1024
+MAX_ISSUES: Final = 100
+"""Unknown and duplicate fields that are told, as in Kubernetes."""
 
 
 class TypeMeta(msgspec.Struct, rename="camel"):
@@ -52,15 +54,18 @@ class ReadBody(NamedTuple):
 class WriteHandlers:
     """The writing verbs."""
 
-    def __init__(self, objects: ObjectStore, reader: Reader, authorizer: Authorizer) -> None:
+    def __init__(
+        self, objects: ObjectStore, reader: Reader, authorizer: Authorizer, workers: Workers
+    ) -> None:
         self._objects = objects
         self._reader = reader
         self._authorizer = authorizer
+        self._workers = workers
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
         read = await self.read_object(request, target, options)
-        placed = in_place(read.object, target, verb="create")
+        placed = await self.placed(read.object, request, target, "create")
         written = await self._objects.create(
             target.resource,
             target.namespace,
@@ -72,7 +77,7 @@ class WriteHandlers:
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options)
-        placed = in_place(read.object, target, verb="update")
+        placed = await self.placed(read.object, request, target, "update")
         write = _behaviour(target)
 
         def change(old: Any, circumstances: WriteRequest) -> Outcome:
@@ -110,7 +115,7 @@ class WriteHandlers:
         writer = self.writer(request, target, "deletecollection", _plain(options))
         listing = await self._reader.list(selection, ListOptions())
         deleted = []
-        for stored in listing.objects:
+        async for stored in Pacer().each(listing.objects):
             metadata = stored.object.metadata
             key = ObjectKey(metadata.namespace, metadata.name)
             try:
@@ -148,18 +153,34 @@ class WriteHandlers:
             )
 
         caller = Caller(user.name, user.extra, may)
-        return Writer(caller, target.version, verb, options.dry_run)
+        size = work_size(request, target)
+        return Writer(caller, target.version, verb, options.dry_run, size)
+
+    async def placed(self, obj: Any, request: ApiRequest, target: Target, verb: str) -> Any:
+        """The object in the place that the URL names."""
+        size = len(request.body)
+        return await self._workers.run(size, lambda: in_place(obj, target, verb=verb))
 
     async def read_object(
         self, request: ApiRequest, target: Target, options: WriteOptions
     ) -> ReadBody:
+        body = await self.read_body(request)
+        return await self._workers.run(
+            work_size(request, target),
+            lambda: self.read_json(body.json, target, options, body.duplicates),
+        )
+
+    async def read_body(self, request: ApiRequest) -> Body:
+        """The body of a request as JSON; 400 if it is empty."""
+        content_type = request.header("content-type")
+        size = len(request.body) * (SLOW if media_type(content_type) == YAML else 1)
         try:
-            body = await read_request(request)
+            body = await self._workers.run(size, lambda: read_body(request.body, content_type))
         except BodyError as error:
             raise ApiError(error.code, error.reason, error.message) from None
         if not body.json.strip():
             raise bad_request("the body of the request is empty; an object was expected")
-        return self.read_json(body.json, target, options, body.duplicates)
+        return body
 
     def read_json(
         self,
@@ -183,6 +204,7 @@ class WriteHandlers:
             *(f'duplicate field "{path}"' for path in duplicates),
             *codec.strict_issues(body, version),
         ]
+        del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
             raise api_errors.strict_decoding(resource.kind, version, issues)
         return ReadBody(obj, issues)
@@ -204,19 +226,17 @@ class WriteHandlers:
         if issues:
             # Unknown fields are kept: those that are stored already are not this patch's.
             stored = msgspec.json.encode(codec.document(old, version))
-            known = codec.strict_issues(stored, version)
-            issues = [issue for issue in issues if issue not in known]
+            known = frozenset(codec.strict_issues(stored, version))
+            issues = [issue for issue in issues if issue not in known][:MAX_ISSUES]
         if issues and options.field_validation == "Strict":
             raise api_errors.bad_patch(body, f"strict decoding error: {', '.join(issues)}")
         return ReadBody(obj, issues)
 
 
-async def read_request(request: ApiRequest) -> Body:
-    """The body of a request as JSON; what takes long is done beside the event loop."""
-    content_type = request.header("content-type")
-    if len(request.body) > LARGE_YAML and media_type(content_type) == YAML:
-        return await asyncio.to_thread(read_body, request.body, content_type)
-    return read_body(request.body, content_type)
+def work_size(request: ApiRequest, target: Target) -> int:
+    """How much work the body of a request makes, in bytes of a plain object."""
+    has_expressions = target.resource.group == DRA and b'"expression' in request.body
+    return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
 
 
 def _behaviour(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:

@@ -60,6 +60,7 @@ class _Frame:
     start_size: int
     key: Any = None
     has_key: bool = False
+    merges: bool = False
 
 
 class _Anchor(NamedTuple):
@@ -133,7 +134,7 @@ class _Builder:
                 if event.anchor:
                     self._anchors[event.anchor] = _Anchor(value, 1, len(event.value))
                 self._size += len(event.value)
-                self._put(value, place)
+                self._put(value, place, merges=value == "<<" and event.implicit[0])
             case yaml.AliasEvent():
                 anchor = self._anchors.get(event.anchor or "")
                 if anchor is None:
@@ -171,7 +172,8 @@ class _Builder:
             self._anchors[frame.anchor] = _Anchor(frame.value, count, size)
         self._put(frame.value, frame.place)
 
-    def _put(self, value: Any, place: Place) -> None:
+    def _put(self, value: Any, place: Place, *, merges: bool = False) -> None:
+        """`merges`: the value is a plain <<, which as a key merges mappings."""
         self._grow(1, place)
         if not self._stack:
             self.root, self.place = value, place
@@ -181,7 +183,7 @@ class _Builder:
             top.place.items[len(top.value)] = place
             top.value.append(value)
         elif not top.has_key:
-            top.key, top.has_key = _key(value, place), True
+            top.key, top.has_key, top.merges = _key(value, place), True, merges
             # The key's place, until there is a value.
             if top.key in top.value:
                 self.duplicates.append((self._path_of_next(), place))
@@ -191,7 +193,7 @@ class _Builder:
 
     def _put_pair(self, top: _Frame, value: Any, place: Place) -> None:
         top.has_key = False
-        if top.key == "<<":
+        if top.merges:
             del top.place.items["<<"]
             sources = value if isinstance(value, list) else [value]
             if not all(isinstance(source, dict) for source in sources):

@@ -120,7 +120,11 @@ class _Exchange:
         self._body: bytes | None = body
         self.code = 0
         self.headers: list[tuple[bytes, bytes]] = []
-        self.body = b""
+        self._pieces: list[bytes] = []
+
+    @property
+    def body(self) -> bytes:
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
     async def receive(self) -> Message:
         body, self._body = self._body, None
@@ -131,8 +135,7 @@ class _Exchange:
             self.code = message["status"]
             self.headers = message["headers"]
         else:
-            piece = message.get("body", b"")
-            self.body = self.body + piece if self.body else piece
+            self._pieces.append(message.get("body", b""))
 
 
 class _Handover:

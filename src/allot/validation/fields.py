@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from enum import Enum
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -93,6 +94,15 @@ class FieldError(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
+
+
+MAX_ERRORS: Final = 500
+"""Nobody corrects more mistakes at a time, and what is wrong in the same way is often wrong many times."""
+
+
+def first_errors(errors: Iterable[FieldError]) -> list[FieldError]:
+    """All errors, or the first ones if there are too many to be of use."""
+    return list(islice(errors, MAX_ERRORS))
 
 
 def show_value(value: Any) -> str:

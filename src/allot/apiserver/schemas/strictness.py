@@ -7,7 +7,6 @@ say what is wrong.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -20,7 +19,7 @@ from allot.api.base import Int32, Int64
 from allot.api.decoding import from_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
-from allot.api.strictness import StrictIssue, has_no_duplicates
+from allot.api.strictness import Pairs, StrictIssue, decode_pairs, has_no_duplicates
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.mismatches import first_mismatch, not_a_time
 from allot.apiserver.schemas.types import type_named, type_of
@@ -103,8 +102,7 @@ def unknown_fields(body: bytes, gvk: GroupVersionKind) -> list[StrictIssue]:
     if _all_known(document, _names(schema.name)) and has_no_duplicates(body, document):
         return []
     found: list[StrictIssue] = []
-    pairs = json.loads(body, object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
-    _look_for_issues(pairs, schema, "", found)
+    _look_for_issues(decode_pairs(body), schema, "", found)
     return found
 
 
@@ -145,10 +143,6 @@ def _all_known(value: Any, names: _Names) -> bool:
 _NESTED: Final = (dict, list)
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with all its fields, also those that stand there twice."""
-
-
 def _look_for_issues(
     value: Any, schema: Type | None, path: str, found: list[StrictIssue], is_map: bool = False
 ) -> None:
@@ -157,8 +151,9 @@ def _look_for_issues(
         for index, item in enumerate(value):
             _look_for_issues(item, schema, f"{path}[{index}]", found)
         return
-    if type(value) is not _Pairs:
+    if type(value) is not Pairs:
         return
+    names = tuple(schema.fields) if schema else ()
     count: dict[str, int] = {}
     for key, item in value:
         count[key] = count.get(key, 0) + 1
@@ -166,7 +161,7 @@ def _look_for_issues(
         field = schema.fields.get(key) if schema and not is_map else None
         if field is None and schema and not is_map:
             if count[key] == 1:
-                found.append(StrictIssue("unknown", where, tuple(schema.fields)))
+                found.append(StrictIssue("unknown", where, names))
             continue
         if count[key] == 2:
             found.append(StrictIssue("duplicate", where))

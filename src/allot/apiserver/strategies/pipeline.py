@@ -21,7 +21,7 @@ from allot.apiserver.strategies.resource_claim import (
     ResourceClaimTemplateStrategy,
 )
 from allot.apiserver.strategies.strategy import StatusStrategy, Strategy
-from allot.validation.fields import FieldError, FieldPath
+from allot.validation.fields import FieldError, FieldPath, first_errors
 
 STRATEGIES: Final[dict[str, Strategy[Any]]] = {
     "ResourceClaim": ResourceClaimStrategy(),
@@ -157,7 +157,7 @@ _in_device: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name$)")
 
 def _in_version(errors: Iterable[FieldError], kind: Kind, version: str) -> list[FieldError]:
     """Declared rules speak of the fields of the request's version, the others of v1."""
-    listed = list(errors)
+    listed = first_errors(errors)
     if version == "v1beta1":
         listed = [
             error._replace(path=FieldPath(_flat_path(str(error.path), kind)))

@@ -1,0 +1,128 @@
+"""Lists as documents: a frame and many items, written piece by piece in the format the client wants.
+
+Nothing here holds a whole list. Short ones become a plain answer; the rest of a long one is made while it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.apiserver.pacing import LARGE, SLOW, Pacer, Workers
+from allot.apiserver.responses import Response
+from allot.apiserver.stored_objects import StoredObject
+from allot.apiserver.yaml_writing import list_item, to_yaml
+
+PIECE_BYTES: Final = 64 * 1024
+WHOLE_BYTES: Final = 256 * 1024
+"""Shorter lists are answered in one piece, with their length."""
+
+Render = Callable[[StoredObject], bytes]
+
+
+class ListFrame(NamedTuple):
+    """Everything in a list but its items: its fields, and the name of the one that the items are in."""
+
+    fields: dict[str, Any]
+    items: str = "items"
+
+
+class _Form(NamedTuple):
+    """How a frame and items look in one format."""
+
+    head: bytes
+    tail: bytes
+    empty: bytes
+    """The whole list if it has no items."""
+    separator: bytes
+    item: Callable[[bytes], bytes]
+    content_type: str
+    cost: int = 1
+
+
+async def list_response(
+    objects: Sequence[StoredObject],
+    frame: ListFrame,
+    render: Render,
+    format_: str,
+    workers: Workers,
+    *,
+    pretty: bool = False,
+) -> Response:
+    """The answer that lists the objects, each as `render` writes it in JSON."""
+    form = _yaml(frame) if format_ == "yaml" else _pretty(frame) if pretty else _json(frame)
+    pieces = _pieces(objects, form, render, workers)
+    first: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        first.append(piece)
+        size += len(piece)
+        if size > WHOLE_BYTES:
+            return Response(200, b"".join(first), form.content_type, more=pieces)
+    return Response(200, b"".join(first), form.content_type)
+
+
+async def _pieces(
+    objects: Sequence[StoredObject], form: _Form, render: Render, workers: Workers
+) -> AsyncIterator[bytes]:
+    if not objects:
+        yield form.empty
+        return
+    pacer = Pacer()
+    parts = [form.head]
+    size = 0
+    separator = b""
+    for stored in objects:
+        work = len(stored.entry.value) * form.cost
+        if work > LARGE:
+            item = await workers.run(work, partial(_item, form, render, stored))
+        else:
+            item = form.item(render(stored))
+        parts += (separator, item)
+        separator = form.separator
+        size += len(item)
+        if size >= PIECE_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+        if pacer.is_due:
+            await pacer.rest()
+    yield b"".join((*parts, form.tail))
+
+
+def _item(form: _Form, render: Render, stored: StoredObject) -> bytes:
+    return form.item(render(stored))
+
+
+# --- formats ---
+
+
+def _json(frame: ListFrame) -> _Form:
+    empty = msgspec.json.encode({**frame.fields, frame.items: []})
+    return _Form(empty[:-2], b"]}", empty, b",", bytes, "application/json")
+
+
+def _pretty(frame: ListFrame) -> _Form:
+    whole = msgspec.json.encode({**frame.fields, frame.items: []})
+    empty = msgspec.json.format(whole, indent=2) + b"\n"
+    head = empty.removesuffix(b"]\n}\n") + b"\n    "
+
+    def item(body: bytes) -> bytes:
+        return msgspec.json.format(body, indent=2).replace(b"\n", b"\n    ")
+
+    return _Form(head, b"\n  ]\n}\n", empty, b",\n    ", item, "application/json")
+
+
+def _yaml(frame: ListFrame) -> _Form:
+    before = {name: value for name, value in frame.fields.items() if name < frame.items}
+    after = {name: value for name, value in frame.fields.items() if name > frame.items}
+    head = (to_yaml(before) if before else b"") + frame.items.encode()
+    tail = to_yaml(after) if after else b""
+
+    def item(body: bytes) -> bytes:
+        return list_item(msgspec.json.decode(body))
+
+    empty = head + b": []\n" + tail
+    return _Form(head + b":\n", tail, empty, b"", item, "application/yaml", SLOW)

@@ -35,8 +35,9 @@ class _PatientDecoder(json.JSONDecoder):
 
     def __init__(self) -> None:
         super().__init__(object_pairs_hook=Pairs, parse_int=str, parse_float=str)
-        self.parse_object, self.parse_array = json.decoder.JSONObject, json.decoder.JSONArray
-        self.scan_once = json.scanner.py_make_scanner(self)
+        self.parse_object = json.decoder.JSONObject  # type: ignore[attr-defined]
+        self.parse_array = json.decoder.JSONArray  # type: ignore[attr-defined]
+        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
 
 
 def decode_pairs(body: bytes) -> Any:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from allot.apiserver.codecs import Codec
+from allot.apiserver.forms import FORMS
+from allot.apiserver.pacing import Pacer
 from allot.apiserver.stored_objects import StoredObject, with_revision, with_type
+from allot.apiserver.window_budget import WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import (
     Change,
     CompactedError,
@@ -26,33 +29,28 @@ from allot.storage.interface import (
 
 log = logging.getLogger(__name__)
 
-WINDOW: Final = 10_000
-"""How many changes a watcher may fall behind, at least, before it is cut off..."""
-WINDOW_BYTES: Final = 64 << 20
-"""... unless the objects in them are larger than this together."""
+WAKE_AT_ONCE: Final = 50
+"""How many watchers are woken before others have their turn."""
 
 
 class ObjectChange:
     """One change of one object. Each of its renderings is made once, whoever asks for it."""
 
-    __slots__ = ("_lines", "new", "old", "revision")
+    __slots__ = ("_lines", "new", "old", "revision", "size")
 
     def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
         self.revision = revision
         self.old = old
         self.new = new
-        self._lines: dict[tuple[str, Codec, str], bytes] = {}
+        self.size = 0
+        """The bytes of the objects that nothing else in the window has."""
+        self._lines: dict[tuple[str, Codec, str], bytes] | None = None
 
     @property
     def key(self) -> str:
         shown = self.new or self.old
         assert shown is not None
         return shown.key
-
-    @property
-    def size(self) -> int:
-        """Bytes of the object that the change brought."""
-        return 0 if self.new is None else len(self.new.entry.value)
 
     @property
     def type(self) -> str:
@@ -70,19 +68,27 @@ class ObjectChange:
     def body(self, type_: str, codec: Codec, version: str) -> bytes:
         """The object of an event, with the revision of the event."""
         shown = self.shown(type_)
-        if type_ != "DELETED":
-            return shown.body(codec, version)
-        return with_revision(shown.without_revision(codec, version), self.revision)
+        revision = self.revision if type_ == "DELETED" else shown.revision
+        return with_revision(shown.without_revision(codec, version), revision)
 
     def line(self, type_: str, codec: Codec, version: str) -> bytes:
         """The event as a line of a watch stream."""
         key = (type_, codec, version)
-        line = self._lines.get(key)
+        lines = self._lines
+        line = lines.get(key) if lines is not None else None
         if line is None:
             gvk = codec.resource.gvk(version)
             body = with_type(self.body(*key), gvk.kind, str(gvk.group_version))
-            line = self._lines[key] = event_line(type_, body)
+            line = event_line(type_, body)
+            if lines is None:
+                lines = self._lines = {}
+            lines[key] = line
+            FORMS.keep(self, key, len(line))
         return line
+
+    def forget(self, form: Hashable) -> None:
+        if self._lines is not None:
+            self._lines.pop(form, None)  # type: ignore[call-overload]
 
 
 def event_line(type_: str, body: bytes) -> bytes:
@@ -100,6 +106,7 @@ class ResourceCache:
         *,
         window: int = WINDOW,
         window_bytes: int = WINDOW_BYTES,
+        budget: WindowBudget | None = None,
         index: Callable[[StoredObject], Hashable] | None = None,
     ) -> None:
         self.prefix = prefix
@@ -109,13 +116,15 @@ class ResourceCache:
         """The revision since which nothing under the prefix has changed."""
         self._store = store
         self._window_size = window
-        self._max_bytes = window_bytes
+        self._budget = budget or WindowBudget(window_bytes)
+        self._budget.add(self)
         self._index = index
         self._objects: dict[str, StoredObject] = {}
         self._keys: list[str] | None = None
         self._by_index: dict[Hashable, dict[str, StoredObject]] = {}
         self._changes: list[ObjectChange] = []
-        self._bytes = 0  # of the objects in these changes
+        self.window_bytes = 0
+        """The bytes of all objects in the window."""
         self._taken = 0  # changes that have left the window
         self._window_start = 0  # the window has all changes after this revision
         self._watch: Watch | None = None
@@ -136,15 +145,18 @@ class ResourceCache:
 
     async def _load(self) -> None:
         page = await self._store.list(self.prefix)
-        self._watch = self._store.watch(self.prefix, after=page.revision)
-        self._objects = {entry.key: StoredObject(entry, self.codec) for entry in page.entries}
+        watch = self._store.watch(self.prefix, after=page.revision)
+        objects: dict[str, StoredObject] = {}
+        by_index: dict[Hashable, dict[str, StoredObject]] = {}
+        async for entry in Pacer().each(page.entries):
+            stored = objects[entry.key] = StoredObject(entry, self.codec)
+            if self._index:
+                by_index.setdefault(self._index(stored), {})[stored.key] = stored
+        self._watch = watch
+        self._objects, self._by_index = objects, by_index
         self._keys = None
-        self._by_index = {}
-        if self._index:
-            for stored in self._objects.values():
-                self._by_index.setdefault(self._index(stored), {})[stored.key] = stored
         self._changes.clear()
-        self._bytes = 0
+        self.window_bytes = 0
         self.revision = self.last_change = self._window_start = page.revision
         self.epoch += 1
         self._wake()
@@ -207,28 +219,34 @@ class ResourceCache:
         for change in changes:
             applied = self._apply_one(change)
             self._changes.append(applied)
-            self._bytes += applied.size
+            self.window_bytes += applied.size
             self.last_change = change.revision
             self.revision = max(self.revision, change.revision)
-        if len(self._changes) > 2 * self._window_size or self._bytes > 2 * self._max_bytes:
-            self._trim_window()
+        if len(self._changes) > 2 * self._window_size:
+            self.shrink_window(self.window_bytes, self._window_size)
+        self._budget.settle()
 
     def _apply_one(self, change: Change) -> ObjectChange:
         old = self._objects.get(change.key)
         if old is None and change.previous is not None:
             old = StoredObject(change.previous, self.codec)
         if change.entry is None:
-            self._objects.pop(change.key, None)
-            self._keys = None
+            if self._objects.pop(change.key, None) is not None and self._keys is not None:
+                del self._keys[bisect_left(self._keys, change.key)]
             new = None
         else:
             new = StoredObject(change.entry, self.codec)
-            if change.key not in self._objects:
-                self._keys = None
+            if change.key not in self._objects and self._keys is not None:
+                insort(self._keys, change.key)
             self._objects[change.key] = new
         if self._index:
             self._reindex(old, new)
-        return ObjectChange(change.revision, old, new)
+        applied = ObjectChange(change.revision, old, new)
+        if new is not None:
+            applied.size = len(new.entry.value)
+        if old is not None and old.revision <= self._window_start:
+            applied.size += len(old.entry.value)
+        return applied
 
     def _reindex(self, old: StoredObject | None, new: StoredObject | None) -> None:
         assert self._index
@@ -241,25 +259,37 @@ class ResourceCache:
         if new is not None:
             self._by_index.setdefault(self._index(new), {})[new.key] = new
 
-    def _trim_window(self) -> None:
-        """Forget the older half, but never part of a revision."""
-        cut = max(len(self._changes) - self._window_size, 0)
-        size = sum(change.size for change in self._changes[cut:])
-        while size > self._max_bytes:
-            size -= self._changes[cut].size
+    def shrink_window(self, max_bytes: int, max_changes: int) -> None:
+        """Forget the oldest changes until the rest is small enough, but never part of a revision."""
+        changes = self._changes
+        cut = max(len(changes) - max_changes, 0)
+        size = self.window_bytes - sum(change.size for change in changes[:cut])
+        while size > max_bytes:
+            size -= changes[cut].size
             cut += 1
-        while cut < len(self._changes) and (
-            self._changes[cut].revision == self._changes[cut - 1].revision
-        ):
+        while 0 < cut < len(changes) and changes[cut].revision == changes[cut - 1].revision:
+            size -= changes[cut].size
             cut += 1
-        self._window_start = self._changes[cut - 1].revision
-        self._taken += cut
-        del self._changes[:cut]
-        self._bytes = sum(change.size for change in self._changes)
+        if cut:
+            self._window_start = changes[cut - 1].revision
+            self._taken += cut
+            self.window_bytes = size
+            del changes[:cut]
 
     def _wake(self) -> None:
-        for listener in tuple(self._listeners):
+        if len(self._listeners) <= WAKE_AT_ONCE:
+            for listener in tuple(self._listeners):
+                listener()
+        else:
+            self._wake_some(tuple(self._listeners), 0)
+
+    def _wake_some(self, listeners: tuple[Callable[[], None], ...], start: int) -> None:
+        """Each has something to send now: not all at once, so that requests are answered in between."""
+        for listener in listeners[start : start + WAKE_AT_ONCE]:
             listener()
+        if start + WAKE_AT_ONCE < len(listeners):
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._wake_some, listeners, start + WAKE_AT_ONCE)
 
     # --- reading ---
 
@@ -285,6 +315,10 @@ class ResourceCache:
         return self._keys
 
     # --- watching ---
+
+    @property
+    def window_length(self) -> int:
+        return len(self._changes)
 
     @property
     def window_start(self) -> int:

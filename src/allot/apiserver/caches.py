@@ -6,14 +6,18 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import Final
 
+import msgspec
+
 from allot.api.identities import DeviceId, GroupVersion
 from allot.api.quantity import Quantity
 from allot.api.resource import GROUP as DRA
 from allot.api.slices import ResourceSlice
-from allot.apiserver.cache import WINDOW, ResourceCache
+from allot.apiserver.cache import ResourceCache
 from allot.apiserver.codecs import codec_for, stored_resource
+from allot.apiserver.pacing import Pacer
 from allot.apiserver.resources import Resource, find
 from allot.apiserver.stored_objects import StoredObject
+from allot.apiserver.window_budget import WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import Store
 
 REGISTRY: Final = "registry/"
@@ -40,11 +44,14 @@ def _prefix_of_all(resource: Resource) -> str:
 class Caches:
     """What this API server knows of the store."""
 
-    def __init__(self, store: Store, *, window: int = WINDOW) -> None:
+    def __init__(
+        self, store: Store, *, window: int = WINDOW, window_bytes: int = WINDOW_BYTES
+    ) -> None:
         self.namespaces = resource_named("", "namespaces")
         self._slices = resource_named(DRA, "resourceslices")
         self._store = store
         self._window = window
+        self._budget = WindowBudget(window_bytes)
         self._caches: dict[Resource, ResourceCache] = {}
 
     def of(self, resource: Resource) -> ResourceCache:
@@ -57,6 +64,7 @@ class Caches:
             key_prefix(home),
             codec_for(home),
             window=self._window,
+            budget=self._budget,
             index=_pool_of if home is self._slices else None,
         )
         return found
@@ -79,15 +87,22 @@ class Caches:
         """The capacities of those devices that are published."""
         cache = self.of(self._slices)
         await cache.refresh()
+        wanted: dict[tuple[str, str], set[str]] = {}
+        for driver, pool, name in devices:
+            wanted.setdefault((driver, pool), set()).add(name)
         capacities: dict[DeviceId, dict[str, Quantity]] = {}
-        for device in devices:
-            generation = -1
-            for stored in cache.indexed((device.driver, device.pool)):
+        generations: dict[DeviceId, int] = {}
+        pacer = Pacer()
+        for (driver, pool), names in wanted.items():
+            async for stored in pacer.each(tuple(cache.indexed((driver, pool)))):
                 slice_: ResourceSlice = stored.object
-                newer = slice_.spec.pool.generation > generation
+                generation = slice_.spec.pool.generation
                 for published in slice_.spec.devices or ():
-                    if published.name == device.device and newer:
-                        generation = slice_.spec.pool.generation
+                    if published.name not in names:
+                        continue
+                    device = DeviceId(driver, pool, published.name)
+                    if generation > generations.get(device, -1):
+                        generations[device] = generation
                         capacities[device] = {
                             name: capacity.value for name, capacity in published.capacity.items()
                         }
@@ -98,6 +113,24 @@ class Caches:
             await each.close()
 
 
+class _Pool(msgspec.Struct):
+    name: str = ""
+
+
+class _SliceSpec(msgspec.Struct):
+    driver: str = ""
+    pool: _Pool = msgspec.field(default_factory=_Pool)
+
+
+class _Slice(msgspec.Struct):
+    """As much of a stored slice as the index needs."""
+
+    spec: _SliceSpec = msgspec.field(default_factory=_SliceSpec)
+
+
+_slice_decoder: Final = msgspec.json.Decoder(_Slice)
+
+
 def _pool_of(stored: StoredObject) -> Hashable:
-    spec = stored.object.spec
+    spec = _slice_decoder.decode(stored.entry.value).spec
     return (spec.driver, spec.pool.name)

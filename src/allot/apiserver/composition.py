@@ -13,7 +13,6 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.app import App
 from allot.apiserver.authentication import Authentication, Authenticator
 from allot.apiserver.authorization import AdministratorsOnly, Authorizer
-from allot.apiserver.cache import WINDOW
 from allot.apiserver.caches import Caches, resource_named
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.creation_limits import CreationLimit, PoolStatusRequestLimit
@@ -28,6 +27,7 @@ from allot.apiserver.reading import Reader
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.apiserver.strategies.request import Caller
 from allot.apiserver.subresources import Subresources
+from allot.apiserver.window_budget import WINDOW
 from allot.apiserver.writing import WriteHandlers
 from allot.features import FeatureGates
 from allot.storage.interface import StorageError, Store

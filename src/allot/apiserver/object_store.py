@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -121,7 +122,7 @@ class ObjectStore:
             home = await self._namespace(resource, namespace)
             request = self._request(writer, namespace, home)
             new, warnings = await self._workers.run(
-                writer.size, lambda: self._prepared(resource, obj, request)
+                writer.size, partial(self._prepared, resource, obj, request)
             )
             metadata = replace(new.metadata, uid=new_uid(), creation_timestamp=self._clock())
             new = codec.with_metadata(new, metadata)

@@ -89,9 +89,7 @@ class _Threads(Executor):
         )
         self._is_closed = False
 
-    def submit(  # type: ignore[override]
-        self, fn: Callable[..., T], /, *args: Any, **kwargs: Any
-    ) -> Future[T]:
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         future: Future[T] = Future()
         if self._is_closed:
             future.cancel()

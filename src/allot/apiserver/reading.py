@@ -12,6 +12,7 @@ from allot.apiserver.cache import ResourceCache
 from allot.apiserver.caches import Caches, key_prefix
 from allot.apiserver.codecs import storage_codec
 from allot.apiserver.object_store import api_errors_for_storage
+from allot.apiserver.pacing import Pacer
 from allot.apiserver.rendering import ListMeta
 from allot.apiserver.requests import ApiRequest, options_error
 from allot.apiserver.resources import Resource
@@ -119,7 +120,7 @@ class Reader:
             return await self._past(selection, revision, "", options.limit)
         cache = self._caches.of(selection.resource)
         await self.at_least(cache, options.resource_version)
-        return self._present(cache, selection, "", options.limit)
+        return await self._present(cache, selection, "", options.limit)
 
     async def at_least(self, cache: ResourceCache, resource_version: str) -> None:
         """Let the cache show the newest state ("", the default), any ("0"), or one not older."""
@@ -158,7 +159,7 @@ class Reader:
                 f"continue key is not valid: revision {token.revision} has not happened yet"
             )
         if cache.last_change <= token.revision:
-            listing = self._present(cache, selection, token.after_key, options.limit)
+            listing = await self._present(cache, selection, token.after_key, options.limit)
             return self._at(listing, selection, token.revision)
         try:
             return await self._past(selection, token.revision, token.after_key, options.limit)
@@ -179,15 +180,18 @@ class Reader:
             meta = meta._replace(continue_=token)
         return listing._replace(meta=meta._replace(revision=revision))
 
-    def _present(
+    async def _present(
         self, cache: ResourceCache, selection: Selection, after: str, limit: int
     ) -> Listing:
-        candidates = cache.select(selection.prefix, after)
+        # Nothing is awaited between taking the objects and noting the revision they show.
+        candidates, revision = cache.select(selection.prefix, after), cache.revision
         if selection.is_everything:
             found = candidates
         else:
-            found = [stored for stored in candidates if selection.matches(stored)]
-        return _page(found, selection, cache.revision, limit)
+            found = [
+                stored async for stored in Pacer().each(candidates) if selection.matches(stored)
+            ]
+        return _page(found, selection, revision, limit)
 
     async def _past(self, selection: Selection, revision: int, after: str, limit: int) -> Listing:
         codec = storage_codec(selection.resource)
@@ -199,8 +203,10 @@ class Reader:
                 page = await self._store.list(
                     selection.prefix, revision=revision, after=after, limit=size
                 )
-            stored = [StoredObject(entry, codec) for entry in page.entries]
-            found += [item for item in stored if selection.matches(item)]
+            async for entry in Pacer().each(page.entries):
+                stored = StoredObject(entry, codec)
+                if selection.matches(stored):
+                    found.append(stored)
             if not page.remaining or (wanted and len(found) >= wanted):
                 break
             after = page.entries[-1].key

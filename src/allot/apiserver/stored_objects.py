@@ -1,12 +1,16 @@
-"""An object as it was stored at one revision, and everything that is made from it once and kept."""
+"""An object as it was stored at one revision, and everything that is made from it once and kept for a while."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Final
 
 from allot.api.base import replace
 from allot.apiserver.codecs import METADATA_HEAD, Codec
+from allot.apiserver.forms import DECODED_FACTOR, FORMS
 from allot.storage.interface import Entry
+
+_DECODED: Final = "decoded"
 
 
 class StoredObject:
@@ -14,11 +18,11 @@ class StoredObject:
 
     __slots__ = ("_bodies", "_object", "codec", "entry")
 
-    def __init__(self, entry: Entry, codec: Codec, obj: Any = None) -> None:
+    def __init__(self, entry: Entry, codec: Codec) -> None:
         self.entry = entry
         self.codec = codec
-        self._object = obj
-        self._bodies: dict[tuple[Codec, str], bytes] = {}
+        self._object: Any = None
+        self._bodies: dict[tuple[Codec, str], bytes] | None = None
 
     @property
     def key(self) -> str:
@@ -31,27 +35,38 @@ class StoredObject:
     @property
     def object(self) -> Any:
         """The object with its resourceVersion; decoded when it is first asked for."""
-        if self._object is None:
+        found = self._object
+        if found is None:
             obj = self.codec.decode_stored(self.entry.value)
             version = str(self.entry.revision)
             metadata = replace(obj.metadata, resource_version=version)
-            self._object = self.codec.with_metadata(obj, metadata)
-        return self._object
+            found = self._object = self.codec.with_metadata(obj, metadata)
+            FORMS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
+        return found
 
     def body(self, codec: Codec, version: str) -> bytes:
         """JSON in a version, without kind and apiVersion, as it stands in lists."""
         key = (codec, version)
-        body = self._bodies.get(key)
+        bodies = self._bodies
+        body = bodies.get(key) if bodies is not None else None
         if body is None:
-            body = self._bodies[key] = with_revision(
-                self.without_revision(codec, version), self.revision
-            )
+            body = with_revision(self.without_revision(codec, version), self.revision)
+            if bodies is None:
+                bodies = self._bodies = {}
+            bodies[key] = body
+            FORMS.keep(self, key, len(body))
         return body
 
     def without_revision(self, codec: Codec, version: str) -> bytes:
         if codec is self.codec and version == codec.storage_version:
             return self.entry.value
         return codec.encode(self.object, version)
+
+    def forget(self, form: Hashable) -> None:
+        if form == _DECODED:
+            self._object = None
+        elif self._bodies is not None:
+            self._bodies.pop(form, None)  # type: ignore[call-overload]
 
 
 def with_revision(body: bytes, revision: int) -> bytes:

@@ -19,6 +19,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.cache import ObjectChange, ResourceCache, event_line
 from allot.apiserver.object_store import api_errors_for_storage
+from allot.apiserver.pacing import Pacer
 from allot.apiserver.reading import Reader, revision_of
 from allot.apiserver.rendering import Renderer
 from allot.apiserver.requests import ApiRequest, options_error
@@ -29,7 +30,9 @@ from allot.validation.fields import FieldError, FieldPath, forbidden
 
 BOOKMARK_SECONDS: Final = 60.0
 BATCH: Final = 500
-"""Events that are written in one piece at most."""
+"""Changes that are looked at together."""
+CHUNK_BYTES: Final = 64 * 1024
+"""Events are written in pieces of about this size."""
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
@@ -125,7 +128,7 @@ class Watcher:
                 # Nothing is awaited between taking the objects and noting the revision they show.
                 objects = self._cache.select(self._selection.prefix)
                 self._seen = self._cache.revision
-                for chunk in self._initial(objects):
+                async for chunk in self._initial(objects):
                     yield chunk
             if self._seen < self._cache.window_start:
                 async for chunk in self._history():
@@ -138,10 +141,11 @@ class Watcher:
         finally:
             self._cache.unlisten(self._wake.set)
 
-    def _initial(self, objects: list[StoredObject]) -> Iterable[bytes]:
-        chosen = [stored for stored in objects if self._selection.matches(stored)]
-        for start in range(0, len(chosen), BATCH):
-            yield b"".join(map(self._renderer.initial, chosen[start : start + BATCH]))
+    async def _initial(self, objects: list[StoredObject]) -> AsyncIterator[bytes]:
+        matches, render = self._selection.matches, self._renderer.initial
+        lines = (render(stored) if matches(stored) else b"" for stored in objects)
+        async for chunk in _chunks(lines):
+            yield chunk
         if self._options.initial_events and self._options.bookmarks:
             yield self._renderer.bookmark(self._seen, INITIAL_EVENTS_END)
 
@@ -160,11 +164,9 @@ class Watcher:
                         batches = await watch.backlog()
                     except SlowWatcherError:
                         raise api_errors.too_old(self._seen, start) from None
-                for first in range(0, len(batches), BATCH):
-                    part = chain.from_iterable(batches[first : first + BATCH])
-                    lines = b"".join(self._lines(map(self._past_change, part)))
-                    if lines:
-                        yield lines
+                changes = map(self._past_change, chain.from_iterable(batches))
+                async for chunk in _chunks(self._lines(changes)):
+                    yield chunk
                 self._seen = batches[-1][0].revision if batches else start
 
     def _past_change(self, change: Change) -> ObjectChange:
@@ -189,9 +191,8 @@ class Watcher:
                     if not changes:
                         continue
                 self._seen = changes[-1].revision
-                lines = b"".join(self._lines(changes))
-                if lines:
-                    yield lines
+                async for chunk in _chunks(self._lines(changes)):
+                    yield chunk
                 continue
             due = next_bookmark if self._options.bookmarks else self._deadline
             if not await self._sleep(min(due, self._deadline)) and self._options.bookmarks:
@@ -216,17 +217,34 @@ class Watcher:
         return self._stopped or asyncio.get_running_loop().time() >= self._deadline
 
     def _lines(self, changes: Iterable[ObjectChange]) -> Iterable[bytes]:
+        """A line for each change, empty if it is not to be seen."""
         selection, event = self._selection, self._renderer.event
         if selection.is_everything:
             prefix = selection.prefix
             for change in changes:
-                if change.key.startswith(prefix):
-                    yield event(change, change.type)
+                yield event(change, change.type) if change.key.startswith(prefix) else b""
             return
         for change in changes:
             type_ = seen_as(selection.matches, change)
-            if type_ is not None:
-                yield event(change, type_)
+            yield event(change, type_) if type_ is not None else b""
+
+
+async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Lines in pieces that are worth sending, with rests while they are made."""
+    pacer = Pacer()
+    parts: list[bytes] = []
+    size = 0
+    for line in lines:
+        if line:
+            parts.append(line)
+            size += len(line)
+        if size >= CHUNK_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+        if pacer.is_due:
+            await pacer.rest()
+    if parts:
+        yield b"".join(parts)
 
 
 def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:

@@ -117,6 +117,7 @@ class Broadcast:
         self.read_history = read_history
         self.max_revisions, self._max_bytes = max_revisions, max_bytes
         self._window: deque[Batch] = deque()
+        self._costs: deque[int] = deque()
         self._window_bytes = 0
         self._topics: dict[str, Topic] = {}
         self._lengths: list[int] = []
@@ -128,12 +129,17 @@ class Broadcast:
             for topic, part in self._parts(batch):
                 topic.batches.append(part)
                 touched.add(topic)
-            self._window.append(batch)
-            self._window_bytes += _size_of(batch)
+            self._append(batch)
             self.revision = batch[0].revision
         self._shrink()
         for topic in touched:
             topic.wake()
+
+    def _append(self, batch: Batch) -> None:
+        cost = cost_of(batch, self.floor)
+        self._window.append(batch)
+        self._costs.append(cost)
+        self._window_bytes += cost
 
     def advance(self, revision: int) -> None:
         """Nothing changed up to `revision`, except what was published."""
@@ -141,9 +147,9 @@ class Broadcast:
 
     def preload(self, batches: Iterable[Batch], floor: int) -> None:
         """Fill the window with past changes, those after `floor`, before there are any watchers."""
-        self._window.extend(batches)
-        self._window_bytes = sum(map(_size_of, self._window))
         self.floor = floor
+        for batch in batches:
+            self._append(batch)
         self._shrink()
 
     def since(self, revision: int) -> Iterator[Change]:
@@ -159,6 +165,7 @@ class Broadcast:
         self._topics.clear()
         self._lengths.clear()
         self._window.clear()
+        self._costs.clear()
         self._window_bytes = 0
         self.revision = self.floor = revision
         for topic in topics:
@@ -230,7 +237,7 @@ class Broadcast:
         window = self._window
         while len(window) > self.max_revisions or self._window_bytes > self._max_bytes:
             batch = window.popleft()
-            self._window_bytes -= _size_of(batch)
+            self._window_bytes -= self._costs.popleft()
             self.floor = batch[0].revision
             for topic, _ in self._parts(batch):
                 topic.drop(self.floor)
@@ -369,5 +376,12 @@ def _revision_of(batch: Batch) -> int:
     return batch[0].revision
 
 
-def _size_of(batch: Batch) -> int:
-    return sum(len(change.entry.value) for change in batch if change.entry is not None)
+def cost_of(batch: Batch, floor: int) -> int:
+    """What keeping a batch costs, in bytes, where all that is newer than `floor` is kept."""
+    cost = 0
+    for change in batch:
+        if change.entry is not None:
+            cost += len(change.entry.value)
+        if change.previous is not None and change.previous.revision <= floor:
+            cost += len(change.previous.value)  # nothing else here has it
+    return cost

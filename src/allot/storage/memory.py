@@ -1,4 +1,4 @@
-"""A store that lives as long as its process. It keeps all history until it is compacted."""
+"""A store that lives as long as its process. It keeps all history until it is compacted or too large."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from bisect import bisect_right
 from contextlib import suppress
 from itertools import chain
-from typing import Self
+from typing import Final, Self
 
 from allot.storage.broadcast import (
     DEFAULT_WINDOW_BYTES,
@@ -14,6 +14,7 @@ from allot.storage.broadcast import (
     Broadcast,
     BroadcastWatch,
     HistoryPage,
+    cost_of,
 )
 from allot.storage.entries import Entries
 from allot.storage.interface import (
@@ -28,6 +29,9 @@ from allot.storage.interface import (
 )
 from allot.storage.transactions import Batch, check_form, decide_changes
 
+DEFAULT_HISTORY_BYTES: Final = 256 << 20
+"""When the history has become larger, the older half is forgotten."""
+
 
 class MemoryStore(Store):
     """Entries and a list of all changes. For use in one event loop."""
@@ -38,9 +42,12 @@ class MemoryStore(Store):
         window_revisions: int = DEFAULT_WINDOW_REVISIONS,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         page_revisions: int = 500,
+        history_bytes: int = DEFAULT_HISTORY_BYTES,
     ) -> None:
         self._entries = Entries()
         self._log: list[Batch] = []
+        self._log_cost = 0
+        self._history_bytes = history_bytes
         self._page_revisions = page_revisions
         self._compacting: asyncio.Task[None] | None = None
         self._broadcast = Broadcast(
@@ -87,8 +94,11 @@ class MemoryStore(Store):
         batch = decide_changes(operations, self._entries.get, self._broadcast.revision + 1)
         if batch:
             self._log.append(batch)
+            self._log_cost += cost_of(batch, self._broadcast.oldest)
             self._entries.apply(batch)
             self._broadcast.publish([batch])
+            if self._log_cost > self._history_bytes:
+                await self.compact(self._log[len(self._log) // 2][0].revision)
         return self._broadcast.revision
 
     def watch(self, prefix: str, after: int) -> Watch:
@@ -100,6 +110,7 @@ class MemoryStore(Store):
         if revision > self._broadcast.oldest:
             self._broadcast.oldest = revision
             del self._log[: self._index_after(revision)]
+            self._log_cost = sum(cost_of(batch, revision) for batch in self._log)
 
     async def oldest(self) -> int:
         return self._broadcast.oldest

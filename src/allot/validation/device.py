@@ -148,9 +148,11 @@ def is_sound_scalar(attribute: DeviceAttribute) -> bool:
     )
 
 
-@lru_cache(maxsize=4096)
 def _is_sound_version(text: str) -> bool:
-    return byte_length(text) <= MAX_TEXT_ATTRIBUTE and is_version_attribute(text)
+    return byte_length(text) <= MAX_TEXT_ATTRIBUTE and _is_version(text)
+
+
+_is_version: Final = lru_cache(maxsize=4096)(is_version_attribute)
 
 
 def count_values(attribute: DeviceAttribute) -> int:

@@ -21,6 +21,7 @@ from allot.validation.formats import (
 DRIVER_NAME_LENGTH: Final = 63
 POOL_NAME_LENGTH: Final = 253
 IDENTIFIER_LENGTH: Final = 32
+MAX_REMEMBERED_NAME: Final = 512
 NOT_FULLY_QUALIFIED: Final = (
     "a fully qualified name must be a domain and a name separated by a slash"
 )
@@ -124,9 +125,15 @@ def validate_qualified_name(name: str, path: FieldPath) -> Iterator[FieldError]:
                 yield invalid(path, "", "the name must not be empty")
 
 
-@lru_cache(maxsize=4096)
 def is_qualified_name(name: str) -> bool:
     """The quick answer: the same few names come up on every device."""
+    if len(name) > MAX_REMEMBERED_NAME:
+        return not any(validate_qualified_name(name, FieldPath("")))
+    return _is_known_name(name)
+
+
+@lru_cache(maxsize=4096)
+def _is_known_name(name: str) -> bool:
     return not any(validate_qualified_name(name, FieldPath("")))
 
 

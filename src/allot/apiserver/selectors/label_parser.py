@@ -27,6 +27,8 @@ from allot.validation.formats import label_key_problems, label_value_problems
 
 MAX_LENGTH: Final = 256 * 1024
 """Longer selectors are refused; no URL that a server reads has one."""
+MAX_REMEMBERED: Final = 512
+"""Longer selectors are parsed each time."""
 
 _tokens: Final = re.compile(r"==|!=|[=!(),><]|[^ \t\r\n=!(),><]+").findall
 _SYMBOLS: Final = frozenset({"=", "==", "!=", "!", "(", ")", ",", ">", "<"})
@@ -45,13 +47,19 @@ _SETS: Final = frozenset({Operator.IN, Operator.NOT_IN})
 _NUMBERS: Final = frozenset({Operator.GREATER, Operator.LESS})
 
 
-@lru_cache(maxsize=1024)
 def parse_label_selector(text: str) -> LabelSelector:
     """The selector that `text` stands for; `SelectorError` if it stands for none."""
     if len(text) > MAX_LENGTH:
         raise SelectorError(f"a label selector may have at most {MAX_LENGTH} characters")
+    return _remembered(text) if len(text) <= MAX_REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> LabelSelector:
     requirements = _Parser(text).requirements()
     return label_selector(requirements) if requirements else EVERYTHING
+
+
+_remembered: Final = lru_cache(maxsize=1024)(_parse)
 
 
 def label_selector(requirements: list[Requirement]) -> LabelSelector:

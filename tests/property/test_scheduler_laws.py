@@ -145,7 +145,7 @@ class World:
         return DynamicResources(
             self.tracker,
             self.devices,
-            ClaimWriter(Client(ScriptedTransport())),
+            ClaimWriter(Client(ScriptedTransport()), self.tracker.get),
             self.cluster.node,
             lambda work: work.close(),
             lambda: START,

@@ -104,7 +104,7 @@ class SchedulerProcess:
         self._workloads = WorkloadSelectors()
         self._today = today
         self._clock = clock
-        self._writer = ClaimWriter(client)
+        self._writer = ClaimWriter(client, self.claims.get)
         self._extended = self._extended_claims()
         self._volume_api = _VolumeApi(client)
         self._budgets = self.informers.informer(resources.POD_DISRUPTION_BUDGETS)

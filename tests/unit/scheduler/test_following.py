@@ -48,7 +48,7 @@ class Followed:
         plugin = DynamicResources(
             self.claims,
             self.devices,
-            ClaimWriter(Client(ScriptedTransport())),
+            ClaimWriter(Client(ScriptedTransport()), self.claims.get),
             self.cluster.node,
             lambda work: work.close(),
             lambda: START,

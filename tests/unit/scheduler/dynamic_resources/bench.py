@@ -66,7 +66,7 @@ class Bench:
         self.plugin = DynamicResources(
             self.tracker,
             self.devices,
-            ClaimWriter(client),
+            ClaimWriter(client, self.tracker.get),
             self.cluster.node,
             lambda work: self.tasks.append(asyncio.create_task(work)),
             lambda: NOW,

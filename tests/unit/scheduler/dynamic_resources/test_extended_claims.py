@@ -18,7 +18,8 @@ from allot.client.in_process import InProcessTransport
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.features import DEFAULTS
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimChangedError, ClaimWriter
+from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
+from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
@@ -50,7 +51,7 @@ class Bench:
         classes.put(DeviceClass(metadata=ObjectMeta(name="gpu"), spec=spec))
         self.claims = ExtendedClaims(
             client,
-            ClaimWriter(client),
+            ClaimWriter(client, self.tracker.get),
             self.tracker,
             classes,
             lambda: datetime.now(UTC) + later,
@@ -281,7 +282,7 @@ def test_pods_that_are_none_of_our_business(requests: dict[str, int]) -> None:
     )
     client = Client(InProcessTransport(_nobody, TOKEN))
     claims = ExtendedClaims(
-        client, ClaimWriter(client), tracker, classes, lambda: datetime.now(UTC)
+        client, ClaimWriter(client, tracker.get), tracker, classes, lambda: datetime.now(UTC)
     )
 
     assert claims.look_at(a_pod(requests=requests)) is None

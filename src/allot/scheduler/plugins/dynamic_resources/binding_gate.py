@@ -18,8 +18,9 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     has_conditions,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
+from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimChangedError, ClaimWriter
+from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys, is_reserved_for
 from allot.scheduler.state.pods import PodInfo
 

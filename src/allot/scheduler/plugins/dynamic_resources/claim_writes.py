@@ -1,14 +1,13 @@
 """What is written to claims when a pod is bound, and what is taken back when that fails.
 
-Each change is a function of the claim; the loops around them read again and retry when somebody was quicker.
+Each change is a function of the claim. `claim_lanes` writes them, together with what others want of the same claim, and
+applies them again when somebody was quicker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
-
 from allot.api.base import replace
 from allot.api.claims import (
     AllocationResult,
@@ -20,16 +19,14 @@ from allot.api.identities import ObjectKey
 from allot.api.resource import DELETE_PROTECTION
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.options import PatchType
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
+from allot.scheduler.plugins.dynamic_resources.claim_lanes import (
+    ClaimChangedError,
+    ClaimLanes,
+    Known,
+)
+from allot.scheduler.plugins.dynamic_resources.pod_claims import is_full, is_reserved_for, too_many
 from allot.scheduler.state.pods import PodInfo
-
-ATTEMPTS: Final = 5
-
-
-class ClaimChangedError(Exception):
-    """Somebody did something to a claim that makes our decision wrong."""
 
 
 def consumer_reference(pod: PodInfo) -> ResourceClaimConsumerReference:
@@ -89,17 +86,61 @@ def is_written(claim: ResourceClaim, pod: PodInfo, allocation: AllocationResult)
 
 def released(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
     """The claim without the pod; when nobody else uses it, without its allocation too."""
+    left = without_reservation(claim, pod)
+    return left if left.status.reserved_for else replace(claim, status=ResourceClaimStatus())
+
+
+def without_reservation(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+    """The claim without the pod; its allocation stays."""
     others = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid)
-    if not others:
-        return replace(claim, status=ResourceClaimStatus())
     return replace(claim, status=replace(claim.status, reserved_for=others))
+
+
+class _Reservation:
+    """Gives a claim to a pod, with an allocation if it has none yet."""
+
+    def __init__(
+        self,
+        decided_on: ResourceClaim,
+        pod: PodInfo,
+        allocation: AllocationResult | None,
+        now: datetime | None,
+    ) -> None:
+        self._decided_on = decided_on
+        self._pod = pod
+        self._allocation = allocation
+        self._now = now
+        self._was_tried = False
+        self.found_reserved = False
+        """Whether the claim was the pod's already when this was last applied."""
+
+    def __call__(self, current: ResourceClaim) -> ResourceClaim:
+        allocation = self._allocation
+        may_be_ours, self._was_tried = self._was_tried and allocation is not None, True
+        self.found_reserved = is_reserved_for(current, self._pod)
+        if may_be_ours and allocation is not None and is_written(current, self._pod, allocation):
+            return current
+        check_still_ours(current, self._decided_on, allocation)
+        if self.found_reserved:
+            return current
+        if is_full(current):
+            raise ClaimChangedError(f"{self.doing}: {too_many(current)}")
+        protected = current if allocation is None else with_finalizer(current)
+        return reserved(protected, self._pod, allocation, self._now)
+
+    @property
+    def doing(self) -> str:
+        metadata = self._decided_on.metadata
+        what = "reservation" if self._allocation is None else "allocation and reservation"
+        return f"add {what} to claim {metadata.namespace}/{metadata.name}"
 
 
 class ClaimWriter:
     """Writes claims through the API."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, known: Known) -> None:
         self._client = client
+        self._lanes = ClaimLanes(client, known)
 
     async def allocate_and_reserve(
         self,
@@ -107,41 +148,21 @@ class ClaimWriter:
         pod: PodInfo,
         allocation: AllocationResult | None,
         now: datetime | None,
-        newest: ResourceClaim | None = None,
         found_reserved: Callable[[ResourceClaim], None] = lambda _: None,
     ) -> ResourceClaim:
         """The claim after both writes: the finalizer, then the status.
 
-        `claim` is what was decided on, `newest` what is known by now. `found_reserved` is told if the claim
-        was reserved already, perhaps by another scheduler that has the same pod in hand.
+        `claim` is what was decided on. `found_reserved` is told if the claim was reserved already, perhaps by
+        another scheduler that has the same pod in hand.
         """
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
-        doing = "add reservation to" if allocation is None else "add allocation and reservation to"
-        current = newest or claim
-        for attempt in range(1, ATTEMPTS + 1):
-            if attempt > 1 and allocation is not None and is_written(current, pod, allocation):
-                found_reserved(current)
-                return current
-            check_still_ours(current, claim, allocation)
-            if is_reserved_for(current, pod):
-                found_reserved(current)
-                return current
-            try:
-                if allocation is not None:
-                    current = await self._protected(current)
-                wanted = reserved(current, pod, allocation, now)
-                return await self._client.update_status(RESOURCE_CLAIMS, wanted)
-            except ApiStatusError as error:
-                if not error.is_conflict or attempt == ATTEMPTS:
-                    raise ClaimChangedError(f"{doing} claim {key}: {error.message}") from error
-            current = await self._client.get(RESOURCE_CLAIMS, key)
-        raise AssertionError("the last attempt returns or raises")
-
-    async def _protected(self, claim: ResourceClaim) -> ResourceClaim:
-        wanted = with_finalizer(claim)
-        if wanted is claim:
-            return claim
-        return await self._client.update(RESOURCE_CLAIMS, wanted)
+        change = _Reservation(claim, pod, allocation, now)
+        try:
+            written = await self._lanes.write(claim, change)
+        except ApiStatusError as error:
+            raise ClaimChangedError(f"{change.doing}: {error.message}") from error
+        if change.found_reserved:
+            found_reserved(written)
+        return written
 
     async def read_again(self, claim: ResourceClaim) -> ResourceClaim:
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
@@ -157,14 +178,14 @@ class ClaimWriter:
             return await self.release(claim, pod)
         if found.node_name:
             return None
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
-        patch: dict[str, Any] = {
-            "metadata": {"uid": claim.metadata.uid},
-            "status": {"reservedFor": [{"$patch": "delete", "uid": pod.uid}]},
-        }
-        dropped = await self._client.patch(
-            RESOURCE_CLAIMS, key, patch, PatchType.STRATEGIC, subresource="status"
-        )
+
+        def change(current: ResourceClaim) -> ResourceClaim:
+            is_same_claim = current.metadata.uid == claim.metadata.uid
+            if not is_same_claim or not is_reserved_for(current, pod):
+                return current
+            return without_reservation(current, pod)
+
+        dropped = await self._lanes.write(claim, change)
         # Another scheduler may have counted on it and bound the pod while we were at it. It looks at
         # the claim after it has bound the pod, we look at the pod after we changed the claim: one sees the other.
         found = await self._client.find(PODS, pod.key)
@@ -174,7 +195,6 @@ class ClaimWriter:
 
     async def keep_reserved(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim | None:
         """Reserve a claim for a bound pod again, if somebody took that back; None if it is gone."""
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
 
         def change(current: ResourceClaim) -> ResourceClaim:
             found, held = current.status.allocation, claim.status.allocation
@@ -184,9 +204,7 @@ class ClaimWriter:
             return current if is_reserved_for(current, pod) else reserved(current, pod, None, None)
 
         try:
-            return await self._client.update_with_retry(
-                RESOURCE_CLAIMS, key, change, subresource="status"
-            )
+            return await self._lanes.write(await self.read_again(claim), change)
         except ApiStatusError as error:
             if error.is_not_found:
                 return None
@@ -202,7 +220,6 @@ class ClaimWriter:
 
         A claim that others hold by now, or that was allocated anew, is left alone.
         """
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
 
         def change(current: ResourceClaim) -> ResourceClaim:
             found, held = current.status.allocation, claim.status.allocation
@@ -214,9 +231,7 @@ class ClaimWriter:
             return released(current, pod) if nobodys or is_reserved_for(current, pod) else current
 
         try:
-            return await self._client.update_with_retry(
-                RESOURCE_CLAIMS, key, change, subresource="status", start=claim
-            )
+            return await self._lanes.write(claim, change)
         except ApiStatusError as error:
             if error.is_not_found:
                 return None

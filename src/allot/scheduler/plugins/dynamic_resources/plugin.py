@@ -27,12 +27,9 @@ from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedula
 from allot.scheduler.framework.turns import resting
 from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs, PodDevices
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
+from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.claim_writes import (
-    ClaimChangedError,
-    ClaimWriter,
-    with_finalizer,
-)
+from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter, with_finalizer
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.judging import (
@@ -238,12 +235,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
                 allocation = decided.get(claim.metadata.uid)
                 newest = self._tracker.get(key_of(claim))
                 written = await self._writer.allocate_and_reserve(
-                    claim,
-                    pod,
-                    allocation,
-                    self._timestamp(),
-                    newest,
-                    devices.found_reserved.append,
+                    claim, pod, allocation, self._timestamp(), devices.found_reserved.append
                 )
                 result.append(written)
                 if written is not newest:

@@ -1,0 +1,185 @@
+"""One writer per claim: changes that wait for it are written together.
+
+    pod 1 ─ change ─┐
+    pod 2 ─ change ─┼─► lane of the claim ─► all that wait, applied to the newest version ─► one write
+    pod 3 ─ change ─┘
+
+Without lanes the bindings of pods that share a claim would race with each other: of n writes for one version n - 1
+fail. Conflicts that remain come from other writers. Then the claim is read, and the changes are applied to what it is now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from allot.api.base import replace
+from allot.api.claims import ResourceClaim
+from allot.api.identities import ObjectKey
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError, ClientError
+from allot.client.resources import RESOURCE_CLAIMS
+from allot.scheduler.plugins.dynamic_resources.claim_tracker import version_of
+
+ATTEMPTS: Final = 8
+RETRY_SECONDS: Final = 0.005
+"""The pause after the second conflict; doubled after each further one."""
+
+
+class ClaimChangedError(Exception):
+    """Somebody did something to a claim that makes our decision wrong."""
+
+
+Change = Callable[[ResourceClaim], ResourceClaim]
+"""What a claim shall become. Its argument comes back if nothing is to be written; `ClaimChangedError` if it cannot be.
+
+It may be called several times for one write, and for a claim that has the change already.
+"""
+Known = Callable[[ObjectKey], ResourceClaim | None]
+"""The newest version of a claim that has been seen."""
+
+
+class _Waiting:
+    """A change that waits to be written."""
+
+    def __init__(self, start: ResourceClaim, change: Change) -> None:
+        self.start = start
+        self.change = change
+        self.outcome: ResourceClaim | Exception | None = None
+
+
+class _Lane:
+    """The changes of one claim."""
+
+    def __init__(self) -> None:
+        self.waiting: list[_Waiting] = []
+        self.turn = asyncio.Lock()
+        self.users = 0
+        self.latest: ResourceClaim | None = None
+        """The answer to the last write."""
+
+
+class ClaimLanes:
+    """All claims that are being written. For use in one event loop."""
+
+    def __init__(self, client: Client, known: Known) -> None:
+        self._client = client
+        self._known = known
+        self._lanes: dict[ObjectKey, _Lane] = {}
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    async def write(self, start: ResourceClaim, change: Change) -> ResourceClaim:
+        """The claim after the change and those that were written with it.
+
+        `start` names the claim, and saves a read if nothing newer is known; it may be out of date.
+        """
+        key = ObjectKey(start.metadata.namespace, start.metadata.name)
+        lane = self._lanes.setdefault(key, _Lane())
+        lane.users += 1
+        mine = _Waiting(start, change)
+        lane.waiting.append(mine)
+        try:
+            async with lane.turn:
+                if mine.outcome is None:
+                    await self._write_waiting(key, lane, mine)
+        finally:
+            if mine in lane.waiting:
+                lane.waiting.remove(mine)  # cancelled before its turn
+            lane.users -= 1
+            if not lane.users:
+                del self._lanes[key]
+        assert mine.outcome is not None
+        if isinstance(mine.outcome, Exception):
+            raise mine.outcome
+        return mine.outcome
+
+    async def _write_waiting(self, key: ObjectKey, lane: _Lane, mine: _Waiting) -> None:
+        batch, lane.waiting = lane.waiting, []
+        try:
+            await self._write_batch(key, lane, batch)
+        except BaseException:
+            # This task ends, the others' changes stay. They see whether the write arrived: by a conflict.
+            left = [each for each in batch if each.outcome is None and each is not mine]
+            lane.waiting = left + lane.waiting
+            raise
+
+    async def _write_batch(self, key: ObjectKey, lane: _Lane, batch: list[_Waiting]) -> None:
+        current = self._newest(key, lane, batch)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await self._write_once(current, lane, batch)
+                return
+            except ApiStatusError as error:
+                if not error.is_conflict and len(batch) > 1:
+                    await self._write_apart(key, lane, batch)
+                    return
+                if not error.is_conflict or attempt == ATTEMPTS:
+                    _fail(batch, error)
+                    return
+            except ClientError as error:
+                _fail(batch, error)
+                return
+            if attempt > 1:
+                await self._client.clock.sleep(RETRY_SECONDS * 2 ** (attempt - 2))
+            try:
+                current = await self._client.get(RESOURCE_CLAIMS, key)
+            except ClientError as error:
+                _fail(batch, error)
+                return
+
+    async def _write_apart(self, key: ObjectKey, lane: _Lane, batch: list[_Waiting]) -> None:
+        """The server refuses the changes together: one that it refuses alone shall not cost the others theirs."""
+        for each in batch:
+            if each.outcome is None:
+                await self._write_batch(key, lane, [each])
+
+    async def _write_once(self, current: ResourceClaim, lane: _Lane, batch: list[_Waiting]) -> None:
+        """The finalizer first if a change brings one, then the status."""
+        wanted = _applied(current, batch)
+        if wanted is current:
+            return
+        if wanted.metadata.finalizers != current.metadata.finalizers:
+            protected = replace(current, metadata=wanted.metadata)
+            current = await self._client.update(RESOURCE_CLAIMS, protected)
+            wanted = _applied(current, batch)
+            if wanted is current:
+                return
+        lane.latest = written = await self._client.update_status(RESOURCE_CLAIMS, wanted)
+        for each in batch:
+            if each.outcome is None:
+                each.outcome = written
+
+    def _newest(self, key: ObjectKey, lane: _Lane, batch: list[_Waiting]) -> ResourceClaim:
+        candidates = [each.start for each in batch]
+        candidates += [claim for claim in (self._known(key), lane.latest) if claim is not None]
+        newest = candidates[0]
+        for claim in candidates[1:]:
+            if version_of(claim) >= version_of(newest):
+                newest = claim
+        return newest
+
+
+def _applied(current: ResourceClaim, batch: list[_Waiting]) -> ResourceClaim:
+    """The claim with all changes that still wait. Those that need no write, or cannot be, are settled."""
+    wanted = current
+    for each in batch:
+        if each.outcome is not None:
+            continue
+        try:
+            changed = each.change(wanted)
+        except ClaimChangedError as error:
+            each.outcome = error
+            continue
+        if changed is current:
+            each.outcome = current
+        wanted = changed
+    return wanted
+
+
+def _fail(batch: list[_Waiting], error: ClientError) -> None:
+    for each in batch:
+        if each.outcome is None:
+            each.outcome = error

@@ -74,7 +74,7 @@ async def _measure(store: Store, pods: int, shared: bool) -> Result:
             if pod.node_name:
                 bound.add(pod.metadata.name)
 
-        def count(_: ResourceClaim, claim: ResourceClaim) -> None:
+        def count(*_: ResourceClaim) -> None:
             changes["writes"] += 1
 
         scheduler.informers.informer(resources.PODS, UNFINISHED).add_handlers(None, note)

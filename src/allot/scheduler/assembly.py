@@ -66,6 +66,7 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
+from allot.scheduler.useful_reasons import UsefulReasons
 
 COMPONENT: Final = "default-scheduler"
 
@@ -125,6 +126,7 @@ class SchedulerProcess:
         )
         self.metrics.follow_queue(self.queue.lengths)
         self.explainer = Explainer(self.cluster)
+        self.reasons = UsefulReasons(self.cluster, lambda: not self.queue.has_active, clock)
         self.scheduler = Scheduler(
             self.profiles,
             self.queue,
@@ -132,7 +134,7 @@ class SchedulerProcess:
             self.outcomes,
             self.metrics,
             clock,
-            self.explainer.useful_reason,
+            self.reasons,
             limits,
         )
         follower = ClusterFollower(

@@ -51,6 +51,11 @@ class NoNode(NamedTuple):
     rejected_by: frozenset[str]
     pending_on: frozenset[str]
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether all that is missing is under way."""
+        return bool(self.pending_on) and self.pending_on == self.rejected_by
+
 
 class CycleError(NamedTuple):
     """Something went wrong that has nothing to do with whether the pod fits."""

@@ -1,14 +1,13 @@
-"""Why a pod is pending: the reason that helps most, for its condition, and everything, for those who ask."""
+"""Why a pod is pending: everything that can be found out, for those who ask. Conditions have `useful_reasons`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from allot.allocation import Explanation, StepBudget, explain, proposals
-from allot.allocation.explanation import Refusal
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.scheduler.claim_summaries import summary_of
@@ -34,11 +33,6 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
-MAX_EXPLAINED_NODES: Final = 6
-"""For the condition, so many nodes are looked at closely. It is written at every attempt."""
-MAX_GLANCES: Final = 200
-"""Among so many nodes those are found that differ."""
-MAX_REASON: Final = 400
 MAX_MAIN_REASON: Final = 110
 HELD_BY_SEVERAL: Final = "held by other claims"
 MAX_TRIED_ALIKE: Final = 5
@@ -80,30 +74,6 @@ class Explainer:
 
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
-
-    def useful_reason(self, profile: Profile, decision: NoNode) -> str:
-        """What keeps the devices away on the node that comes nearest; empty if devices are not the trouble."""
-        found: list[tuple[tuple[float, tuple[int, int]], Explanation]] = []
-        for name in self._worth_a_look(profile, decision):
-            explanation = self._explained(profile, decision.state, name)
-            if explanation is not None:
-                node = NodeExplanation(node=name, requests=requests_in(explanation))
-                found.append(((node.progress, node.suitable), explanation))
-        if not found:
-            return ""
-        _, nearest = max(found, key=lambda pair: pair[0])
-        return _shortened(_sentence(nearest))
-
-    def _worth_a_look(self, profile: Profile, decision: NoNode) -> list[str]:
-        """Some nodes that lack devices, of as many kinds as can be found quickly."""
-        plugin = profile.plugin(NAME)
-        if decision.pre_filter_message or not isinstance(plugin, DeviceJudge):
-            return []
-        lacking = (name for name, status in decision.statuses.items() if status.plugin == NAME)
-        candidates = list(islice(lacking, MAX_GLANCES))
-        by_kind = {plugin.kind_of(name): name for name in reversed(candidates)}
-        chosen = dict.fromkeys((*reversed(by_kind.values()), *candidates))
-        return list(chosen)[:MAX_EXPLAINED_NODES]
 
     def explain(
         self,
@@ -314,33 +284,3 @@ def _main_reason(request: RequestExplanation) -> str:
     )
     text = f" ({number} device{'s' * (number != 1)}: {main})"
     return text if len(text) <= MAX_MAIN_REASON else ""
-
-
-def _sentence(explanation: Explanation) -> str:
-    """The first request that lacks devices, and why most of those were refused that come into question."""
-    where = f"On node {explanation.node}: "
-    if explanation.error:
-        return f"{where}{explanation.error}."
-    lacking = [report for report in explanation.requests if report.found < report.wanted]
-    if not lacking:
-        return f"{where}{explanation.pools[0]}." if explanation.pools else ""
-    report = next((each for each in lacking if each.was_tried), lacking[0])
-    if not report.refusals:
-        pools = f" ({explanation.pools[0]})" if explanation.pools else ""
-        return f"{where}{report}: there are no devices to choose from{pools}."
-    return f"{where}{report}; {_main_refusal(report.refusals)}."
-
-
-def _main_refusal(refusals: Sequence[Refusal]) -> Refusal:
-    """Devices of other classes do not count, unless there are no others; those that claims hold belong together."""
-    suitable = [each for each in refusals if not each.reason.startswith(OF_ANOTHER_CLASS)]
-    held = [each for each in suitable if HELD.fullmatch(each.reason)]
-    if len(held) > 1:
-        devices = tuple(device for each in held for device in each.devices)
-        others = f"{held[0].reason} and {len(held) - 1} other{'s' * (len(held) > 2)}"
-        suitable = [each for each in suitable if each not in held] + [Refusal(others, devices)]
-    return max(suitable or refusals, key=lambda each: len(each.devices))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 4]} ..."

@@ -27,7 +27,7 @@ class SchedulerMetrics:
         )
         self.attempt_seconds = Histogram(
             "scheduler_scheduling_attempt_duration_seconds",
-            "How long an attempt took, without binding.",
+            "How long an attempt took, with binding if it came to that.",
             ("result", "profile"),
             buckets=exponential(0.001, 2, 15),
             registry=registry,

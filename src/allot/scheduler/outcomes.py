@@ -59,9 +59,18 @@ class Outcomes:
             log.log(_weight(error), "pod %s: its node could not be nominated: %s", pod.key, error)
 
     async def failed(
-        self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
+        self,
+        pod: PodInfo,
+        reason: str,
+        message: str,
+        nominated_node: str | None = None,
+        more: str | None = "",
     ) -> None:
-        """Say why the pod was not scheduled; nominate a node, or with "" take the nomination back."""
+        """Say why the pod was not scheduled; nominate a node, or with "" take the nomination back.
+
+        `more` follows the message. None: that is not known yet, and what the condition says after it may stay.
+        """
+        message = with_more(pod, message, more)
         self._recorder.event(_reference(pod), WARNING, "FailedScheduling", "Scheduling", message)
         status = status_change(pod, reason, message, nominated_node, self._clock())
         if status is None:
@@ -83,14 +92,26 @@ def _weight(error: ClientError) -> int:
     return logging.DEBUG if is_gone else logging.WARNING
 
 
-def status_change(
-    pod: PodInfo, reason: str, message: str, nominated_node: str | None, now: datetime
-) -> dict[str, Any] | None:
-    """The part of a pod's status that must change; None if it says all that already."""
+def with_more(pod: PodInfo, message: str, more: str | None) -> str:
+    if more is None:
+        said: str = _condition(pod).get("message") or ""
+        return said if said.startswith(f"{message} ") else message
+    return f"{message} {more}" if more else message
+
+
+def _condition(pod: PodInfo) -> dict[str, Any]:
     conditions = pod.pod.get("status", "conditions", default=[])
     found: dict[str, Any] = next(
         (item for item in conditions if item.get("type") == POD_SCHEDULED), {}
     )
+    return found
+
+
+def status_change(
+    pod: PodInfo, reason: str, message: str, nominated_node: str | None, now: datetime
+) -> dict[str, Any] | None:
+    """The part of a pod's status that must change; None if it says all that already."""
+    found = _condition(pod)
     wanted = {"type": POD_SCHEDULED, "status": "False", "reason": reason, "message": message}
     status: dict[str, Any] = {}
     if any(found.get(name) != value for name, value in wanted.items()):

@@ -257,6 +257,11 @@ class SchedulingQueue:
 
     # --- what is here ---
 
+    @property
+    def has_active(self) -> bool:
+        """Whether a pod waits to be tried now."""
+        return self._has_active()
+
     def lengths(self) -> Mapping[Place, int]:
         return Counter(queued.place for queued in self._pods.values())
 

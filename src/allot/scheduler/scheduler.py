@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from itertools import islice
-from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 from allot.deadline import DeadlineExceededError
@@ -38,9 +37,10 @@ from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
 from allot.scheduler.plugins.default_binder import BoundElsewhereError
 from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.sleeping_pods import QueuedPod
+from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.useful_reasons import Rejection, UsefulReasons
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,9 @@ MAX_BINDINGS: Final = 100
 MAX_REPORTS: Final = 16
 """So many pods are told at the same time why they were not scheduled."""
 
+BRIEF_WAIT_SECONDS: Final = 5.0
+"""A pod that waits for something that is under way is told so when it has waited so long."""
+
 
 class _Rejected(NamedTuple):
     """A pod that no node takes, for now."""
@@ -61,6 +64,15 @@ class _Rejected(NamedTuple):
     profile: Profile
     queued: QueuedPod
     decision: NoNode
+
+
+class _Waited(NamedTuple):
+    """A pod that waits for something that is under way."""
+
+    due: float
+    """When it is told so."""
+    attempts: int
+    rejected: _Rejected
 
 
 class _Room(NamedTuple):
@@ -81,19 +93,19 @@ class Scheduler:
         outcomes: Outcomes,
         metrics: SchedulerMetrics,
         clock: Callable[[], float] = time.monotonic,
-        useful_reason: Callable[[Profile, NoNode], str] = lambda *_: "",
+        reasons: UsefulReasons | None = None,
         limits: DecisionLimits | None = None,
     ) -> None:
-        """`useful_reason` adds to the usual summary what helps users most.
+        """`reasons` add to the usual summary what helps users most.
 
         Without `limits` only step budgets end a decision, as in virtual time.
         """
+        self._reasons = reasons
         self._limits = limits
         self._hard = HardDecisions(
             limits or DecisionLimits(), queue.take_up, self._decide_in_child, self._resume
         )
         self._hard_worker: asyncio.Task[None] | None = None
-        self._useful_reason = useful_reason
         self.profiles = profiles
         self.queue = queue
         self.cluster = cluster
@@ -108,6 +120,8 @@ class Scheduler:
         self._reporting = Turns(MAX_REPORTS)
         self._rejected: deque[_Rejected] = deque()
         self._room_maker: asyncio.Task[None] | None = None
+        self._waiting: deque[_Waited] = deque()
+        """Pods that wait for something that is under way, and when they are told so."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._bindings: dict[str, asyncio.Task[None]] = {}
         """Pods that have a node and are not bound yet, by uid."""
@@ -215,22 +229,26 @@ class Scheduler:
             self.queue.done(queued)
             self._outcomes.skipped(pod)
             return
-        started = perf_counter()
+        started = self._clock()
         decision = self._cycles[pod.scheduler_name].decide(pod, time)
+        if self._reasons is not None:
+            self._reasons.allowance.earn(self._clock() - started)
         match decision:
             case Chosen(node_name, state):
                 failure = self._reserve(profile, state, pod, node_name)
                 if failure is None:
                     self.queue.decided(queued)
-                    binding = self.spawn(self._bind(profile, state, queued, node_name))
+                    binding = self.spawn(self._bind(profile, state, queued, node_name, started))
                     binding.add_done_callback(
-                        partial(self._binding_ended, profile, state, pod, node_name)
+                        partial(self._binding_ended, profile, state, pod, node_name, started)
                     )
                     self._bindings[pod.uid] = binding
-                    result = "scheduled"
-                else:
-                    self.spawn(self._not_scheduled(queued, failure.message))
-                    result = "error"
+                    return
+                self.spawn(self._not_scheduled(queued, failure.message))
+                result = "error"
+            case NoNode() if decision.is_pending:
+                result = "unschedulable"
+                self._wait(_Rejected(profile, queued, decision))
             case NoNode():
                 result = "unschedulable"
                 self._rejected.append(_Rejected(profile, queued, decision))
@@ -239,10 +257,13 @@ class Scheduler:
             case CycleError(_, status):
                 result = "error"
                 self.spawn(self._not_scheduled(queued, status.message))
+        self._ended(profile, result, started)
+
+    def _ended(self, profile: Profile, result: str, started: float) -> None:
+        """Count an attempt: with its binding, if it came to that."""
+        seconds = self._clock() - started
         self._metrics.attempts.labels(result, profile.scheduler_name).inc()
-        self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(
-            perf_counter() - started
-        )
+        self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(seconds)
 
     def _reserve(
         self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
@@ -297,7 +318,7 @@ class Scheduler:
                 self._leave_to_child(queued)
             return
         if found.error:
-            self._count(profile, "error")
+            self._metrics.attempts.labels("error", profile.scheduler_name).inc()
             self.spawn(self._not_scheduled(queued, found.error))
             return
         needs_more = found.timeouts > 0 and not is_final
@@ -318,7 +339,7 @@ class Scheduler:
 
     def _timed_out(self, profile: Profile, queued: QueuedPod, why: str) -> None:
         queued.hard_attempts = 0
-        self._count(profile, "unschedulable")
+        self._metrics.attempts.labels("unschedulable", profile.scheduler_name).inc()
         self.spawn(self._report_timeout(profile, queued, why))
 
     async def _report_timeout(self, profile: Profile, queued: QueuedPod, why: str) -> None:
@@ -333,10 +354,41 @@ class Scheduler:
             self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
             self.wake()
 
-    def _count(self, profile: Profile, result: str) -> None:
-        self._metrics.attempts.labels(result, profile.scheduler_name).inc()
-
     # --- no node ---
+
+    def _wait(self, rejected: _Rejected) -> None:
+        """What the pod lacks is under way, so that an event will wake it in a moment. If not, it is told why it waits."""
+        decision = rejected.decision
+        now = self._clock()
+        self.queue.put_back(
+            rejected.queued,
+            now,
+            rejected_by=decision.rejected_by,
+            pending_on=decision.pending_on,
+        )
+        waited = _Waited(now + BRIEF_WAIT_SECONDS, rejected.queued.attempts, rejected)
+        self._waiting.append(waited)
+        if len(self._waiting) == 1:
+            self.spawn(self._report_long_waits())
+
+    async def _report_long_waits(self) -> None:
+        while self._waiting:
+            due, attempts, rejected = self._waiting[0]
+            await asyncio.sleep(max(due - self._clock(), 0))
+            self._waiting.popleft()
+            queued = rejected.queued
+            if self._still_waits(queued, attempts):
+                message = self._summary(rejected.decision)
+                async with self._reporting.turn():
+                    await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
+
+    def _still_waits(self, queued: QueuedPod, attempts: int) -> bool:
+        """Whether the pod has not been tried again since."""
+        return (
+            queued.pod.uid in self.queue
+            and queued.place is Place.UNSCHEDULABLE
+            and queued.attempts == attempts
+        )
 
     async def _make_room_for_all(self) -> None:
         """One after the other, so that what is done for one pod is seen when the next one's turn comes."""
@@ -382,20 +434,16 @@ class Scheduler:
         if isinstance(room, Status):
             await self._not_scheduled(queued, room.message)
             return
-        total = len(self.cluster)
-        message = NO_NODES
-        if total:
-            message = no_node_fits(
-                total,
-                decision.statuses.values(),
-                pre_filter_message=decision.pre_filter_message,
-                post_filter_message=room.message,
-            )
-            more = limits_hit(decision.statuses) or self._useful_reason(profile, decision)
-            message += f" {more}" if more else ""
+        message, attempts = self._summary(decision, room.message), queued.attempts
+        more: str | None = limits_hit(decision.statuses)
+        rejection = Rejection(profile, queued.pod, decision)
         try:
             async with self._reporting.turn():
-                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message, room.nominated_node)
+                if not more and self._reasons is not None:
+                    more = self._reasons.of(rejection)
+                await self._outcomes.failed(
+                    queued.pod, UNSCHEDULABLE, message, room.nominated_node, more
+                )
         finally:
             self.queue.put_back(
                 queued,
@@ -405,6 +453,27 @@ class Scheduler:
                 timed_out=any(status.ended_by for status in decision.statuses.values()),
             )
             self.wake()
+        if more is None and self._reasons is not None:
+            tell = partial(self._tell, queued, attempts, message)
+            if self._reasons.tell_later(rejection, tell):
+                self.spawn(self._reasons.tell_all())
+
+    def _summary(self, decision: NoNode, post_filter_message: str = "") -> str:
+        total = len(self.cluster)
+        if not total:
+            return NO_NODES
+        return no_node_fits(
+            total,
+            decision.statuses.values(),
+            pre_filter_message=decision.pre_filter_message,
+            post_filter_message=post_filter_message,
+        )
+
+    async def _tell(self, queued: QueuedPod, attempts: int, message: str, reason: str) -> None:
+        """A reason that was found out after the pod was told that no node takes it."""
+        if self._still_waits(queued, attempts):
+            async with self._reporting.turn():
+                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message, more=reason)
 
     async def _not_scheduled(self, queued: QueuedPod, message: str) -> None:
         """An attempt that ended in an error: again after a while."""
@@ -419,7 +488,12 @@ class Scheduler:
     # --- binding ---
 
     async def _bind(
-        self, profile: Profile, state: CycleState, queued: QueuedPod, node_name: str
+        self,
+        profile: Profile,
+        state: CycleState,
+        queued: QueuedPod,
+        node_name: str,
+        started: float,
     ) -> None:
         """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on."""
         pod = queued.pod
@@ -430,6 +504,7 @@ class Scheduler:
             log.exception("pod %s: binding failed", pod.key)
             status = failed(error)
         self._bindings.pop(pod.uid, None)
+        self._ended(profile, "scheduled" if status.is_success else "error", started)
         if status.is_success:
             self._outcomes.scheduled(pod, node_name)
             self._metrics.pod_attempts.observe(queued.attempts)
@@ -453,6 +528,7 @@ class Scheduler:
         state: CycleState,
         pod: PodInfo,
         node_name: str,
+        started: float,
         task: asyncio.Task[None],
     ) -> None:
         """If the pod itself is gone, there is nothing to go on with: what was reserved for it is taken back.
@@ -462,6 +538,7 @@ class Scheduler:
         is_gone = pod.uid in self._gone
         self._gone.discard(pod.uid)
         if is_gone and task.cancelled():
+            self._ended(profile, "error", started)
             self._unreserve(profile, state, pod, node_name)
 
     async def _bound(

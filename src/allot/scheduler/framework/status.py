@@ -20,6 +20,7 @@ class Code(Enum):
     SKIP = "Skip"
     """The plugin has nothing to do for this pod."""
     PENDING = "Pending"
+    """It waits for something that is under way; an event of the plugin says when that is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ def unschedulable(*reasons: str) -> Status:
 
 def unresolvable(*reasons: str, ended_by: str = "") -> Status:
     return Status(Code.UNRESOLVABLE, reasons, ended_by=ended_by)
+
+
+def pending(*reasons: str) -> Status:
+    return Status(Code.PENDING, reasons)
 
 
 def failed(error: BaseException) -> Status:

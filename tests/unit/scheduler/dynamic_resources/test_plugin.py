@@ -149,7 +149,7 @@ def test_a_claim_that_another_pod_is_getting_must_be_waited_for() -> None:
     status = Bench.pre_filter(bench, POD)
 
     assert status.message == "resource claim default/claim is in the process of being allocated"
-    assert status.code is Code.UNRESOLVABLE
+    assert status.code is Code.PENDING
 
 
 def test_what_is_wrong_with_the_class_of_an_allocated_claim_does_not_matter() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+
 from allot.api.base import replace
 from allot.api.claims import (
     AllocationResult,
@@ -25,8 +26,10 @@ from allot.scheduler.plugins.dynamic_resources.claim_lanes import (
     ClaimLanes,
     Known,
 )
-from allot.scheduler.plugins.dynamic_resources.pod_claims import is_full, is_reserved_for, too_many
+from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.state.pods import PodInfo
+from allot.validation.claim_status import MAX_CONSUMERS, STATUS
+from allot.validation.fields import too_many
 
 
 def consumer_reference(pod: PodInfo) -> ResourceClaimConsumerReference:
@@ -123,8 +126,13 @@ class _Reservation:
         check_still_ours(current, self._decided_on, allocation)
         if self.found_reserved:
             return current
-        if is_full(current):
-            raise ClaimChangedError(f"{self.doing}: {too_many(current)}")
+        number = len(current.status.reserved_for) + 1
+        if (
+            number > MAX_CONSUMERS
+        ):  # what the server would say, without costing others their reservations
+            refusal = f'ResourceClaim.resource.k8s.io "{current.metadata.name}" is invalid'
+            limit = too_many(STATUS / "reservedFor", number, MAX_CONSUMERS)
+            raise ClaimChangedError(f"{self.doing}: {refusal}: {limit}")
         protected = current if allocation is None else with_finalizer(current)
         return reserved(protected, self._pod, allocation, self._now)
 

@@ -36,7 +36,7 @@ from allot.scheduler.framework.plugins import (
     ScorePlugin,
     SlowFilterPlugin,
 )
-from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, unresolvable
+from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, pending, unresolvable
 from allot.scheduler.plugins.dynamic_resources import scoring
 from allot.scheduler.plugins.dynamic_resources.answers import (
     DynamicResourcesArgs,
@@ -178,7 +178,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             if self._tracker.is_in_flight(claim.metadata.uid):
                 key = f"{claim.metadata.namespace}/{claim.metadata.name}"
                 return PreFilterAnswer(
-                    unresolvable(f"resource claim {key} is in the process of being allocated")
+                    pending(f"resource claim {key} is in the process of being allocated")
                 )
             problem = problem_with(claim, self._devices.classes, self._gates)
             if problem:
@@ -309,6 +309,27 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
     def kind_of(self, node: str) -> frozenset[str]:
         """The drivers with devices on a node, by which nodes can be told apart at a glance."""
         return self._devices.drivers_on(node)
+
+    def last_change(self, node: str) -> int:
+        """A number that is another one whenever a node sees other devices, or other free ones."""
+        return self._devices.last_change(node)
+
+    def likeness_of(self, state: CycleState, node: NodeInfo) -> Hashable | None:
+        """Equal for nodes on which the pod's claims get the same; None if nothing can be said."""
+        devices: PodDevices | None = state.get(NAME)
+        if devices is None or node.facts is None:
+            return None
+        return self._likeness(devices, self._devices.target(node))
+
+    def wanted(self, state: CycleState) -> tuple[Hashable, tuple[str, ...]] | None:
+        """What is to be allocated for a pod, equal for all that ask for the same; and what its claims are called."""
+        devices: PodDevices | None = state.get(NAME)
+        if devices is None or not devices.key:
+            return None
+        names = (
+            f"{claim.metadata.namespace}/{claim.metadata.name}" for claim in devices.to_allocate
+        )
+        return devices.key, tuple(names)
 
     def _likeness(self, devices: PodDevices, target: TargetNode) -> Hashable | None:
         if devices.extension is not None:

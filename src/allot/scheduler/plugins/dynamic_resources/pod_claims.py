@@ -10,7 +10,6 @@ from allot.api.core import PodResourceClaim
 from allot.api.identities import ObjectKey
 from allot.scheduler.framework.events import Hint
 from allot.scheduler.state.pods import PodInfo
-from allot.validation.claim_status import MAX_CONSUMERS
 
 FindClaim = Callable[[ObjectKey], ResourceClaim | None]
 
@@ -76,20 +75,6 @@ def is_made_for(claim: ResourceClaim, pod: PodInfo) -> bool:
 
 def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
     return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
-
-
-def is_full(claim: ResourceClaim, besides: int = 0) -> bool:
-    """Whether no further pod can have the claim, with `besides` reservations that are about to be written."""
-    return len(claim.status.reserved_for) + besides >= MAX_CONSUMERS
-
-
-def too_many(claim: ResourceClaim) -> str:
-    """Why one more pod cannot have a claim that is full."""
-    metadata = claim.metadata
-    return (
-        f"resource claim {metadata.namespace}/{metadata.name} is reserved for {MAX_CONSUMERS} "
-        f"consumers already: status.reservedFor must have at most {MAX_CONSUMERS} items"
-    )
 
 
 def uses(pod: PodInfo, claim: ResourceClaim) -> bool:

@@ -1,0 +1,288 @@
+"""The reason in a condition that helps most: what keeps the devices away on the node that comes nearest.
+
+    an attempt fails ─► known for such pods, and still true? ─► it is in the condition at once
+                          │ no
+                          ├─ no pod waits to be tried, and there is time left: found out at once
+                          └─ else: later, when both hold; until then the condition has the usual summary
+
+Pods that ask for the same share a reason as long as the devices of the nodes that were looked at stay as they are.
+Finding reasons takes at most a tenth of the time that deciding takes, and a little when nothing else is to be done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from allot.allocation import Explanation, explain
+from allot.allocation.explanation import Refusal
+from allot.scheduler.cycle import NoNode
+from allot.scheduler.explanations import HELD, OF_ANOTHER_CLASS, NodeExplanation, requests_in
+from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
+from allot.scheduler.profiles import Profile
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.pods import PodInfo
+
+MAX_EXPLAINED_NODES: Final = 6
+"""So many nodes are looked at closely."""
+MAX_GLANCES: Final = 200
+"""Among so many nodes those are found that differ."""
+MAX_REASON: Final = 400
+MAX_KNOWN: Final = 1000
+"""Reasons that are remembered."""
+MAX_WAITING: Final = 10_000
+"""Pods that wait to be told a reason. Of more than that the oldest are told at their next attempt."""
+SHARE: Final = 0.1
+"""Of all the time for deciding and explaining, so much may be for explaining."""
+IDLE_SHARE: Final = 0.01
+"""And so much of the time that passes."""
+MAX_SAVED_SECONDS: Final = 0.25
+"""How much time for explaining can be saved up."""
+LOOK_AGAIN_SECONDS: Final = 0.1
+"""While pods wait to be tried, or there is no time left, reasons wait so long."""
+
+
+class Allowance:
+    """The time that explaining may take, earned by deciding."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._saved = MAX_SAVED_SECONDS
+        self._counted_at = clock()
+        self.spent_seconds = 0.0
+
+    def earn(self, seconds: float) -> None:
+        """So long was decided."""
+        self._save(seconds * SHARE / (1 - SHARE))
+
+    @property
+    def is_left(self) -> bool:
+        now = self._clock()
+        self._save((now - self._counted_at) * IDLE_SHARE)
+        self._counted_at = now
+        return self._saved > 0
+
+    def spend(self, seconds: float) -> None:
+        self._saved -= seconds
+        self.spent_seconds += seconds
+
+    def _save(self, seconds: float) -> None:
+        self._saved = min(self._saved + seconds, MAX_SAVED_SECONDS)
+
+
+class Rejection(NamedTuple):
+    """A pod that no node takes."""
+
+    profile: Profile
+    pod: PodInfo
+    decision: NoNode
+
+
+class _Wish(NamedTuple):
+    """What pods ask for that share a reason, and what this one's claims are called."""
+
+    key: Hashable
+    claims: tuple[str, ...]
+
+
+class _Known(NamedTuple):
+    """The explanation of the node that comes nearest; None if there is nothing to say."""
+
+    explanation: Explanation | None
+    claims: tuple[str, ...]
+    """As they are called in the explanation."""
+    rests_on: tuple[tuple[str, int], ...]
+    """The nodes that were looked at, and when their devices changed last."""
+
+
+Tell = Callable[[str], Coroutine[Any, Any, None]]
+"""Says a reason that was found out late, if the pod still waits."""
+
+
+class UsefulReasons:
+    """Finds, shares and remembers reasons. For use in one event loop."""
+
+    def __init__(
+        self,
+        cluster: ClusterState,
+        is_idle: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        """`is_idle` says whether no pod waits to be tried."""
+        self._cluster = cluster
+        self._is_idle = is_idle
+        self._clock = clock
+        self.allowance = Allowance(clock)
+        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._waiting: OrderedDict[str, tuple[Rejection, Tell]] = OrderedDict()
+        """By uid of the pod."""
+        self.explanations = 0
+        """How often a node was looked at closely; for tests that count."""
+
+    def __len__(self) -> int:
+        """The number of pods that wait to be told."""
+        return len(self._waiting)
+
+    def of(self, rejection: Rejection) -> str | None:
+        """The reason, empty if devices are not the trouble; None if that is to be found out later."""
+        wish = _wish_of(rejection)
+        if wish is None:
+            return ""
+        known = self._still_true(rejection, wish)
+        if known is None and self._may_explain:
+            known = self._find(rejection, wish)
+        return None if known is None else _told(known, wish)
+
+    # --- later ---
+
+    def tell_later(self, rejection: Rejection, tell: Tell) -> bool:
+        """Have a pod told as soon as there is time; whether `tell_all` must be started for that."""
+        was_empty = not self._waiting
+        self._waiting.pop(rejection.pod.uid, None)
+        self._waiting[rejection.pod.uid] = rejection, tell
+        if len(self._waiting) > MAX_WAITING:
+            self._waiting.popitem(last=False)
+        return was_empty
+
+    async def tell_all(self) -> None:
+        """Tell those who wait, until there are no more."""
+        while self._waiting:
+            if not self._may_explain:
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+                continue
+            _, (rejection, tell) = self._waiting.popitem(last=False)
+            reason = self.of(rejection)
+            if reason:
+                await tell(reason)
+            await asyncio.sleep(0)
+
+    @property
+    def _may_explain(self) -> bool:
+        return self._is_idle() and self.allowance.is_left
+
+    # --- finding out ---
+
+    def _still_true(self, rejection: Rejection, wish: _Wish) -> _Known | None:
+        known = self._known.get(wish.key)
+        judge = rejection.profile.plugin(NAME)
+        if known is None or not isinstance(judge, DeviceJudge):
+            return None
+        statuses = rejection.decision.statuses
+        for node, last_change in known.rests_on:
+            status = statuses.get(node)
+            if status is None or status.plugin != NAME or judge.last_change(node) != last_change:
+                return None
+        self._known.move_to_end(wish.key)
+        return known
+
+    def _find(self, rejection: Rejection, wish: _Wish) -> _Known:
+        started = self._clock()
+        known = self._known[wish.key] = self._nearest(rejection, wish)
+        self._known.move_to_end(wish.key)
+        if len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        self.allowance.spend(self._clock() - started)
+        return known
+
+    def _nearest(self, rejection: Rejection, wish: _Wish) -> _Known:
+        profile, _, decision = rejection
+        judge = profile.plugin(NAME)
+        assert isinstance(judge, DeviceJudge)
+        names = self._worth_a_look(judge, decision)
+        rests_on = tuple((name, judge.last_change(name)) for name in names)
+        found: list[tuple[tuple[float, tuple[int, int]], Explanation]] = []
+        for name in names:
+            node = self._cluster.node(name)
+            question = judge.question(decision.state, node) if node is not None else None
+            if question is not None:
+                self.explanations += 1
+                explanation = explain(question)
+                came = NodeExplanation(node=name, requests=requests_in(explanation))
+                found.append(((came.progress, came.suitable), explanation))
+        nearest = max(found, key=lambda pair: pair[0])[1] if found else None
+        return _Known(nearest, wish.claims, rests_on)
+
+    def _worth_a_look(self, judge: DeviceJudge, decision: NoNode) -> list[str]:
+        """Some nodes that lack devices, of as many kinds as can be found quickly; of nodes that look alike one."""
+        lacking = (name for name, status in decision.statuses.items() if status.plugin == NAME)
+        candidates = list(islice(lacking, MAX_GLANCES))
+        by_drivers = {judge.kind_of(name): name for name in reversed(candidates)}
+        chosen: list[str] = []
+        seen: set[Hashable] = set()
+        for name in dict.fromkeys((*reversed(by_drivers.values()), *candidates)):
+            node = self._cluster.node(name)
+            alike = judge.likeness_of(decision.state, node) if node is not None else None
+            if alike is not None and alike in seen:
+                continue
+            seen.add(alike)
+            chosen.append(name)
+            if len(chosen) == MAX_EXPLAINED_NODES:
+                break
+        return chosen
+
+
+def _wish_of(rejection: Rejection) -> _Wish | None:
+    """What the pod asks for; None if devices are not the trouble."""
+    profile, pod, decision = rejection
+    judge = profile.plugin(NAME)
+    if decision.pre_filter_message or not isinstance(judge, DeviceJudge):
+        return None
+    wanted = judge.wanted(decision.state)
+    if wanted is None:
+        return None
+    key, claims = wanted
+    return _Wish((profile.scheduler_name, pod.shape, key), claims)
+
+
+def _told(known: _Known, wish: _Wish) -> str:
+    """The reason for a pod whose claims have other names than those it was found out for."""
+    explanation = known.explanation
+    if explanation is None:
+        return ""
+    if known.claims != wish.claims:
+        explanation = _renamed(explanation, dict(zip(known.claims, wish.claims, strict=True)))
+    return _shortened(_sentence(explanation))
+
+
+def _renamed(explanation: Explanation, names: dict[str, str]) -> Explanation:
+    error = explanation.error
+    for old, new in names.items():
+        error = error.replace(f"claim {old}", f"claim {new}")
+    requests = tuple(
+        report._replace(claim=names.get(report.claim, report.claim))
+        for report in explanation.requests
+    )
+    return explanation._replace(error=error, requests=requests)
+
+
+def _sentence(explanation: Explanation) -> str:
+    """The first request that lacks devices, and why most of those were refused that come into question."""
+    where = f"On node {explanation.node}: "
+    if explanation.error:
+        return f"{where}{explanation.error}."
+    lacking = [report for report in explanation.requests if report.found < report.wanted]
+    if not lacking:
+        return f"{where}{explanation.pools[0]}." if explanation.pools else ""
+    report = next((each for each in lacking if each.was_tried), lacking[0])
+    if not report.refusals:
+        pools = f" ({explanation.pools[0]})" if explanation.pools else ""
+        return f"{where}{report}: there are no devices to choose from{pools}."
+    return f"{where}{report}; {_main_refusal(report.refusals)}."
+
+
+def _main_refusal(refusals: Sequence[Refusal]) -> Refusal:
+    """Devices of other classes do not count, unless there are no others; those that claims hold belong together."""
+    suitable = [each for each in refusals if not each.reason.startswith(OF_ANOTHER_CLASS)]
+    held = [each for each in suitable if HELD.fullmatch(each.reason)]
+    if len(held) > 1:
+        devices = tuple(device for each in held for device in each.devices)
+        others = f"{held[0].reason} and {len(held) - 1} other{'s' * (len(held) > 2)}"
+        suitable = [each for each in suitable if each not in held] + [Refusal(others, devices)]
+    return max(suitable or refusals, key=lambda each: len(each.devices))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 4]} ..."

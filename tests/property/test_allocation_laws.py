@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from allot.allocation import (
     StepBudget,
     TargetNode,
     allocate,
+    replay,
 )
 from allot.allocation.attempt import Attempt
 from allot.allocation.candidates import CandidateRules
@@ -475,3 +476,62 @@ def test_answers_hold_up(problem: AllocationProblem) -> None:
         verify(problem, slices, outcome)
         verify_counts(problem, outcome)
         verify_constraints(problem, slices, outcome)
+
+
+# --- the same devices again ---
+
+
+def without_shares(results: Iterable[AllocationResult]) -> list[AllocationResult]:
+    """Everything but the identities of shares, which are new every time."""
+    return [
+        msgspec.structs.replace(
+            result,
+            devices=msgspec.structs.replace(
+                result.devices,
+                results=tuple(
+                    msgspec.structs.replace(device, share_id=device.share_id and "share")
+                    for device in result.devices.results
+                ),
+            ),
+        )
+        for result in results
+    ]
+
+
+@settings(max_examples=500, deadline=None)
+@given(small_problems())
+def test_an_allocation_can_be_replayed_as_long_as_nothing_changes(
+    problem: AllocationProblem,
+) -> None:
+    outcome = allocate(problem, BUDGET, counting_ids())
+    if not isinstance(outcome, Allocated):
+        return
+
+    again = replay(problem, outcome.results, counting_ids())
+
+    assert again is not None
+    assert without_shares(again) == without_shares(outcome.results)
+
+
+@settings(max_examples=500, deadline=None)
+@given(small_problems(), st.data())
+def test_what_is_replayed_later_holds_up(problem: AllocationProblem, data: st.DataObject) -> None:
+    """Another claim takes devices meanwhile: either the same devices can still be had together, or there is no answer."""
+    outcome = allocate(problem, BUDGET, counting_ids())
+    if not isinstance(outcome, Allocated):
+        return
+    taken = data.draw(st.sampled_from(outcome.results))
+    problem.ledger.add("meanwhile", taken)
+
+    again = replay(problem, outcome.results, counting_ids())
+
+    exclusive = [
+        device for device in taken.devices.results if not (device.share_id or device.admin_access)
+    ]
+    if exclusive:
+        assert again is None
+    elif again is not None:
+        slices = list(problem.inventory.slices())
+        verify(problem, slices, Allocated(again))
+        verify_counts(problem, Allocated(again))
+        verify_constraints(problem, slices, Allocated(again))

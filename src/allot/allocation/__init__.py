@@ -24,6 +24,7 @@ from allot.allocation.problem import (
     TargetNode,
 )
 from allot.allocation.proposals import Proposal, Proposals, proposals
+from allot.allocation.replay import replay
 
 __all__ = [
     "Abandoned",
@@ -45,4 +46,5 @@ __all__ = [
     "allocate",
     "explain",
     "proposals",
+    "replay",
 ]

@@ -326,7 +326,9 @@ class Scheduler:
         for plugin in slow_plugins(profile):
             if plugin.name in exported:
                 answers = exported[plugin.name]
-                plugin.import_answers(answers, self.cluster.node, with_timeouts=not needs_more)
+                plugin.import_answers(
+                    answers, queued.pod, self.cluster.node, with_timeouts=not needs_more
+                )
         if needs_more:
             message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
             self.spawn(self._outcomes.failed(queued.pod, UNSCHEDULABLE, message))

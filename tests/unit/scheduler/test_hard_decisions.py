@@ -116,7 +116,9 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
     def export_answers(self, state: CycleState, node: NodeInfo | None) -> Answers:
         return Answers(self.known)
 
-    def import_answers(self, exported: Any, nodes: NodesByName, *, with_timeouts: bool) -> None:
+    def import_answers(
+        self, exported: Any, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
+    ) -> None:
         for name, found in exported.by_pod.items():
             known = self.known.setdefault(name, {})
             known.update({n: s for n, s in found.items() if with_timeouts or not s.ended_by})

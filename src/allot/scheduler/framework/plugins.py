@@ -131,8 +131,10 @@ class SlowFilterPlugin(FilterPlugin):
         """All that was found out, with what `reserve` needs on `node`, the chosen one if there is one."""
 
     @abstractmethod
-    def import_answers(self, exported: Any, nodes: NodesByName, *, with_timeouts: bool) -> None:
-        """Take over what another process found out, as far as it holds here and now."""
+    def import_answers(
+        self, exported: Any, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
+    ) -> None:
+        """Take over what another process found out for a pod, as far as it holds here and now."""
 
 
 class PostFilterAnswer(NamedTuple):

@@ -16,6 +16,7 @@ from allot.allocation import (
     Limit,
     TargetNode,
     allocate,
+    replay,
 )
 from allot.allocation.errors import AllocationError
 from allot.api.claims import ResourceClaim
@@ -288,7 +289,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         return ExportedAnswers(devices.key, tuple(devices.known.entries()))
 
     def import_answers(
-        self, exported: ExportedAnswers, nodes: NodesByName, *, with_timeouts: bool
+        self, exported: ExportedAnswers, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
     ) -> None:
         known = self._answers.for_wish(exported.key)
         for last_change, target, answer in exported.entries:
@@ -296,11 +297,28 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             if node is None or node.facts is None or (answer.timed_out and not with_timeouts):
                 continue
             current, newest = self._devices.target(node), self._devices.last_change(target.name)
+            if current != target:
+                continue
             # Whether a node takes too long hardly depends on single devices that come and go.
-            if answer.timed_out or (current == target and newest == last_change):
+            if answer.timed_out or newest == last_change:
                 known.put(current, newest, answer)
+            elif (still := self._still_possible(pod, current, answer)) is not None:
+                known.put(current, newest, still)
         if with_timeouts:
             known.note_timeouts(exported.timeouts, self._monotonic())
+
+    def _still_possible(
+        self, pod: PodInfo, target: TargetNode, answer: NodeAnswer
+    ) -> NodeAnswer | None:
+        """The same devices, if the pod's claims can have them on the node as it is now."""
+        claims = claims_of(pod, self._tracker.get)
+        if isinstance(claims, Unusable):
+            return None
+        wanted = [claim for claim in claims if claim.status.allocation is None]
+        if not answer.results or len(wanted) != len(answer.results):
+            return None
+        results = replay(self.problem_for(wanted, target), answer.results, self._new_share_id)
+        return answer._replace(results=results) if results is not None else None
 
     def retry_timeouts(self, state: CycleState) -> int:
         devices: PodDevices | None = state.get(NAME)

@@ -14,14 +14,11 @@ from typing import Final
 
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.capacity import Consumption
-from allot.allocation.devices import CounterKey, PoolDevice
+from allot.allocation.counters import Counters, Groups
 from allot.allocation.errors import AllocationError
-from allot.allocation.ledger import NOTHING, Available
-from allot.allocation.pools import CounterBudget, PoolId
 from allot.allocation.requests import Alternative
 
 NOT_SHARED: Final[Consumption] = {}
-NO_COUNTERS: Final[CounterBudget] = {}
 _FREE: Final = 1
 _TAKEN: Final = 2
 
@@ -44,7 +41,7 @@ class Pick:
         self.shared = shared
         self.consumed = consumed
         self.pays_counters = pays_counters
-        self.groups_before: list[tuple[str, frozenset[str] | None]] = []
+        self.groups_before: list[Groups] = []
 
 
 class Attempt:
@@ -59,8 +56,7 @@ class Attempt:
         self._picked: dict[int, list[int]] = {}  # by device: claims that picked it whole
         self.shares: dict[int, int] = {}  # by device: shares of this attempt
         self.consumed: dict[int, dict[str, int]] = {}
-        self.counters: dict[PoolId, CounterBudget] = {}
-        self.groups: dict[PoolId, dict[str, frozenset[str]]] = {}
+        self.counters = Counters(rules)
 
     # --- checking, in Kubernetes' order ---
 
@@ -118,7 +114,8 @@ class Attempt:
                 return None
             # KEP-4815 with KEP-5075: only the first share of a device pays for it.
             pays = not (shared and self.has_share(index))
-            if pays and not (self.admits_groups(device) and self.has_counters(device)):
+            counters = self.counters
+            if pays and not (counters.admit_groups_of(device) and counters.suffice_for(device)):
                 return None
         if rules.untolerated_taint(alternative, index) is not None:
             return None
@@ -158,55 +155,6 @@ class Attempt:
             tuple(sorted(consumed.items())) if consumed else (),
         )
 
-    def available(self, device: PoolDevice) -> Available:
-        pool = self.rules.view.pool_by_id[PoolId(device.id.driver, device.id.pool)]
-        return self.rules.ledger.available(pool, self.rules.meter)
-
-    def has_counters(self, device: PoolDevice) -> bool:
-        """Whether all counters of the pool stay within bounds, also those the device leaves alone:
-        one that is overcommitted already blocks the whole pool."""
-        return self.short_counter(device) is None and not self.available(device).is_overcommitted
-
-    def short_counter(self, device: PoolDevice) -> CounterKey | None:
-        """The first of the device's own counters that does not suffice. As what is picked stays within bounds,
-        no others can become short."""
-        available = self.available(device)
-        id_ = PoolId(device.id.driver, device.id.pool)
-        used = self.counters.get(id_, NO_COUNTERS)
-        for counter_set, amounts in device.counters_wanted.items():
-            left = available.counters[counter_set]
-            used_here = used.get(counter_set, NOTHING)
-            for name, amount in amounts.items():
-                if left[name] < used_here.get(name, 0) + amount:
-                    return (*id_, counter_set, name)
-        return None
-
-    def counter_left(self, key: CounterKey) -> int:
-        """What this attempt leaves of a counter."""
-        driver, pool, counter_set, name = key
-        assert name is not None
-        id_ = PoolId(driver, pool)
-        available = self.rules.ledger.available(self.rules.view.pool_by_id[id_], self.rules.meter)
-        used = self.counters.get(id_, NO_COUNTERS).get(counter_set, NOTHING)
-        return available.counters[counter_set][name] - used.get(name, 0)
-
-    def groups_of(self, key: CounterKey) -> frozenset[str] | None:
-        """The groups to which this attempt binds a counter set, if it uses it."""
-        driver, pool, counter_set, _ = key
-        return self.groups.get(PoolId(driver, pool), {}).get(counter_set)
-
-    def admits_groups(self, device: PoolDevice) -> bool:
-        """Whether the device goes with all that is placed in its counter sets."""
-        allocated = self.available(device).groups
-        attempted = self.groups.get(PoolId(device.id.driver, device.id.pool), {})
-        for use in device.counter_uses:
-            placed = attempted.get(use.counter_set, allocated.get(use.counter_set))
-            if placed is None:
-                continue
-            if (placed or use.groups) and placed.isdisjoint(use.groups):
-                return False
-        return True
-
     # --- placing and undoing ---
 
     def place(self, pick: Pick) -> None:
@@ -222,7 +170,7 @@ class Attempt:
         else:
             self._picked.setdefault(index, []).append(claim)
         if pick.pays_counters:
-            self._pay(pick, self.devices[index])
+            pick.groups_before = self.counters.pay(self.devices[index])
         for constraint in alternative.constraints:
             value = self.rules.attribute(constraint, alternative, index)
             assert value is not None, "checked before"
@@ -247,33 +195,6 @@ class Attempt:
             if not claims:
                 del self._picked[index]
         if pick.pays_counters:
-            self._refund(pick, self.devices[index])
+            self.counters.refund(self.devices[index], pick.groups_before)
         for constraint in alternative.constraints:
             constraint.remove_last()
-
-    def _pay(self, pick: Pick, device: PoolDevice) -> None:
-        pool = PoolId(device.id.driver, device.id.pool)
-        allocated = self.available(device).groups
-        used = self.counters.setdefault(pool, {})
-        groups = self.groups.setdefault(pool, {})
-        for use in device.counter_uses:
-            amounts = used.setdefault(use.counter_set, {})
-            for name, amount in use.amounts.items():
-                amounts[name] = amounts.get(name, 0) + amount
-            before = groups.get(use.counter_set)
-            pick.groups_before.append((use.counter_set, before))
-            placed = before if before is not None else allocated.get(use.counter_set)
-            groups[use.counter_set] = use.groups if placed is None else placed & use.groups
-
-    def _refund(self, pick: Pick, device: PoolDevice) -> None:
-        pool = PoolId(device.id.driver, device.id.pool)
-        used, groups = self.counters[pool], self.groups[pool]
-        for use in device.counter_uses:
-            amounts = used[use.counter_set]
-            for name, amount in use.amounts.items():
-                amounts[name] -= amount
-        for counter_set, before in reversed(pick.groups_before):
-            if before is None:
-                del groups[counter_set]
-            else:
-                groups[counter_set] = before

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from allot.allocation.attempt import Attempt, Pick
 from allot.allocation.constraints import Constraint
-from allot.allocation.devices import CounterKey
+from allot.allocation.devices import CounterKey, SetKey
 from allot.allocation.requests import Alternative
 
 
@@ -23,6 +23,7 @@ class Blame:
         self.by_device: dict[int, int] = {}
         self.by_constraint: dict[Constraint, int] = {}
         self.by_counter: dict[CounterKey, int] = {}
+        self.by_set: dict[SetKey, int] = {}
 
     def add(self, pick: Pick, depth: int) -> None:
         """A device was picked at some depth of the stack."""
@@ -38,8 +39,11 @@ class Blame:
         for constraint in pick.alternative.constraints:
             _flip(self.by_constraint, constraint, bit)
         if pick.pays_counters:
-            for key, _ in self._attempt.devices[pick.index].counter_keys:
+            device = self._attempt.devices[pick.index]
+            for key, _ in device.counter_keys:
                 _flip(self.by_counter, key, bit)
+            for set_key, _ in device.group_keys:
+                _flip(self.by_set, set_key, bit)
 
     def of_use(self, index: int) -> int:
         """The frames that picked a device."""
@@ -59,14 +63,13 @@ class Blame:
             if device.shareable:
                 # Another share would have paid for it: all that did not take one have a part.
                 return earlier
-            short = attempt.short_counter(device)
+            short = attempt.counters.short(device)
             if short is not None:
                 # One counter that does not suffice is reason enough.
                 return blame | self.by_counter.get(short, 0)
-            if not attempt.admits_groups(device):
-                for key, _ in device.counter_keys:
-                    if key[3] is None:
-                        blame |= self.by_counter.get(key, 0)
+            if not attempt.counters.admit_groups_of(device):
+                for key, _ in device.group_keys:
+                    blame |= self.by_set.get(key, 0)
                 return blame
         for constraint in alternative.constraints:
             value = attempt.rules.attribute(constraint, alternative, index)

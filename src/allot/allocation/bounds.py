@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from allot.allocation.attempt import Attempt
-from allot.allocation.constraints import Constraint, Match
+from allot.allocation.constraints import Constraint
 from allot.allocation.devices import CounterKey
 from allot.allocation.domains import Outlook, Token, value_tokens
 from allot.allocation.requests import Alternative, PreparedClaim
@@ -50,6 +51,8 @@ class Bounds:
         self._attempt = attempt
         self._meter = attempt.rules.meter
         self._outlook = outlook
+        self.work = 0
+        """How many devices have been counted so far, for all constraints."""
 
     def values_left(
         self, request: int, current: Need | None, end: int
@@ -87,6 +90,7 @@ class Bounds:
             return _Supply(need, frozenset(), {})
         attempt = self._attempt
         self._meter.alternative = alternative
+        self.work += (len(domain.indices) - need.start) * (1 + len(alternative.constraints))
         candidates: list[int] = []
         for start in range(need.start, len(domain.indices), _AT_ONCE):
             self._meter.spend(_AT_ONCE // 4)
@@ -97,7 +101,7 @@ class Bounds:
             )
         if attempt.shares:
             candidates = self._filtered(candidates, lambda at: self._has_room(alternative, at))
-        if attempt.counters:
+        if attempt.counters.payers:
             candidates = self._filtered(candidates, self._is_payable)
         if len(candidates) < need.devices:
             return None
@@ -124,7 +128,7 @@ class Bounds:
         device = attempt.devices[index]
         if not device.counter_uses or (device.shareable and attempt.has_share(index)):
             return True
-        return attempt.short_counter(device) is None
+        return attempt.counters.short(device) is None
 
     def _has_room(self, alternative: Alternative, index: int) -> bool:
         attempt = self._attempt
@@ -142,7 +146,7 @@ class Bounds:
     ) -> tuple[list[int], frozenset[Token]]:
         """The candidates that a constraint leaves, and the values they could bring."""
         present = constraint.present
-        if isinstance(constraint, Match):
+        if constraint.is_match:
             if present:
                 enough = _tokens_of(constraint)
                 candidates = self._filtered(
@@ -151,8 +155,8 @@ class Bounds:
             counted: Counter[Token] = Counter()
             for start in range(0, len(candidates), _AT_ONCE):
                 self._meter.spend(_AT_ONCE)
-                for index in candidates[start : start + _AT_ONCE]:
-                    counted.update(tokens[index])
+                some = candidates[start : start + _AT_ONCE]
+                counted.update(chain.from_iterable(map(tokens.__getitem__, some)))
             found = frozenset(token for token, having in counted.items() if having >= count)
             if present:
                 found &= enough
@@ -185,7 +189,7 @@ class Bounds:
             for constraint in always:
                 here = frozenset().union(*(supply.values[constraint] for supply in supplies))
                 known = shared.get(constraint)
-                if isinstance(constraint, Match):
+                if constraint.is_match:
                     shared[constraint] = here if known is None else known & here
                     if not shared[constraint]:
                         return None
@@ -194,11 +198,7 @@ class Bounds:
                     needed[constraint] += min(supply.need.devices for supply in supplies)
         if any(len(shared[constraint]) < count for constraint, count in needed.items()):
             return None
-        return {
-            constraint: tokens
-            for constraint, tokens in shared.items()
-            if isinstance(constraint, Match)
-        }
+        return {constraint: tokens for constraint, tokens in shared.items() if constraint.is_match}
 
     # --- devices, over requests that have the same ones to choose from ---
 
@@ -252,7 +252,7 @@ class Bounds:
                 name = constraint.attribute
                 # One constraint per claim: two of them may be about the same devices.
                 first = counted.setdefault((alternative.claim, name), constraint)
-                if isinstance(constraint, Match) and not constraint.present and constraint is first:
+                if constraint.is_match and not constraint.present and constraint is first:
                     needed.setdefault(name, Counter())[constraint] += supply.need.devices
                     self._meter.spend(1 + len(supply.candidates))
                     lots.setdefault(name, set()).update(
@@ -336,10 +336,8 @@ class Bounds:
                     given_back[key] = given_back.get(key, 0) - amount
         scarce: list[tuple[int, CounterKey, int]] = []
         for key, users in users_by_counter.items():
-            if key[3] is None:
-                continue
             self._meter.spend(1 + len(users) // 4)
-            left = attempt.counter_left(key) + given_back.get(key, 0)
+            left = attempt.counters.left[key] + given_back.get(key, 0)
             too_many = _left_over(users, left)
             if too_many:
                 scarce.append((-too_many, key, left))
@@ -370,7 +368,7 @@ def _left_over(users: list[tuple[int, int]], left: int) -> int:
 
 def _tokens_of(constraint: Constraint) -> frozenset[Token]:
     """The values that the devices so far share (match) or have between them (distinct)."""
-    if isinstance(constraint, Match):
+    if constraint.is_match:
         return value_tokens(constraint.present[-1], lists=constraint.lists)
     return frozenset().union(
         *(value_tokens(value, lists=constraint.lists) for value in constraint.present)

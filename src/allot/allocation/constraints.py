@@ -15,6 +15,9 @@ from allot.api.claims import DeviceConstraint
 class Constraint(ABC):
     """A constraint and the devices that are subject to it at the moment."""
 
+    is_match: bool
+    """Whether devices must have a value in common, and not be distinct."""
+
     def __init__(self, spec: DeviceConstraint, attribute: str, *, lists: bool) -> None:
         self.spec = spec
         self.attribute = attribute
@@ -49,6 +52,8 @@ class Constraint(ABC):
 class Match(Constraint):
     """All devices have a value in common. `present` holds what the devices so far share."""
 
+    is_match = True
+
     def admits(self, value: AttributeSet) -> bool:
         if self.lists and not value.values:
             return False
@@ -73,6 +78,8 @@ class Match(Constraint):
 
 class Distinct(Constraint):
     """No two devices have a value in common."""
+
+    is_match = False
 
     def __init__(self, spec: DeviceConstraint, attribute: str, *, lists: bool) -> None:
         super().__init__(spec, attribute, lists=lists)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from allot.allocation.taints import blocking_taints
 from allot.api.classes import DeviceTaintRule
@@ -25,8 +26,20 @@ class CounterUse:
         self.groups = groups
 
 
-CounterKey = tuple[str, str, str, str | None]
-"""Driver, pool, counter set and counter; without a counter it stands for the set as a whole."""
+class PoolId(NamedTuple):
+    """A pool, unique in the cluster. Sorts by driver, then name."""
+
+    driver: str
+    pool: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}"
+
+
+CounterKey = tuple[str, str, str, str]
+"""Driver, pool, counter set and counter."""
+SetKey = tuple[str, str, str]
+"""Driver, pool and counter set."""
 
 
 class PoolDevice:
@@ -37,6 +50,7 @@ class PoolDevice:
     ) -> None:
         spec = slice_.spec
         self.id = DeviceId(spec.driver, spec.pool.name, device.name)
+        self.pool = PoolId(spec.driver, spec.pool.name)
         self.slice = slice_
         self.device = device
         self.shareable = device.allow_multiple_allocations is True
@@ -68,31 +82,20 @@ class PoolDevice:
         )
 
     @cached_property
-    def counters_wanted(self) -> Mapping[str, Mapping[str, int]]:
-        """What the device uses up, by counter set and counter."""
-        wanted: dict[str, Mapping[str, int]] = {}
+    def counter_keys(self) -> tuple[tuple[CounterKey, int], ...]:
+        """What the device uses up, counter by counter."""
+        driver, pool = self.pool
+        amounts: dict[CounterKey, int] = {}
         for use in self.counter_uses:
-            before = wanted.get(use.counter_set)
-            if before is None:
-                wanted[use.counter_set] = use.amounts
-            else:
-                names = {**before, **use.amounts}
-                wanted[use.counter_set] = {
-                    name: before.get(name, 0) + use.amounts.get(name, 0) for name in names
-                }
-        return wanted
+            for name, amount in use.amounts.items():
+                key = (driver, pool, use.counter_set, name)
+                amounts[key] = amounts.get(key, 0) + amount
+        return tuple(amounts.items())
 
     @cached_property
-    def counter_keys(self) -> tuple[tuple[CounterKey, int], ...]:
-        """What the device uses up, counter by counter, and as 1 each of the sets it uses."""
-        driver, pool, _ = self.id
-        keys: list[tuple[CounterKey, int]] = []
-        for counter_set, amounts in self.counters_wanted.items():
-            keys.append(((driver, pool, counter_set, None), 1))
-            keys += (
-                ((driver, pool, counter_set, name), amount) for name, amount in amounts.items()
-            )
-        return tuple(keys)
+    def group_keys(self) -> tuple[tuple[SetKey, frozenset[str]], ...]:
+        """The counter sets that the device uses, and the groups it goes with there."""
+        return tuple(((*self.pool, use.counter_set), use.groups) for use in self.counter_uses)
 
     def __repr__(self) -> str:
         return f"PoolDevice({self.id})"

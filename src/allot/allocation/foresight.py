@@ -18,6 +18,7 @@ a part in the failure can fail. The other rules skip what mirrors something that
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Final
 
@@ -34,7 +35,11 @@ from allot.api.resource import MAX_RESULTS
 _FRAMES_ALERT: Final = 64
 """For how many frames after a failure it is worth looking for the next one."""
 _MAX_DEAD_ENDS: Final = 16_384
-"""How many dead ends are remembered; all are forgotten when there are more."""
+"""How many dead ends are remembered; the oldest are forgotten first."""
+_COUNTED_AT_FIRST: Final = 100_000
+_COUNTED_PER_STEP: Final = 100
+_COUNTED_FOR_A_PROOF: Final = 16
+"""How many devices may be counted: to begin with, for each step, and for each one counted in a proof."""
 
 
 class MindfulFrame(Frame):
@@ -81,6 +86,8 @@ class ForesightedSearch(Search):
         self.steps = before.steps
         self.requests_satisfied = before.requests_satisfied
         self._dead_ends: dict[Hashable, int] = {}  # and how deep the search went from there
+        self._signatures: deque[Hashable] = deque()  # of dead ends, the oldest first
+        self._worth_counting = _COUNTED_AT_FIRST
         self._alert = _FRAMES_ALERT
 
     def take_over(self) -> None:
@@ -196,19 +203,33 @@ class ForesightedSearch(Search):
             end = self._outlook.end_of_safety(frame.request, frame.alternative)
             if end == frame.request:
                 return False
-            alternative = frame.alternative
-            need = None
-            if alternative is not None:
-                need = Need(alternative, alternative.count - frame.nth, frame.position)
-            values_left = self._bounds.values_left(frame.request, need, end)
-            if values_left is not None:
-                frame.values_left = values_left
+            if not self._is_impossible(frame, end):
                 return False
             deepest = end - 1
         frame.deepest = max(frame.deepest, deepest)
         frame.blame |= frame.felt
         self._fail(frame)
         return True
+
+    def _is_impossible(self, frame: MindfulFrame, end: int) -> bool:
+        """Whether counting proves that the requests before `end` cannot be satisfied.
+
+        Counting is worth a part of the time, and more where it has proven something.
+        """
+        bounds = self._bounds
+        if bounds.work > self._worth_counting + _COUNTED_PER_STEP * self.steps:
+            return False
+        alternative = frame.alternative
+        need = None
+        if alternative is not None:
+            need = Need(alternative, alternative.count - frame.nth, frame.position)
+        before = bounds.work
+        values_left = bounds.values_left(frame.request, need, end)
+        if values_left is None:
+            self._worth_counting += _COUNTED_FOR_A_PROOF * (bounds.work - before)
+            return True
+        frame.values_left = values_left
+        return False
 
     def _is_limit_ahead(self, frame: MindfulFrame) -> bool:
         """Whether the claim will get too many devices, whichever alternatives are chosen from here on."""
@@ -311,9 +332,11 @@ class ForesightedSearch(Search):
         self._alert = _FRAMES_ALERT
         deepest = frame.deepest
         if frame.signature is not None:
-            if len(self._dead_ends) >= _MAX_DEAD_ENDS:
-                self._dead_ends.clear()
+            if frame.signature not in self._dead_ends:
+                self._signatures.append(frame.signature)
             self._dead_ends[frame.signature] = deepest
+            if len(self._signatures) > _MAX_DEAD_ENDS:
+                del self._dead_ends[self._signatures.popleft()]
         self._pop()
         guilty = blame.bit_length() - 1
         while len(self.stack) - 1 > guilty:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from allot.allocation.devices import PoolDevice
+from allot.allocation.devices import PoolDevice, PoolId
 from allot.allocation.errors import AllocationError
 from allot.allocation.go_texts import device_text
 from allot.allocation.node_selectors import selects_node
@@ -20,6 +20,8 @@ from allot.allocation.work_meter import WorkMeter
 from allot.api.classes import DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import COMPATIBILITY_GROUPS, PARTITIONABLE_DEVICES, FeatureGates
+
+__all__ = ["CounterBudget", "Pool", "PoolId", "SliceDevices", "WholePool", "gather_pools"]
 
 _SLICE_WORK: Final = 2
 _PREPARATION_WORK: Final = 8
@@ -35,16 +37,6 @@ class SupportsLessThan(Protocol):
 
 
 Item = TypeVar("Item")
-
-
-class PoolId(NamedTuple):
-    """A pool, unique in the cluster. Sorts by driver, then name."""
-
-    driver: str
-    pool: str
-
-    def __str__(self) -> str:
-        return f"{self.driver}/{self.pool}"
 
 
 class SliceDevices:

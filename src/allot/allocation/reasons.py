@@ -13,10 +13,9 @@ from allot.allocation.attempt import Attempt
 from allot.allocation.candidates import LazySelector
 from allot.allocation.capacity import Consumption
 from allot.allocation.constraints import Constraint, Match
-from allot.allocation.devices import PoolDevice
+from allot.allocation.devices import CounterKey, PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.ledger import NOTHING, shown_holder
-from allot.allocation.pools import PoolId
+from allot.allocation.ledger import shown_holder
 from allot.allocation.requests import Alternative
 from allot.api.quantity import Quantity
 from allot.api.slices import CapacityRequestPolicy
@@ -55,9 +54,9 @@ def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterato
         if not rules.partitionable:
             yield "consumes counters, but partitionable devices are disabled"
         elif not (device.shareable and rules.consumable and attempt.has_share(index)):
-            if not attempt.admits_groups(device):
+            if not attempt.counters.admit_groups_of(device):
                 yield "its compatibility groups do not go with devices in the same counter set"
-            if not attempt.has_counters(device):
+            if not attempt.counters.suffice_for(device):
                 yield _short_counter(attempt, device)
     taint = rules.untolerated_taint(alternative, index)
     if taint is not None:
@@ -178,25 +177,25 @@ def amount_text(nanos: int, like: Quantity) -> str:
 
 
 def _short_counter(attempt: Attempt, device: PoolDevice) -> str:
-    id_ = PoolId(device.id.driver, device.id.pool)
-    used = attempt.counters.get(id_, {})
-    pool = attempt.rules.view.pool_by_id[id_]
-    available = attempt.available(device)
-    wanted_by_set = device.counters_wanted
-    # One that is overcommitted blocks the pool; it may be any of them.
-    for set_name in available.counters if available.is_overcommitted else wanted_by_set:
-        wanted_here = wanted_by_set.get(set_name, NOTHING)
-        attempt.rules.meter.spend(1 + len(available.counters[set_name]) // 4)
-        for name, amount in available.counters[set_name].items():
-            left = amount - used.get(set_name, NOTHING).get(name, 0)
-            wanted = wanted_here.get(name, 0)
-            if left < wanted or left < 0:
-                like = Quantity.of(0, "BinarySI" if wanted >= 1024 * 10**9 else "DecimalSI")
-                total = pool.counters[set_name][name]
-                return (
-                    f"counter {set_name}/{name}: {amount_text(wanted, like)} needed,"
-                    f" {amount_text(left, like)} of {amount_text(total, like)} left"
-                )
+    short = attempt.counters.short(device) or _overcommitted(attempt, device)
+    _, _, counter_set, name = short
+    left = attempt.counters.left[short]
+    wanted = dict(device.counter_keys).get(short, 0)
+    like = Quantity.of(0, "BinarySI" if wanted >= 1024 * 10**9 else "DecimalSI")
+    total = attempt.rules.view.pool_by_id[device.pool].counters[counter_set][name]
+    return (
+        f"counter {counter_set}/{name}: {amount_text(wanted, like)} needed,"
+        f" {amount_text(left, like)} of {amount_text(total, like)} left"
+    )
+
+
+def _overcommitted(attempt: Attempt, device: PoolDevice) -> CounterKey:
+    """The counter of which less than nothing is left: it blocks the pool."""
+    for counter_set, counters in attempt.counters.available(device.pool).counters.items():
+        attempt.rules.meter.spend(1 + len(counters) // 4)
+        for name, left in counters.items():
+            if left < 0:
+                return (*device.pool, counter_set, name)
     raise AssertionError("asked although there is enough")
 
 

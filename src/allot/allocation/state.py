@@ -28,6 +28,7 @@ class StateAhead:
         self._blame = blame
         self._constraints: dict[int, list[Constraint]] = {}
         self._payers: dict[int, bool] = {}
+        self._groups: bool | None = None
         self._demand_from: dict[int, dict[CounterKey, int]] = {}
         self._demand_in: dict[Alternative, dict[CounterKey, tuple[list[int], list[int]]]] = {}
 
@@ -41,9 +42,16 @@ class StateAhead:
         constraints = self._felt_constraints(at)
         for constraint in constraints:
             felt |= self._blame.by_constraint.get(constraint, 0)
-        counters, payers = self._counters(at, alternative, position)
-        state = (tuple(uses), tuple(each.state() for each in constraints), counters)
-        return state, felt | payers
+        state: Hashable = (tuple(uses), tuple(each.state() for each in constraints))
+        if self._blame.by_counter:
+            counters, payers = self._counters(at, alternative, position)
+            state, felt = (state, counters), felt | payers
+        if self._blame.by_set and self._has_groups():
+            groups = self._attempt.counters.groups
+            state = (state, frozenset((key, groups[key]) for key in self._blame.by_set))
+            for frames in self._blame.by_set.values():
+                felt |= frames
+        return state, felt
 
     def _uses(
         self, at: int, alternative: Alternative | None, position: int
@@ -110,30 +118,33 @@ class StateAhead:
         self, at: int, alternative: Alternative | None, position: int
     ) -> tuple[Hashable, int]:
         """What is used of counters that could run short, and the frames that use them."""
-        if not self._blame.by_counter:
-            return (), 0
         later = self._demand(at if alternative is None else at + 1)
         own = {} if alternative is None else self._demand_of(alternative)
-        attempt = self._attempt
+        left = self._attempt.counters.left
         felt = 0
-        state: list[tuple[CounterKey, Hashable]] = []
+        state: list[tuple[CounterKey, int]] = []
         for key, frames in self._blame.by_counter.items():
             demand = later.get(key, 0)
             users = own.get(key)
             if users is not None:
                 positions, sums = users
                 demand += sums[bisect_left(positions, position)]
-            if not demand:
-                continue
-            if key[3] is None:
-                state.append((key, attempt.groups_of(key)))
-            elif demand > attempt.counter_left(key):
-                state.append((key, attempt.counter_left(key)))
-            else:
-                continue
-            felt |= frames
+            if demand and demand > left[key]:
+                state.append((key, left[key]))
+                felt |= frames
         self._meter.spend(len(self._blame.by_counter))
         return frozenset(state), felt
+
+    def _has_groups(self) -> bool:
+        """Whether any device could be kept out of a counter set by its compatibility groups."""
+        if self._groups is None:
+            self._groups = False
+            for index in self._outlook.classes_from[0]:
+                self._meter.spend(1)
+                if any(use.groups for use in self._attempt.devices[index].counter_uses):
+                    self._groups = True
+                    break
+        return self._groups
 
     def _demand(self, at: int) -> dict[CounterKey, int]:
         """What all devices that could be wanted from a request on use up together, at most."""

@@ -1,0 +1,100 @@
+"""Counters of partitionable devices (KEP-4815): what an attempt leaves of them, and the groups it binds their sets to."""
+
+from __future__ import annotations
+
+from allot.allocation.candidates import CandidateRules
+from allot.allocation.devices import CounterKey, PoolDevice, PoolId, SetKey
+from allot.allocation.ledger import Available
+
+Groups = frozenset[str] | None
+"""What devices in a counter set must have in common; None while none is placed there."""
+
+
+class Counters:
+    """What is left at the moment. Looked up in the ledger when first needed."""
+
+    def __init__(self, rules: CandidateRules) -> None:
+        self._available: dict[PoolId, Available] = {}
+        self._rules = rules
+        self.left = _Left(self)
+        self.groups = _Placed(self)
+        self.payers = 0
+        """How many of the picks paid."""
+
+    def available(self, pool: PoolId) -> Available:
+        """What a pool has left without this attempt."""
+        known = self._available.get(pool)
+        if known is None:
+            rules = self._rules
+            known = rules.ledger.available(rules.view.pool_by_id[pool], rules.meter)
+            self._available[pool] = known
+        return known
+
+    def suffice_for(self, device: PoolDevice) -> bool:
+        """Whether all counters of the pool stay within bounds, also those the device leaves alone:
+        one that is overcommitted already blocks the whole pool."""
+        return self.short(device) is None and not self.available(device.pool).is_overcommitted
+
+    def short(self, device: PoolDevice) -> CounterKey | None:
+        """The first of the device's own counters that does not suffice.
+
+        What is picked stays within bounds, so no others can become short.
+        """
+        left = self.left
+        for key, amount in device.counter_keys:
+            if left[key] < amount:
+                return key
+        return None
+
+    def admit_groups_of(self, device: PoolDevice) -> bool:
+        """Whether the device goes with all that is placed in its counter sets."""
+        for key, groups in device.group_keys:
+            placed = self.groups[key]
+            if placed is not None and (placed or groups) and placed.isdisjoint(groups):
+                return False
+        return True
+
+    def pay(self, device: PoolDevice) -> list[Groups]:
+        """Take what the device uses up; the groups before come back."""
+        self.payers += 1
+        left, groups = self.left, self.groups
+        for key, amount in device.counter_keys:
+            left[key] -= amount
+        before: list[Groups] = []
+        for set_key, own in device.group_keys:
+            placed = groups[set_key]
+            before.append(placed)
+            groups[set_key] = own if placed is None else placed & own
+        return before
+
+    def refund(self, device: PoolDevice, before: list[Groups]) -> None:
+        """Take back a payment, the last one first."""
+        self.payers -= 1
+        for key, amount in device.counter_keys:
+            self.left[key] += amount
+        for (set_key, _), placed in zip(reversed(device.group_keys), reversed(before), strict=True):
+            self.groups[set_key] = placed
+
+
+class _Left(dict[CounterKey, int]):
+    def __init__(self, counters: Counters) -> None:
+        super().__init__()
+        self._counters = counters
+
+    def __missing__(self, key: CounterKey) -> int:
+        driver, pool, counter_set, name = key
+        amounts = self._counters.available(PoolId(driver, pool)).counters[counter_set]
+        amount = self[key] = amounts[name]
+        return amount
+
+
+class _Placed(dict[SetKey, Groups]):
+    def __init__(self, counters: Counters) -> None:
+        super().__init__()
+        self._counters = counters
+
+    def __missing__(self, key: SetKey) -> Groups:
+        driver, pool, counter_set = key
+        groups = self._counters.available(PoolId(driver, pool)).groups.get(counter_set)
+        self[key] = groups
+        return groups

@@ -15,14 +15,16 @@ from typing import Any, Final
 
 from allot.cel import costs
 from allot.cel.access import follow, get, has_field
-from allot.cel.errors import CostLimitError, EvalError
+from allot.cel.constants import quickly_known
 from allot.cel.frame import next_checkpoint
+from allot.cel.inputs import parts
 from allot.cel.plan import (
     Access,
     Append,
     Bind,
     Choice,
     Const,
+    Fixed,
     Fold,
     Global,
     Invoke,
@@ -41,7 +43,7 @@ from allot.cel.planner import member_key
 from allot.cel.steps import STRIDE
 from allot.cel.values import Optional, Value, from_key, iterate
 from allot.cel.weights import weight_of_turn
-from allot.deadline import Deadline, no_deadline
+from allot.deadline import Deadline
 
 FastFunction = Callable[[Mapping[str, Value], Deadline], Value]
 """From variables to value."""
@@ -54,6 +56,9 @@ It may notice late that the limit was passed: at the end of a loop's step, or no
 
 MAX_DEPTH: Final = 40
 """Deeper plans are left to the reference: Python's own compiler has limits too."""
+
+MAX_NODES: Final = 250
+"""So are larger ones: Python takes some 30 microseconds for each, and cannot be interrupted."""
 
 
 class _Unsupported(Exception):  # noqa: N818
@@ -92,7 +97,7 @@ def _function(plan: Plan, *, counts: bool) -> Any:
 
 def generate(plan: Plan, *, counts: bool) -> tuple[str, dict[str, object]] | None:
     """The source of the function and the constants it needs; None if there can be none."""
-    if plan.depth > MAX_DEPTH:
+    if plan.depth > MAX_DEPTH or not _has_at_most(MAX_NODES, plan.root):
         return None
     generator = _Generator(counts)
     try:
@@ -106,6 +111,14 @@ def generate(plan: Plan, *, counts: bool) -> tuple[str, dict[str, object]] | Non
         return f"{start}{body}\n    return {result}, c\n", generator.constants
     start = f"def program(v, d):\n    b = {STRIDE}\n"
     return f"{start}{body}\n    return {result}\n", generator.constants
+
+
+def _has_at_most(count: int, root: Node) -> bool:
+    waiting = [root]
+    while waiting and count >= 0:
+        count -= 1
+        waiting += parts(waiting.pop())
+    return count >= 0
 
 
 _COMPARISONS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
@@ -185,6 +198,8 @@ class _Generator:
         match node:
             case Const():
                 return self._bound(node.value)
+            case Fixed():
+                return self._fixed(node)
             case Path():
                 if not isinstance(node.root, Choice):
                     self._owe(1)
@@ -322,6 +337,10 @@ class _Generator:
 
     def _make_map(self, node: MakeMap) -> str:
         entries: list[str] = []
+        if len({key.value for key, _, _ in node.entries if isinstance(key, Const)}) < len(
+            node.entries
+        ):
+            raise _Unsupported  # the same key twice, or keys that are computed
         for key, value, optional in node.entries:
             if optional or not isinstance(key, Const) or not isinstance(key.value, str):
                 raise _Unsupported
@@ -329,12 +348,34 @@ class _Generator:
         self._owe(costs.MAP)
         return self._assign("{" + ", ".join(entries) + "}")
 
+    def _fixed(self, node: Fixed) -> str:
+        """A constant that is computed here, if that is cheap; else by the code, when it gets there."""
+        known = quickly_known(node)
+        if known is not None:
+            self._owe(known.cost)
+            return self._bound(known.value)
+        once, result = self._bound(node.once), self._temporary()
+        self.settle()
+        self._write(f"if {once}.{'is_counted' if self._counts else 'is_value'}:")
+        self._write(f"    {result} = {once}.value")
+        if self._counts:
+            self._write(f"    c += {once}.cost")
+        self._write("else:")
+        self._indent += 1
+        if self._counts:
+            before = self._assign("c")
+            self._write(f"{result} = {self.value(node.node)}")
+            self.settle()
+            self._write(f"{once}.remember({result}, c - {before})")
+        else:
+            self._write(f"{result} = {self.value(node.node)}")
+            self._write(f"{once}.remember({result})")
+        self._indent -= 1
+        return result
+
     # --- calls ---
 
     def _invoke(self, node: Invoke) -> str:
-        constant = self._precomputed(node)
-        if constant is not None:
-            return constant
         match node.function:
             case "@not_strictly_false":
                 self._owe(1)
@@ -362,28 +403,16 @@ class _Generator:
             self._write(f"c += {self._bound(cost_of)}(({values}), {result}, d)")
             self._ask()
 
-    def _precomputed(self, node: Invoke) -> str | None:
-        """The name of the value of a call on constants, which need not be made every time."""
-        constants = [part.value for part in node.arguments if isinstance(part, Const)]
-        if not constants or len(constants) < len(node.arguments) or node.asks:
-            return None
-        try:
-            value = node.implementation(*constants)
-        except (EvalError, CostLimitError):
-            return None
-        cost_of = costs.call_cost(node.function, node.overload_id)
-        self._owe(1 if cost_of is None else cost_of(constants, value, no_deadline))
-        return self._bound(value)
-
     def _direct(self, node: Invoke, arguments: list[str]) -> str | None:
         """What Python does itself, where a constant tells which class is meant."""
         if node.on_text is not None:
             text = arguments[0]
             return f"{self._bound(node.on_text)}({text}) if type({text}) is str"
         for index, argument in enumerate(node.arguments):
-            if not isinstance(argument, Const) or len(arguments) != 2:
+            known = quickly_known(argument)
+            if known is None or len(arguments) != 2:
                 continue
-            kind = type(argument.value)
+            kind = type(known.value)
             if kind not in _SIMPLE_CLASSES:
                 continue
             other = arguments[1 - index]
@@ -487,6 +516,8 @@ def _gives_bool(node: Node) -> bool:
             return True
         case Const():
             return type(node.value) is bool
+        case Fixed():
+            return _gives_bool(node.node)
         case Invoke():
             return node.gives_bool
         case _:

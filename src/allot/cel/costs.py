@@ -17,7 +17,7 @@ from allot.cel.library.lists import COMPARABLE, MAX_RANGE
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
 from allot.cel.steps import in_pieces
-from allot.cel.values import CelList, Uint, Value, element, is_list, leaves, size
+from allot.cel.values import CelList, Uint, Value, element, elements, is_list, leaves, size
 from allot.deadline import Deadline
 
 Cost = Callable[[Sequence[Value], Value, Deadline], int]
@@ -102,8 +102,10 @@ def _self_comparison(index: int) -> Cost:
 
 def _walk(value: Value, deadline: Deadline) -> int:
     """The cost of looking at every part of a value once."""
-    if type(value) is list and _has_only_numbers(value, deadline):
-        return len(value)
+    if is_list(value):
+        listed = elements(cast("CelList", value), deadline)
+        if _has_only_numbers(listed, deadline):
+            return len(listed)
     total = 0
     for leaf in leaves(value, deadline):
         if isinstance(leaf, str):

@@ -12,6 +12,7 @@ from allot.cel.plan import (
     Choice,
     Const,
     Failure,
+    Fixed,
     Fold,
     Global,
     Invoke,
@@ -94,6 +95,8 @@ def parts(node: Node) -> Iterable[Node]:
     match node:
         case Const() | Failure():
             return ()
+        case Fixed():
+            return (node.node,)
         case Path():
             keys = [access.key for access in node.accesses]
             return [*_root_parts(node.root), *keys]

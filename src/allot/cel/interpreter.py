@@ -20,6 +20,7 @@ from allot.cel.plan import (
     Choice,
     Const,
     Failure,
+    Fixed,
     Fold,
     Global,
     Invoke,
@@ -67,6 +68,8 @@ def _compile(node: Node) -> Closure:
             return _constant(node.value)
         case Failure():
             return _constant(EvalError(node.message))
+        case Fixed():
+            return _fixed(node)
         case Path():
             return _path(node)
         case Presence():
@@ -98,6 +101,23 @@ def _compile(node: Node) -> Closure:
 
 def _constant(value: Value) -> Closure:
     return lambda _frame: value
+
+
+def _fixed(node: Fixed) -> Closure:
+    compute = _compile(node.node)
+    once = node.once
+
+    def evaluate(frame: Frame) -> Value:
+        if once.is_known and frame.cost + once.cost <= frame.limit:
+            frame.pay(once.cost)
+            return once.value
+        # Also where the budget ends inside: it ends at the step that is too much.
+        before = frame.cost
+        value = compute(frame)
+        once.remember(value, frame.cost - before)
+        return value
+
+    return evaluate
 
 
 # --- paths ---

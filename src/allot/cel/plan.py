@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from allot.cel.declarations import Implementation
-from allot.cel.values import Value
+from allot.cel.errors import EvalError
+from allot.cel.values import JoinedList, Optional, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,78 @@ class OptionalOr:
     unwraps: bool
 
 
+class Once:
+    """What a constant part came to when it was first evaluated, and what that costs every time.
+
+    Evaluations in several threads may find this out twice; they find the same.
+    """
+
+    __slots__ = ("_is_large", "cost", "is_counted", "is_known", "is_value", "value")
+
+    def __init__(self) -> None:
+        self.value: Value = None
+        self.cost = 0
+        self.is_value = False
+        """Whether it is known to come to a value. An `EvalError` is none."""
+        self.is_known = False
+        """Whether value or error, and cost, are known."""
+        self.is_counted = False
+        """Both of these."""
+        self._is_large = False
+
+    def remember(self, value: Value, cost: int | None = None) -> None:
+        """What is large is left alone: it is computed again when it is needed again."""
+        if self._is_large or self.is_known:
+            return
+        if not is_small(value):
+            self._is_large = True
+            return
+        self.value = value
+        self.is_value = not isinstance(value, EvalError)
+        if cost is not None:
+            self.cost = cost
+            self.is_known = True
+            self.is_counted = self.is_value
+
+
+_SMALL: Final = 4_096
+"""Elements and characters that a constant part of a program may keep."""
+
+
+def is_small(value: Value) -> bool:
+    """Whether a value takes little memory and little time to look at."""
+    size = 0
+    waiting = [value]
+    while waiting and size <= _SMALL:
+        part = waiting.pop()
+        size += 1
+        if isinstance(part, str | bytes):
+            size += len(part)
+        elif isinstance(part, EvalError):
+            size += len(part.message)
+        elif isinstance(part, Optional):
+            waiting.append(part.value)
+        elif isinstance(part, list | JoinedList):
+            size += len(part)
+            waiting += part if size <= _SMALL else ()
+        elif isinstance(part, dict):
+            size += len(part)
+            waiting += [*part, *part.values()] if size <= _SMALL else ()
+    return size <= _SMALL
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A part that reads nothing from outside: it comes to the same in every evaluation."""
+
+    node: Node
+    once: Once
+
+
 Node = (
     Const
     | Failure
+    | Fixed
     | Path
     | Presence
     | Invoke

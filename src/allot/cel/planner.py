@@ -10,6 +10,7 @@ from allot.cel.checker import Checked, ResolvedCall
 from allot.cel.declarations import Implementation
 from allot.cel.environment import Environment
 from allot.cel.errors import NO_SUCH_OVERLOAD, CelCompileError, EvalError
+from allot.cel.folding import fold_constants
 from allot.cel.library.conversions import CONVERSIONS
 from allot.cel.library.regexes import Regex, RegexError, compiled
 from allot.cel.plan import (
@@ -54,7 +55,7 @@ from allot.deadline import Deadline
 def plan(checked: Checked, environment: Environment) -> Plan:
     """How to evaluate the expression; CelCompileError if a constant in it has no value."""
     planner = _Planner(checked, environment)
-    root = planner.node(checked.root)
+    root = fold_constants(planner.node(checked.root))
     return Plan(root, planner.slots, depth(checked.root))
 
 

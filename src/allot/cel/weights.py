@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allot.cel.inputs import parts
-from allot.cel.plan import Fold, Invoke, Node
+from allot.cel.plan import Fixed, Fold, Invoke, Node
 from allot.cel.steps import FEW
 
 
@@ -14,6 +14,8 @@ def weight_of_turn(loop: Fold) -> int:
     while waiting:
         node = waiting.pop()
         total += FEW if isinstance(node, Invoke) and node.asks else 1
+        if isinstance(node, Fixed):
+            continue  # evaluated once
         if isinstance(node, Fold):
             waiting += (node.range, node.initial, node.result)
         else:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from allot.cel import compile_derived
-from allot.cel.codegen import MAX_DEPTH, generate
+from allot.cel.codegen import MAX_DEPTH, MAX_NODES, generate
 
 HOSTILE = "__import__('os').system('true') # \" ' \\ \n"
 EXPRESSIONS = [
@@ -21,6 +21,7 @@ EXPRESSIONS = [
 ]
 ALLOWED = re.compile(
     r"[bcdfgkmstv]\d*|program|type|str|int|bool|list|dict|isinstance|has_value|value|append"
+    r"|is_value|is_counted|cost|remember"
 )
 
 
@@ -47,8 +48,15 @@ def test_deep_plans_are_left_to_the_reference() -> None:
     assert generate(program.evaluator._plan, counts=False) is None
 
 
+def test_large_plans_are_left_to_the_reference() -> None:
+    """Python cannot be interrupted while it compiles."""
+    program = compile_derived("device.driver != 'a'" + " && device.driver != 'a'" * MAX_NODES)
+
+    assert generate(program.evaluator._plan, counts=False) is None
+
+
 def test_wide_logic_has_no_nested_blocks() -> None:
-    program = compile_derived("device.driver != 'a'" + " && device.driver != 'a'" * 150)
+    program = compile_derived("device.driver != 'a'" + " && device.driver != 'a'" * 80)
     generated = generate(program.evaluator._plan, counts=False)
 
     assert generated is not None

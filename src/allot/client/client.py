@@ -22,7 +22,7 @@ import msgspec
 
 from allot.api.identities import ObjectKey
 from allot.client.clock import Clock, LoopClock
-from allot.client.codecs import Page
+from allot.client.codecs import Page, Unreadable
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.options import EVERYTHING, PLAIN_DELETE, DeleteOptions, PatchType, Scope
 from allot.client.rate_limits import RequestLimit
@@ -80,9 +80,14 @@ class Client:
         *,
         resource_version: str = "",
         page_size: int = PAGE_SIZE,
+        lenient: bool = False,
     ) -> Page[T]:
-        """All pages as one. If the pages expire meanwhile, the whole is asked for at once."""
+        """All pages as one. If the pages expire meanwhile, the whole is asked for at once.
+
+        A lenient list leaves out objects that cannot be read, and says which.
+        """
         items: list[T] = []
+        unreadable: tuple[Unreadable, ...] = ()
         continue_ = ""
         while True:
             try:
@@ -92,16 +97,18 @@ class Client:
                     resource_version=resource_version if not continue_ else "",
                     limit=page_size,
                     continue_=continue_,
+                    lenient=lenient,
                 )
             except ApiStatusError as error:
                 if not (error.is_expired and continue_):
                     raise
-                return await self.list_page(resource, scope)
+                return await self.list_page(resource, scope, lenient=lenient)
             if not items and not page.continue_:
-                return page
+                return page._replace(unreadable=unreadable + page.unreadable)
             items += page.items
+            unreadable += page.unreadable
             if not page.continue_:
-                return Page(items, page.resource_version)
+                return Page(items, page.resource_version, unreadable=unreadable)
             continue_ = page.continue_
 
     async def list_page(
@@ -113,6 +120,7 @@ class Client:
         match: str = "",
         limit: int = 0,
         continue_: str = "",
+        lenient: bool = False,
     ) -> Page[T]:
         query = scope.query()
         if resource_version:
@@ -127,7 +135,7 @@ class Client:
         response = await self.request(
             "GET", path, query, may_repeat=True, headers=resource.form.list_headers
         )
-        return resource.codec.decode_page(response.body)
+        return resource.codec.decode_page(response.body, lenient=lenient)
 
     @asynccontextmanager
     async def watch(

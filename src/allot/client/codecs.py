@@ -23,6 +23,13 @@ T = TypeVar("T")
 RawT = TypeVar("RawT", bound=RawObject)
 
 
+class Unreadable(NamedTuple):
+    """An object that is not what its kind looks like here, such as one of another version's server."""
+
+    key: ObjectKey
+    problem: str
+
+
 class WatchEvent(NamedTuple, Generic[T]):
     """ADDED, MODIFIED or DELETED with the object, or BOOKMARK without one."""
 
@@ -32,12 +39,27 @@ class WatchEvent(NamedTuple, Generic[T]):
     ends_initial_events: bool = False
 
 
+class UnreadableEvent(WatchEvent[Any]):
+    """ADDED, MODIFIED or DELETED without the object, as that cannot be read."""
+
+    unreadable: Unreadable
+
+    @classmethod
+    def of(cls, type_: str, body: bytes, problem: object) -> UnreadableEvent:
+        unreadable, version = unreadable_object(body, problem)
+        event = cls(type_, None, version)
+        event.unreadable = unreadable
+        return event
+
+
 class Page(NamedTuple, Generic[T]):
     """A list, or the part of it up to `continue_`."""
 
     items: list[T]
     resource_version: str
     continue_: str = ""
+    unreadable: tuple[Unreadable, ...] = ()
+    """Objects that are missing, where that was asked for."""
 
 
 class Codec(Protocol[T]):
@@ -47,10 +69,12 @@ class Codec(Protocol[T]):
 
     def encode(self, obj: T) -> bytes: ...
 
-    def decode_page(self, body: bytes) -> Page[T]: ...
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[T]:
+        """A list; `UnreadableAnswerError` if it is none. A lenient one leaves out objects that cannot be read."""
+        ...
 
     def decode_event(self, line: bytes) -> WatchEvent[T]:
-        """One line of a watch; `ApiStatusError` if it reports an error."""
+        """One line of a watch; `ApiStatusError` if it reports an error. The object may be unreadable."""
         ...
 
     def key(self, obj: T) -> ObjectKey: ...
@@ -98,6 +122,18 @@ class _OnlyMetadata(Struct):
     metadata: _Metadata
 
 
+class _Identity(Struct, rename="camel"):
+    """What tells objects apart, whatever else is wrong with them."""
+
+    name: Any = ""
+    namespace: Any = ""
+    resource_version: Any = ""
+
+
+class _OnlyIdentity(Struct):
+    metadata: _Identity = msgspec.field(default_factory=_Identity)
+
+
 class _TypedPage(Struct, Generic[T]):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
     items: list[T] | None = None
@@ -114,6 +150,19 @@ _raw_event = msgspec.json.Decoder(_RawEvent)
 _careful_page = msgspec.json.Decoder(_CarefulPage)
 _careful_event = msgspec.json.Decoder(_CarefulEvent)
 _only_metadata = msgspec.json.Decoder(_OnlyMetadata)
+_only_identity = msgspec.json.Decoder(_OnlyIdentity)
+
+
+def unreadable_object(body: bytes, problem: object) -> tuple[Unreadable, str]:
+    """Which object it is, as far as that can be told, and its version."""
+    try:
+        identity = _only_identity.decode(body).metadata
+    except _BROKEN:
+        identity = _Identity()
+    name, namespace, version = (
+        str(value or "") for value in (identity.name, identity.namespace, identity.resource_version)
+    )
+    return Unreadable(ObjectKey(namespace, name), str(problem)), version
 
 
 def _bookmark(metadata: _Metadata) -> WatchEvent[Any]:
@@ -146,7 +195,7 @@ class RawCodec(Generic[RawT]):
     def encode(self, obj: RawT) -> bytes:
         return self._typed(dict(obj.data)).to_json()
 
-    def decode_page(self, body: bytes) -> Page[RawT]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[RawT]:
         try:
             page = _raw_page.decode(body)
         except _BROKEN as error:
@@ -222,7 +271,7 @@ class TypedCodec(Generic[T]):
             raise TypeError(f"{self._view.__name__} is not the whole object: patch it")
         return encode_object(obj, self._gvk)
 
-    def decode_page(self, body: bytes) -> Page[T]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[T]:
         try:
             page = self._page.decode(body)
             items = [self._version.to_hub(item) for item in page.items or ()]
@@ -235,8 +284,19 @@ class TypedCodec(Generic[T]):
             careful = _careful_page.decode(body)
         except _BROKEN as error:
             raise UnreadableAnswerError(f"not a list of {self._gvk.kind}: {error}") from None
-        items = [self.decode(bytes(item)) for item in careful.items or ()]
-        return Page(items, careful.metadata.resource_version, careful.metadata.continue_ or "")
+        readable: list[T] = []
+        unreadable: list[Unreadable] = []
+        for item in careful.items or ():
+            try:
+                readable.append(self.decode(bytes(item)))
+            except UnreadableAnswerError as error:
+                if not lenient:
+                    raise
+                unreadable.append(unreadable_object(bytes(item), error)[0])
+        metadata = careful.metadata
+        return Page(
+            readable, metadata.resource_version, metadata.continue_ or "", tuple(unreadable)
+        )
 
     def decode_event(self, line: bytes) -> WatchEvent[T]:
         try:
@@ -258,7 +318,10 @@ class TypedCodec(Generic[T]):
                 return bookmark_event(body)
         except _BROKEN as error:
             raise UnreadableAnswerError(f"not an event of a {self._gvk.kind}: {error}") from None
-        hub: Any = self.decode(body)
+        try:
+            hub: Any = self.decode(body)
+        except UnreadableAnswerError as error:
+            return UnreadableEvent.of(event.type, body, error)
         return WatchEvent(event.type, hub, hub.metadata.resource_version)
 
     def key(self, obj: T) -> ObjectKey:

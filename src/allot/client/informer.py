@@ -17,16 +17,17 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.clock import Clock
-from allot.client.codecs import WatchEvent
+from allot.client.codecs import Unreadable, UnreadableEvent, WatchEvent
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.object_store import Change, IndexFunction, ObjectStore
 from allot.client.options import EVERYTHING, Scope
+from allot.client.pauses import with_pauses
 from allot.client.resources import Resource
 from allot.client.retrying import Backoff
 
@@ -42,6 +43,16 @@ INITIAL_EVENTS_SECONDS: Final = 10.0
 """A server that says nothing for so long during a streaming list does not know what that is."""
 EVENTS_AT_ONCE: Final = 100
 """After so many events others get their turn."""
+
+
+KEYS_AT_ONCE: Final = 1000
+"""The same for less work."""
+SKIPPED_BACKOFF: Final = Backoff(0.1, 600.0)
+
+
+def _number(resource_version: str) -> int:
+    """Versions as numbers, for order. Not all servers count: theirs are all the same."""
+    return int(resource_version) if resource_version.isdecimal() else 0
 
 
 class Handlers(NamedTuple, Generic[T]):
@@ -93,6 +104,9 @@ class Informer(Generic[T]):
         self._synced = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
+        self._skipped: dict[ObjectKey, T] = {}
+        """Objects that an index failed on."""
+        self._retrying: asyncio.Task[None] | None = None
 
     # --- for those who want to know ---
 
@@ -143,10 +157,11 @@ class Informer(Generic[T]):
     async def stop(self) -> None:
         """Returns when no handler will be called any more."""
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        for each in (task, self._retrying):
+            if each is not None:
+                each.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await each
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
@@ -207,20 +222,24 @@ class Informer(Generic[T]):
         """The first list may be what the server has at hand; later ones must not go back in time."""
         first = not self.has_synced
         page = await self._client.list(
-            self.resource, self.scope, resource_version="0" if first else ""
+            self.resource, self.scope, resource_version="0" if first else "", lenient=True
         )
-        await self._take_all(page.items, page.resource_version)
+        for unreadable in page.unreadable:
+            self._report(unreadable)
+        kept = {unreadable.key for unreadable in page.unreadable}
+        await self._take_all(page.items, page.resource_version, kept)
 
     async def _stream_list(self) -> None:
         """A watch that begins with everything there is. It goes on as a watch afterwards."""
         async with self._open(initial_events=True) as batches:
             found: dict[ObjectKey, T] = {}
+            kept: set[ObjectKey] = set()
             key = self.resource.codec.key
             while True:
                 batch = await self._next_initial(batches)
                 for position, event in enumerate(batch):
                     if event.ends_initial_events:
-                        await self._take_all(found.values(), event.resource_version)
+                        await self._take_all(found.values(), event.resource_version, kept)
                         await self._take(batch[position + 1 :])
                         await self._take_batches(batches)
                         return
@@ -228,6 +247,9 @@ class Informer(Generic[T]):
                         found.pop(key(event.object), None)
                     elif event.object is not None:
                         found[key(event.object)] = event.object
+                    elif isinstance(event, UnreadableEvent):
+                        self._report(event.unreadable)
+                        kept.add(event.unreadable.key)
 
     async def _next_initial(
         self, batches: AsyncIterator[list_[WatchEvent[T]]]
@@ -241,10 +263,28 @@ class Informer(Generic[T]):
             self._streaming = False
             raise TransportError("the list never became complete", was_sent=True) from None
 
-    async def _take_all(self, objects: Iterable[T], resource_version: str) -> None:
+    async def _take_all(
+        self, objects: Iterable[T], resource_version: str, kept: Container[ObjectKey]
+    ) -> None:
+        """Take in the whole state: what is missing from it is gone, before anything is new.
+
+        Of those in `kept` nothing new is known. Other tasks get their turn in between, as they do between events.
+        """
         self.lists += 1
-        for change in self.store.replace_all(objects):
-            self._tell(change)
+        codec, store = self.resource.codec, self.store
+        now: dict[ObjectKey, T] = {}
+        number_by_key: dict[ObjectKey, int] = {}
+        async for obj in with_pauses(objects, KEYS_AT_ONCE):
+            key = codec.key(obj)
+            now[key] = obj
+            number_by_key[key] = _number(codec.resource_version(obj))
+        known = tuple(store.keys())
+        gone = [key for key in known if key not in now and key not in kept]
+        async for key in with_pauses(gone, EVENTS_AT_ONCE):
+            self._drop(key)
+        # Oldest change first, so that what one object gave up is free when another takes it.
+        async for key in with_pauses(sorted(now, key=number_by_key.__getitem__), EVENTS_AT_ONCE):
+            self._put(now[key])
         self.resource_version = resource_version
         self._synced.set()
 
@@ -276,15 +316,59 @@ class Informer(Generic[T]):
         return came
 
     async def _take(self, batch: list_[WatchEvent[T]]) -> None:
-        store, key = self.store, self.resource.codec.key
-        for position, (type_, obj, resource_version, _) in enumerate(batch, 1):
+        key = self.resource.codec.key
+        for position, event in enumerate(batch, 1):
+            type_, obj, resource_version, _ = event
             if obj is not None:
-                changes = store.drop(key(obj), obj) if type_ == "DELETED" else store.put(obj)
-                for change in changes:
-                    self._tell(change)
-            self.resource_version = resource_version
+                if type_ == "DELETED":
+                    self._drop(key(obj), obj)
+                else:
+                    self._put(obj)
+            elif isinstance(event, UnreadableEvent):
+                self._report(event.unreadable)
+                if type_ == "DELETED":
+                    self._drop(event.unreadable.key)
+            if resource_version:
+                self.resource_version = resource_version
             if not position % EVENTS_AT_ONCE:
                 await asyncio.sleep(0)
+
+    def _report(self, unreadable: Unreadable) -> None:
+        """An object that cannot be read is as it was last, or not there, until it changes."""
+        log.error("%s %s: skipped, it cannot be read: %s", self.resource, *unreadable)
+
+    # --- objects ---
+
+    def _put(self, obj: T) -> None:
+        key = self.resource.codec.key(obj)
+        try:
+            for change in self.store.put(obj):
+                self._tell(change)
+        except Exception:
+            log.exception("%s %s: an index failed; skipped for now", self.resource, key)
+            self._skipped[key] = obj
+            if self._retrying is None:
+                self._retrying = asyncio.create_task(self._retry_skipped())
+        else:
+            self._skipped.pop(key, None)
+
+    def _drop(self, key: ObjectKey, last: T | None = None) -> None:
+        self._skipped.pop(key, None)
+        for change in self.store.drop(key, last):
+            self._tell(change)
+
+    async def _retry_skipped(self) -> None:
+        """Index functions are not ours: one that failed may work later. The others do not wait for it."""
+        attempt = 0
+        try:
+            while self._skipped:
+                attempt += 1
+                await self._clock.sleep(SKIPPED_BACKOFF.seconds(attempt, self._chance()))
+                async for obj in with_pauses(tuple(self._skipped.values()), EVENTS_AT_ONCE):
+                    if self._skipped.get(self.resource.codec.key(obj)) is obj:
+                        self._put(obj)
+        finally:
+            self._retrying = None
 
     def _tell(self, change: Change[T]) -> None:
         for handlers in self._handlers:

@@ -13,7 +13,14 @@ from msgspec import Raw, Struct
 
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.meta import OwnerReference
-from allot.client.codecs import Page, WatchEvent, bookmark_event
+from allot.client.codecs import (
+    Page,
+    Unreadable,
+    UnreadableEvent,
+    WatchEvent,
+    bookmark_event,
+    unreadable_object,
+)
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.forms import METADATA
 from allot.client.resources import Resource
@@ -68,6 +75,11 @@ class _List(Struct):
     items: list[MetadataObject] | None = None
 
 
+class _CarefulList(Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[Raw] | None = None
+
+
 class _Event(Struct):
     type: str
     object: Raw
@@ -75,6 +87,7 @@ class _Event(Struct):
 
 _object: Final = msgspec.json.Decoder(MetadataObject)
 _list: Final = msgspec.json.Decoder(_List)
+_careful_list: Final = msgspec.json.Decoder(_CarefulList)
 _event: Final = msgspec.json.Decoder(_Event)
 _BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -91,12 +104,29 @@ class MetadataCodec:
     def encode(self, obj: MetadataObject) -> bytes:
         raise TypeError("metadata is not the whole object: patch it")
 
-    def decode_page(self, body: bytes) -> Page[MetadataObject]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[MetadataObject]:
         try:
             page = _list.decode(body)
         except _BROKEN as error:
-            raise UnreadableAnswerError(f"not a list: {error}") from None
+            if not lenient:
+                raise UnreadableAnswerError(f"not a list: {error}") from None
+            return self._careful_page(body)
         return Page(page.items or [], page.metadata.resource_version, page.metadata.continue_ or "")
+
+    def _careful_page(self, body: bytes) -> Page[MetadataObject]:
+        try:
+            page = _careful_list.decode(body)
+        except _BROKEN as error:
+            raise UnreadableAnswerError(f"not a list: {error}") from None
+        items: list[MetadataObject] = []
+        unreadable: list[Unreadable] = []
+        for item in page.items or ():
+            try:
+                items.append(_object.decode(item))
+            except _BROKEN as error:
+                unreadable.append(unreadable_object(bytes(item), error)[0])
+        metadata = page.metadata
+        return Page(items, metadata.resource_version, metadata.continue_ or "", tuple(unreadable))
 
     def decode_event(self, line: bytes) -> WatchEvent[MetadataObject]:
         try:
@@ -106,9 +136,12 @@ class MetadataCodec:
                 raise ApiStatusError.from_status(msgspec.json.decode(body))
             if event.type == "BOOKMARK":
                 return bookmark_event(body)
-            obj = _object.decode(body)
         except _BROKEN as error:
             raise UnreadableAnswerError(f"not an event: {error}") from None
+        try:
+            obj = _object.decode(body)
+        except _BROKEN as error:
+            return UnreadableEvent.of(event.type, body, error)
         return WatchEvent(event.type, obj, obj.metadata.resource_version)
 
     def key(self, obj: MetadataObject) -> ObjectKey:

@@ -105,15 +105,6 @@ class ObjectStore(Generic[T]):
             self._remove(key)
             yield Change(last if last is not None else old, None)
 
-    def replace_all(self, objects: Iterable[T]) -> Iterator[Change[T]]:
-        """Take in the whole state: what is missing from it is gone, before anything is new."""
-        codec = self._codec
-        now = {codec.key(obj): obj for obj in objects}
-        for key in [key for key in self._objects if key not in now]:
-            yield from self.drop(key)
-        for obj in _in_order_of_change(now.values(), codec):
-            yield from self.put(obj)
-
     def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
         if not self._functions:
             self._objects[key] = new
@@ -155,11 +146,3 @@ class ObjectStore(Generic[T]):
 
 list_ = list
 _NOTHING: dict[ObjectKey, T] = {}  # type: ignore[valid-type]
-
-
-def _in_order_of_change(objects: Iterable[T], codec: Codec[T]) -> Iterable[T]:
-    """Oldest change first, so that what one object gave up is free when another takes it."""
-    try:
-        return sorted(objects, key=lambda obj: int(codec.resource_version(obj)))
-    except ValueError:  # not all servers count
-        return objects

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import TypeVar
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Final, TypeVar
 
 from allot.client.codecs import Codec, WatchEvent
 from allot.client.errors import ClientError, UnreadableAnswerError
@@ -13,6 +14,11 @@ Events = list[WatchEvent[T]]
 
 MAX_LINE = 64 * 1024 * 1024
 """No object is larger; what goes on beyond is not a watch."""
+
+
+EVENTS_AT_ONCE: Final = 100
+BYTES_AT_ONCE: Final = 128 * 1024
+"""What is read between two pauses."""
 
 
 class Lines:
@@ -41,15 +47,34 @@ class Lines:
 
 
 async def decoded_events(chunks: AsyncIterator[bytes], codec: Codec[T]) -> AsyncIterator[Events[T]]:
-    """Events in batches, as they came together. A reported error is raised after what came before it."""
+    """Events in batches, as they came together. A reported error is raised after what came before it.
+
+    What came together may be a whole list: it is read in pieces, with the others' turn between them.
+    """
     lines = Lines()
     async for chunk in chunks:
         events: Events[T] = []
         try:
-            events.extend(map(codec.decode_event, lines.feed(chunk)))
+            for number, piece in enumerate(_pieces(lines.feed(chunk))):
+                if number:
+                    await asyncio.sleep(0)
+                events.extend(map(codec.decode_event, piece))
         except ClientError:
             if events:
                 yield events
             raise
         if events:
             yield events
+
+
+def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
+    piece: list[bytes] = []
+    size = 0
+    for line in lines:
+        piece.append(line)
+        size += len(line)
+        if len(piece) >= EVENTS_AT_ONCE or size >= BYTES_AT_ONCE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

@@ -23,7 +23,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.apiserver.app import MAX_BODY
+from allot.apiserver.exchanges import MAX_BODY
 from allot.apiserver.link_server import LinkServer
 from allot.client.client import Client, without_retries
 from allot.client.connecting import connect

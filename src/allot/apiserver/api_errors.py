@@ -191,7 +191,11 @@ def too_large(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", message, Details(causes=(cause,), retry_after_seconds=1))
 
 
-# --- 413, 422, 429, 5xx ---
+# --- 408, 413, 422, 429, 5xx ---
+
+
+def request_timeout(message: str) -> ApiError:
+    return ApiError(408, "Timeout", message, Details())
 
 
 def too_many_requests(message: str, retry_after_seconds: int = 1) -> ApiError:

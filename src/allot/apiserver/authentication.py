@@ -42,14 +42,14 @@ class Credentials(NamedTuple):
 
 
 class Authenticator(Protocol):
-    def authenticate(self, credentials: Credentials) -> User | None:
+    async def authenticate(self, credentials: Credentials) -> User | None:
         """The user, or None if these credentials mean nothing here."""
 
 
 class CertificateAuthenticator:
     """Client certificates: the common name is the user, the organizations are the groups."""
 
-    def authenticate(self, credentials: Credentials) -> User | None:
+    async def authenticate(self, credentials: Credentials) -> User | None:
         certificate = credentials.certificate
         if certificate is None or not certificate.common_name:
             return None
@@ -62,7 +62,7 @@ class StaticTokens:
     def __init__(self, user_by_token: Mapping[str, User]) -> None:
         self._known = [(token.encode(), user) for token, user in user_by_token.items()]
 
-    def authenticate(self, credentials: Credentials) -> User | None:
+    async def authenticate(self, credentials: Credentials) -> User | None:
         if credentials.bearer_token is None:
             return None
         offered = credentials.bearer_token.encode()
@@ -80,9 +80,9 @@ class Authentication:
     def __init__(self, authenticators: Iterable[Authenticator]) -> None:
         self._authenticators: Sequence[Authenticator] = tuple(authenticators)
 
-    def user_for(self, credentials: Credentials) -> User:
+    async def user_for(self, credentials: Credentials) -> User:
         for authenticator in self._authenticators:
-            user = authenticator.authenticate(credentials)
+            user = await authenticator.authenticate(credentials)
             if user is not None:
                 return user
         if credentials.bearer_token is not None:

@@ -293,6 +293,11 @@ class ResourceCache:
 
     # --- reading ---
 
+    @property
+    def count(self) -> int:
+        """How many objects it holds."""
+        return len(self._objects)
+
     def get(self, key: str) -> StoredObject | None:
         return self._objects.get(key)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,8 +17,11 @@ from allot.apiserver.authorization import AdministratorsOnly, Authorizer
 from allot.apiserver.caches import Caches, resource_named
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.creation_limits import CreationLimit, PoolStatusRequestLimit
+from allot.apiserver.exchanges import Paces
+from allot.apiserver.flow_control import FlowControl, FlowLimits
 from allot.apiserver.handlers import Handlers
 from allot.apiserver.health import Health
+from allot.apiserver.live_tokens import LiveTokens
 from allot.apiserver.metrics import Metrics
 from allot.apiserver.object_store import ObjectStore, Writer
 from allot.apiserver.pacing import Workers
@@ -27,12 +31,15 @@ from allot.apiserver.reading import Reader
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.apiserver.strategies.request import Caller
 from allot.apiserver.subresources import Subresources
+from allot.apiserver.token_requests import TokenRequests
 from allot.apiserver.window_budget import WINDOW
 from allot.apiserver.writing import WriteHandlers
 from allot.features import FeatureGates
 from allot.storage.interface import StorageError, Store
 from allot.validation.cel_checker import CelChecker
 
+STORAGE_SECONDS: Final = 2.0
+"""A store that takes longer to say how it is, is not well."""
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -57,6 +64,8 @@ class ApiServer:
         window: int = WINDOW,
         address: Callable[[], str] = lambda: "",
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
+        flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
+        paces: Paces = Paces(),  # noqa: B008 - a value
     ) -> None:
         self.store = store
         self.caches = Caches(store, window=window)
@@ -81,7 +90,10 @@ class ApiServer:
         )
         self.reader = Reader(store, self.caches)
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
-        parts = Subresources(self.objects, self.reader, self.caches, writes, tokens, clock, workers)
+        requests = TokenRequests(self.reader, tokens, clock)
+        parts = Subresources(
+            self.objects, self.reader, self.caches, writes, requests, clock, workers
+        )
         handlers = Handlers(
             store, self.caches, self.reader, writes, parts, authorizer, clock, workers
         )
@@ -91,8 +103,15 @@ class ApiServer:
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
         pages = Pages(health, self.metrics, authorizer, address)
+        live_tokens = LiveTokens(tokens, self.caches, clock)
         self.app = App(
-            handlers, pages, Authentication([*authenticators, tokens]), authorizer, self.metrics
+            handlers,
+            pages,
+            Authentication([*authenticators, live_tokens]),
+            authorizer,
+            self.metrics,
+            FlowControl(flow_limits, self.metrics),
+            paces,
         )
 
     async def start(self) -> None:
@@ -127,10 +146,13 @@ class ApiServer:
 
     async def _storage_health(self) -> str | None:
         try:
-            await self.store.revision()
+            async with asyncio.timeout(STORAGE_SECONDS):
+                await self.store.revision()
+        except TimeoutError:
+            return f"no answer within {STORAGE_SECONDS:g} s"
         except StorageError as error:
             return str(error)
-        return None
+        return self.store.trouble
 
     async def _shutdown_health(self) -> str | None:
         if self._closing:

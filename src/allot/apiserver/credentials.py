@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import os
 import secrets
+import stat
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 CA_DAYS: Final = 3650
 SERVER_DAYS: Final = 365
 RENEW_BEFORE: Final = timedelta(days=30)
+SECRET_SUFFIXES: Final = (".key", ".token", ".kubeconfig")
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 SERVICE_NAMES: Final = (
     "localhost",
     "kubernetes",
@@ -41,6 +44,8 @@ class Credentials(NamedTuple):
     cert_file: Path
     key_file: Path
     admin_token: str
+    component_token: str
+    """Of the components that `allot up` starts as processes of their own."""
     signing_key: ec.EllipticCurvePrivateKey
 
 
@@ -57,6 +62,7 @@ def prepare_credentials(directory: Path, hosts: Iterable[str], now: datetime) ->
         directory / "apiserver.crt",
         directory / "apiserver.key",
         _token(directory / "admin.token"),
+        _token(directory / "components.token"),
         _key(directory / "service-accounts.key"),
     )
 
@@ -75,6 +81,25 @@ def write_secret(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise CredentialError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+class ExposedFile(NamedTuple):
+    """A file with secrets that others than its owner can read."""
+
+    path: Path
+    mode: int
+
+
+def exposed_files(directory: Path, *others: Path) -> list[ExposedFile]:
+    """Keys, tokens and kubeconfigs that others can read: those in `directory`, and `others`."""
+    secret = [path for path in sorted(directory.iterdir()) if path.suffix in SECRET_SUFFIXES]
+    found = []
+    for path in (*secret, *others):
+        with contextlib.suppress(OSError):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & OTHERS:
+                found.append(ExposedFile(path, mode))
+    return found
 
 
 def _token(path: Path) -> str:
@@ -124,7 +149,7 @@ def _authority(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime) -> x5
     )
     certificate = (
         _builder(name, name, key.public_key(), now, CA_DAYS)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
@@ -216,9 +241,9 @@ def _certificate(path: Path) -> x509.Certificate | None:
         raise CredentialError(f"{path} is not a certificate: {error}") from error
 
 
-def write_kubeconfig(path: Path, server: str, credentials: Credentials) -> None:
-    """A kubeconfig for the admin, with everything in it."""
-    authority = base64.b64encode(credentials.ca_file.read_bytes()).decode()
+def write_kubeconfig(path: Path, server: str, ca_file: Path, user: str, token: str) -> None:
+    """A kubeconfig for a user with a token, with everything in it. One that says the same already is left alone."""
+    authority = base64.b64encode(ca_file.read_bytes()).decode()
     content = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -228,13 +253,17 @@ def write_kubeconfig(path: Path, server: str, credentials: Credentials) -> None:
                 "cluster": {"server": server, "certificate-authority-data": authority},
             }
         ],
-        "users": [{"name": "allot-admin", "user": {"token": credentials.admin_token}}],
+        "users": [{"name": user, "user": {"token": token}}],
         "contexts": [
             {
                 "name": "allot",
-                "context": {"cluster": "allot", "user": "allot-admin", "namespace": "default"},
+                "context": {"cluster": "allot", "user": user, "namespace": "default"},
             }
         ],
         "current-context": "allot",
     }
-    write_secret(path, yaml.safe_dump(content, sort_keys=False).encode())
+    written = yaml.safe_dump(content, sort_keys=False).encode()
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == written and not path.stat().st_mode & OTHERS:
+            return
+    write_secret(path, written)

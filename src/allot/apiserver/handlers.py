@@ -20,6 +20,7 @@ from allot.apiserver.bodies import (
 )
 from allot.apiserver.caches import Caches
 from allot.apiserver.codecs import codec_for
+from allot.apiserver.flow_control import seats_for
 from allot.apiserver.lists import list_response
 from allot.apiserver.object_store import Written
 from allot.apiserver.pacing import SLOW, Workers
@@ -82,6 +83,16 @@ class Handlers:
         )
         if not self._authorizer.allows(request.user, attributes):
             raise refusal(request.user, attributes)
+
+    def seats(self, request: ApiRequest, target: Target, verb: str) -> int:
+        """How much of the server's attention a request takes: lists of many objects take more."""
+        if verb not in ("list", "deletecollection"):
+            return 1
+        objects = self._caches.of(target.resource).count
+        limit = request.query.get("limit", "")
+        if limit.isascii() and limit.isdigit() and len(limit) < 10:
+            objects = min(objects, int(limit) or objects)
+        return seats_for(objects)
 
     async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
         """The answer to anything but a watch."""

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Final
 from urllib.parse import unquote
 
-from allot.apiserver.app import WHOLE_BODY
+from allot.apiserver.exchanges import WHOLE_BODY
 from allot.client.link import (
     WINDOW,
     AnyFrame,
@@ -138,7 +138,7 @@ class LinkServer:
             "raw_path": path.encode(),
             "query_string": frame.query.encode(),
             "headers": [self._authorization, *frame.headers],
-            "extensions": {} if frame.is_stream else {WHOLE_BODY: frame.body},
+            "extensions": {WHOLE_BODY: frame.body},
         }
 
 

@@ -66,8 +66,37 @@ class Metrics:
             ("request_kind",),
             registry=self.registry,
         )
-        self._inflight_reads = self.inflight.labels("readOnly")
-        self._inflight_writes = self.inflight.labels("mutating")
+        self._inflight = {kind: self.inflight.labels(kind) for kind in ("readOnly", "mutating")}
+        self.waiting = Gauge(
+            "apiserver_flowcontrol_current_inqueue_requests",
+            "Requests that wait for a seat.",
+            ("priority_level", "request_kind"),
+            registry=self.registry,
+        )
+        self.rejected = Counter(
+            "apiserver_flowcontrol_rejected_requests",
+            "Requests that were answered with 429, by why.",
+            ("priority_level", "request_kind", "reason"),
+            registry=self.registry,
+        )
+        self.body_bytes = Gauge(
+            "allot_apiserver_request_body_bytes",
+            "Memory set aside for bodies of requests that are being read or answered.",
+            ("priority_level",),
+            registry=self.registry,
+        )
+        self.connections = Gauge(
+            "allot_apiserver_connections",
+            "Connections that are open now, by what they do: head, idle, busy or closing.",
+            ("state",),
+            registry=self.registry,
+        )
+        self.connections_ended = Counter(
+            "allot_apiserver_connections_ended",
+            "Connections that the server ended or refused, by why.",
+            ("reason",),
+            registry=self.registry,
+        )
         self.watchers = Gauge(
             "apiserver_longrunning_requests",
             "Watches that are open now.",
@@ -81,9 +110,9 @@ class Metrics:
             registry=self.registry,
         )
 
-    def inflight_of(self, verb: str) -> Gauge:
-        """What counts the requests with this verb that are being answered."""
-        return self._inflight_reads if verb in ("get", "list") else self._inflight_writes
+    def inflight_of(self, kind: str) -> Gauge:
+        """What counts the requests of this kind, readOnly or mutating, that are being answered."""
+        return self._inflight[kind]
 
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered."""

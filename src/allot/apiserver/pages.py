@@ -17,6 +17,7 @@ from allot.apiserver.openapi.documents import INFO, document, document_hash, ind
 from allot.apiserver.requests import ApiRequest
 from allot.apiserver.responses import Response, in_format, json_response, text_response
 
+_HEALTH: Final = ("healthz", "livez", "readyz")
 _NOT_FOUND: Final = "404 page not found\n"
 _OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -32,16 +33,23 @@ class Pages:
         self._authorizer = authorizer
         self._address = address
 
-    async def answer(self, request: ApiRequest) -> Response:
+    def authorize(self, request: ApiRequest) -> None:
         attributes = Attributes(request.method.lower(), request.path)
         if not self._authorizer.allows(request.user, attributes):
             raise refusal(request.user, attributes)
+
+    def is_health(self, request: ApiRequest) -> bool:
+        """Whether it asks how the server is, which is answered also when it is too busy for the rest."""
+        return request.path.lstrip("/").partition("/")[0] in _HEALTH
+
+    async def answer(self, request: ApiRequest) -> Response:
+        """The page for a request that was authorized. Its body is of no interest."""
         parts = [part for part in request.path.split("/") if part]
         if request.method not in ("GET", "HEAD"):
             if self._find(parts, request) is None:
                 raise api_errors.no_such_path()
             raise api_errors.method_not_allowed()
-        if parts and parts[0] in ("healthz", "livez", "readyz"):
+        if parts and parts[0] in _HEALTH:
             return await self._health.answer(parts, verbose=request.flag("verbose"))
         if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
             shown = await self._metrics.others[parts[1]](request.header("accept"))

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from allot.apiserver import authentication
+from allot.apiserver import authentication, flow_control
 from allot.apiserver.composition import ApiServer, now
+from allot.apiserver.connections import ConnectionLimits
 from allot.apiserver.creation_limits import CreationLimit
-from allot.apiserver.credentials import Credentials, prepare_credentials, write_kubeconfig
+from allot.apiserver.credentials import (
+    Credentials,
+    exposed_files,
+    prepare_credentials,
+    write_kubeconfig,
+)
+from allot.apiserver.exchanges import Paces
+from allot.apiserver.flow_control import FlowLimits
 from allot.apiserver.service_accounts import ServiceAccountTokens
-from allot.apiserver.serving import Server, listen
+from allot.apiserver.serving import Server, connections_for, listen, raise_file_limit
 from allot.features import FeatureGates
 from allot.storage.opening import open_store
 
+log = logging.getLogger(__name__)
+
+COMPONENTS_KUBECONFIG: Final = Path("pki", "components.kubeconfig")
+"""In the data directory: for components that run as processes of their own."""
 ADMIN: Final = authentication.User(
     "allot-admin", groups=(authentication.MASTERS, authentication.AUTHENTICATED)
+)
+
+
+COMPONENTS: Final = authentication.User(
+    flow_control.COMPONENTS, groups=(authentication.MASTERS, authentication.AUTHENTICATED)
 )
 
 
@@ -40,6 +58,10 @@ class ServerOptions(NamedTuple):
     """Where the admin's goes; in the data directory by default."""
     pool_status_limit: CreationLimit = CreationLimit()
     """How many ResourcePoolStatusRequests one user may create."""
+    flow_limits: FlowLimits = FlowLimits()
+    connection_limits: ConnectionLimits | None = None
+    """As many connections as file descriptors allow by default."""
+    paces: Paces = Paces()
 
 
 @dataclass(frozen=True)
@@ -67,8 +89,11 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
     Raises `AddressError`, `CredentialError`, `StorageError` or `TokenFileError`, each with a sentence for users.
     """
     users = authentication.read_token_file(options.token_file) if options.token_file else {}
+    limits = options.connection_limits or ConnectionLimits(connections_for(raise_file_limit()))
+    pki = options.data_dir / "pki"
     try:
-        credentials = prepare_credentials(options.data_dir / "pki", [options.bind_address], now())
+        options.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        credentials = prepare_credentials(pki, [options.bind_address], now())
         listener = listen(options.bind_address, options.port)
     except OSError as error:
         where = error.filename or f"{options.bind_address}:{options.port}"
@@ -84,15 +109,28 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 options.gates,
                 [
                     authentication.CertificateAuthenticator(),
-                    authentication.StaticTokens({**users, credentials.admin_token: ADMIN}),
+                    authentication.StaticTokens(
+                        {
+                            **users,
+                            credentials.admin_token: ADMIN,
+                            credentials.component_token: COMPONENTS,
+                        }
+                    ),
                 ],
                 ServiceAccountTokens(credentials.signing_key),
                 address=lambda: address,
                 pool_status_limit=options.pool_status_limit,
+                flow_limits=options.flow_limits,
+                paces=options.paces,
             )
             await server.start()
-            web = Server(server.app, credentials)
-            write_kubeconfig(kubeconfig, f"https://{address}", credentials)
+            web = Server(server.app, credentials, limits, server.metrics)
+            for path, user, token in (
+                (kubeconfig, ADMIN, credentials.admin_token),
+                (options.data_dir / COMPONENTS_KUBECONFIG, COMPONENTS, credentials.component_token),
+            ):
+                write_kubeconfig(path, f"https://{address}", credentials.ca_file, user.name, token)
+            _complain_of_exposed_files(pki, kubeconfig, options.token_file)
             serving = asyncio.create_task(web.serve(sockets=[listener]))
             running = RunningServer(
                 server, credentials, f"https://{address}", kubeconfig, serving, web
@@ -105,3 +143,10 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 await server.close()
         finally:
             await store.close()
+
+
+def _complain_of_exposed_files(pki: Path, *others: Path | None) -> None:
+    for path, mode in exposed_files(pki, *(path for path in others if path is not None)):
+        log.warning(
+            "%s can be read or written by others (mode %04o): chmod 600 %s", path, mode, path
+        )

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: signed statements that expire (serviceaccounts/token, TokenRequest)."""
+"""Tokens of service accounts: signed statements that expire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from allot.api.times import written_time
 from allot.apiserver.api_errors import bad_request, invalid
-from allot.apiserver.authentication import AUTHENTICATED, Credentials, User
+from allot.apiserver.authentication import AUTHENTICATED, User
 from allot.validation.fields import FieldPath
 from allot.validation.fields import invalid as invalid_field
 
@@ -19,7 +19,12 @@ ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 ALGORITHM: Final = "ES256"
 MIN_SECONDS: Final = 600
 MAX_SECONDS: Final = 2**32
+"""Who asks for more is refused, as Kubernetes does."""
+LONGEST_SECONDS: Final = 365 * 24 * 3600
+"""Who asks for more gets this, with a warning: what Kubernetes calls --service-account-max-token-expiration."""
 DEFAULT_SECONDS: Final = 3600
+EXTRA: Final = "authentication.kubernetes.io/"
+_BOUND_KINDS: Final = ("pod", "secret", "node")
 
 
 class TokenSubject(NamedTuple):
@@ -34,21 +39,82 @@ class TokenSubject(NamedTuple):
         return f"system:serviceaccount:{self.namespace}:{self.name}"
 
 
+class BoundObject(NamedTuple):
+    """An object a token stands and falls with, or names only: a pod's node."""
+
+    name: str
+    uid: str = ""
+
+    def claim(self) -> dict[str, str]:
+        return {"name": self.name, "uid": self.uid} if self.uid else {"name": self.name}
+
+
+class TokenClaims(NamedTuple):
+    """What a token says that is signed by us and has not expired."""
+
+    subject: TokenSubject
+    pod: BoundObject | None = None
+    secret: BoundObject | None = None
+    node: BoundObject | None = None
+    """The node of the pod, or what the token is bound to if there is no pod."""
+    token_id: str = ""
+
+    @property
+    def user(self) -> User:
+        subject = self.subject
+        groups = (
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{subject.namespace}",
+            AUTHENTICATED,
+        )
+        extra: dict[str, tuple[str, ...]] = {}
+        if self.token_id:
+            extra[f"{EXTRA}credential-id"] = (f"JTI={self.token_id}",)
+        for kind, bound in (("pod", self.pod), ("node", self.node)):
+            if bound is not None:
+                extra[f"{EXTRA}{kind}-name"] = (bound.name,)
+                if bound.uid:
+                    extra[f"{EXTRA}{kind}-uid"] = (bound.uid,)
+        return User(subject.user_name, subject.uid, groups, extra)
+
+
+class Issued(NamedTuple):
+    """The answer to a TokenRequest."""
+
+    document: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
 class ServiceAccountTokens:
-    """Issues tokens and recognises them."""
+    """Signs tokens and reads them. Whether what they speak of still exists is asked in `live_tokens`."""
 
     def __init__(self, key: EllipticCurvePrivateKey) -> None:
         self._key = key
         self._public = key.public_key()
 
-    def issue(self, subject: TokenSubject, asked: dict[str, Any], now: datetime) -> dict[str, Any]:
-        """The TokenRequest with its token."""
+    def issue(self, asked: dict[str, Any], bound: TokenClaims, now: datetime) -> Issued:
+        """The TokenRequest with its token, for the account and the objects in `bound`."""
         spec = asked.get("spec") or {}
         seconds = spec.get("expirationSeconds")
         seconds = DEFAULT_SECONDS if seconds is None else seconds
         audiences = spec.get("audiences") or [ISSUER]
         _check(seconds, audiences)
+        warnings: tuple[str, ...] = ()
+        if seconds > LONGEST_SECONDS:
+            warnings = (
+                f"requested expiration of {seconds} seconds shortened to {LONGEST_SECONDS} seconds",
+            )
+            seconds = LONGEST_SECONDS
         expires = now + timedelta(seconds=seconds)
+        subject = bound.subject
+        own: dict[str, Any] = {
+            "namespace": subject.namespace,
+            "serviceaccount": {"name": subject.name, "uid": subject.uid},
+        }
+        for kind in _BOUND_KINDS:
+            found: BoundObject | None = getattr(bound, kind)
+            if found is not None:
+                own[kind] = found.claim()
         claims = {
             "aud": audiences,
             "exp": int(expires.timestamp()),
@@ -56,18 +122,16 @@ class ServiceAccountTokens:
             "nbf": int(now.timestamp()),
             "iss": ISSUER,
             "jti": str(uuid4()),
-            "kubernetes.io": {
-                "namespace": subject.namespace,
-                "serviceaccount": {"name": subject.name, "uid": subject.uid},
-            },
+            "kubernetes.io": own,
             "sub": subject.user_name,
         }
-        return {
+        document = {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {
                 "name": subject.name,
                 "namespace": subject.namespace,
+                "uid": subject.uid,
                 "creationTimestamp": written_time(now),
             },
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
@@ -76,14 +140,13 @@ class ServiceAccountTokens:
                 "expirationTimestamp": written_time(expires),
             },
         }
+        return Issued(document, warnings)
 
-    def authenticate(self, credentials: Credentials) -> User | None:
-        """The service account behind a token of ours that has not expired."""
-        if credentials.bearer_token is None:
-            return None
+    def claims(self, token: str) -> TokenClaims | None:
+        """What a token of ours says; None if it is not ours, has expired, or is for others."""
         try:
             claims = jwt.decode(
-                credentials.bearer_token,
+                token,
                 self._public,
                 algorithms=[ALGORITHM],
                 audience=ISSUER,
@@ -93,14 +156,14 @@ class ServiceAccountTokens:
             own = claims["kubernetes.io"]
             account = own["serviceaccount"]
             subject = TokenSubject(own["namespace"], account["name"], account["uid"])
-        except (jwt.InvalidTokenError, KeyError, TypeError):
+            bound = {
+                kind: BoundObject(own[kind]["name"], own[kind].get("uid", ""))
+                for kind in _BOUND_KINDS
+                if kind in own
+            }
+            return TokenClaims(subject, **bound, token_id=claims.get("jti", ""))
+        except (jwt.InvalidTokenError, KeyError, TypeError, AttributeError):
             return None
-        groups = (
-            "system:serviceaccounts",
-            f"system:serviceaccounts:{subject.namespace}",
-            AUTHENTICATED,
-        )
-        return User(subject.user_name, subject.uid, groups)
 
 
 def _check(seconds: Any, audiences: Any) -> None:

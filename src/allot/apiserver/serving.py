@@ -1,69 +1,40 @@
-"""An API server on a socket: TLS, signals, clean shutdown."""
+"""An API server on a socket: TLS, connections, a shutdown that ends in time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import resource
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from allot.apiserver.app import TLS, App
-from allot.apiserver.authentication import PeerCertificate
+from allot.apiserver.app import App
+from allot.apiserver.connections import ConnectionLimits, Connections, Slot
 from allot.apiserver.credentials import Credentials
+from allot.apiserver.http_protocol import ServerProtocol
+from allot.apiserver.metrics import Metrics
+from allot.apiserver.notices import Notice
 
-KEEP_ALIVE_SECONDS: Final = 120
-SHUTDOWN_SECONDS: Final = 10
-GOODBYE_SECONDS: Final = 0.2
+log = logging.getLogger(__name__)
+
 BACKLOG: Final = 1024
-MAX_HEAD: Final = 1024 * 1024
-"""Longer headers are refused: they are read before anybody knows who sends them."""
-
-
-class CertificateProtocol(HttpToolsProtocol):
-    """Tells the application who the client's certificate says it is."""
-
-    _certificate: PeerCertificate | None = None
-    _head_size: int | None = None
-    """Bytes of a head that goes on; None while none is being read."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        tls = transport.get_extra_info("ssl_object")
-        if tls is not None:
-            self._certificate = peer_certificate(tls.getpeercert())
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._head_size is None or self.transport.is_closing():
-            return
-        self._head_size += len(data)
-        if self._head_size > MAX_HEAD:
-            self.send_400_response("The headers of the request are too large.")
-
-    def on_headers_complete(self) -> None:
-        self._head_size = None
-        super().on_headers_complete()
-
-    def on_message_begin(self) -> None:
-        self._head_size = 0
-        super().on_message_begin()
-        if self._certificate is not None:
-            self.scope["extensions"] = {TLS: self._certificate}  # type: ignore[dict-item]
-
-
-def peer_certificate(parsed: Any) -> PeerCertificate | None:
-    """The subject of a certificate that was verified; None if there was none."""
-    if not parsed:
-        return None
-    pairs = [pair for part in parsed.get("subject", ()) for pair in part]
-    name = next((value for kind, value in pairs if kind == "commonName"), "")
-    groups = tuple(value for kind, value in pairs if kind == "organizationName")
-    return PeerCertificate(name, groups)
+ACCEPT_BATCH: Final = 64
+"""Connections that are accepted before other work has its turn."""
+ACCEPT_PAUSE_SECONDS: Final = 0.2
+DRAIN_SECONDS: Final = 2.5
+"""How long requests under way have when the server stops."""
+CANCEL_SECONDS: Final = 0.3
+GOODBYE_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.05
+MAX_CONNECTIONS: Final = 4096
+RESERVED_FILES: Final = 128
+"""File descriptors for storage, logs and the like; a third of them where there are few."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -80,27 +51,46 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-class Server(uvicorn.Server):
-    """uvicorn, with signals left to whoever runs it."""
+def raise_file_limit() -> int:
+    """Use as many file descriptors as we may; how many that is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):  # some systems say more than they allow
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    return soft if soft != resource.RLIM_INFINITY else 1 << 20
 
-    def __init__(self, app: App, credentials: Credentials) -> None:
+
+def connections_for(files: int, most: int = MAX_CONNECTIONS) -> int:
+    """How many connections so many file descriptors are good for."""
+    return max(1, min(most, files - min(RESERVED_FILES, files // 3)))
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with our own connections; signals are left to whoever runs it."""
+
+    def __init__(
+        self, app: App, credentials: Credentials, limits: ConnectionLimits, metrics: Metrics
+    ) -> None:
         config = uvicorn.Config(
             app,
-            http=CertificateProtocol,
+            http=ServerProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            timeout_keep_alive=int(limits.idle_seconds) + 1,
             ssl_certfile=credentials.cert_file,
             ssl_keyfile=credentials.key_file,
             ssl_ca_certs=str(credentials.ca_file),
             ssl_cert_reqs=ssl.CERT_OPTIONAL,
         )
         super().__init__(config)
+        self._limits = limits
+        self._connections = Connections(limits, metrics)
+        self._acceptors: list[_Acceptor] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -110,18 +100,139 @@ class Server(uvicorn.Server):
         """Finish what is under way and return from `serve`."""
         self.should_exit = True
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        hanging_up = asyncio.create_task(self._hang_up())
-        try:
-            await super().shutdown(sockets)
-        finally:
-            hanging_up.cancel()
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in sockets or ():
+            acceptor = _Acceptor(listener, self._connections, self._protocol, self.config.ssl)
+            acceptor.start()
+            self._acceptors.append(acceptor)
+        self.started = True
 
-    async def _hang_up(self) -> None:
+    def _protocol(self, slot: Slot) -> ServerProtocol:
+        return ServerProtocol(
+            self._connections,
+            slot,
+            config=self.config,
+            server_state=self.server_state,
+            app_state={},
+        )
+
+    async def on_tick(self, counter: int) -> bool:
+        self._connections.sweep()
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let requests end, for a while; then end them."""
+        state = self.server_state
+        for acceptor in self._acceptors:
+            acceptor.close()
+        for listener in sockets or ():
+            listener.close()
+        for connection in tuple(state.connections):
+            connection.shutdown()
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        while (state.connections or state.tasks) and loop.time() < started + DRAIN_SECONDS:
+            await asyncio.sleep(POLL_SECONDS)
+            self._connections.sweep()
+            if loop.time() > started + GOODBYE_SECONDS:
+                self._hang_up()
+        if state.tasks:
+            log.warning(
+                "%d requests have not ended within %g s and are given up",
+                len(state.tasks),
+                DRAIN_SECONDS,
+            )
+        self._connections.end_all("shutdown")
+        tasks = tuple(state.tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
+
+    def _hang_up(self) -> None:
         """Let go of clients that have got everything but do not answer the goodbye of TLS."""
-        while True:
-            await asyncio.sleep(GOODBYE_SECONDS)
-            for connection in tuple(self.server_state.connections):
-                transport = connection.transport
-                if transport.is_closing() and not transport.get_write_buffer_size():
-                    transport.abort()
+        for connection in tuple(self.server_state.connections):
+            transport: Any = connection.transport
+            if transport.is_closing() and not transport.get_write_buffer_size():
+                transport.abort()
+
+
+class _Acceptor:
+    """Takes connections from one listening socket, as long as there is room for them."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        connections: Connections,
+        make_protocol: Callable[[Slot], ServerProtocol],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self._listener = listener
+        self._connections = connections
+        self._make_protocol = make_protocol
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+        self._notice = Notice(log)
+
+    def start(self) -> None:
+        self._listener.setblocking(False)
+        self._resume()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._loop.remove_reader(self._listener)
+        for handshake in self._handshakes:
+            handshake.cancel()
+
+    def _resume(self) -> None:
+        if not self._is_closed:
+            self._loop.add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPT_BATCH):
+            try:
+                client, address = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # Out of file descriptors or memory. Those who wait stay in the backlog for a moment.
+                self._notice.warn(f"connections cannot be accepted: {error.strerror}")
+                self._connections.evict()
+                self._loop.remove_reader(self._listener)
+                self._loop.call_later(ACCEPT_PAUSE_SECONDS, self._resume)
+                return
+            slot = self._connections.admit(address[0], partial(_cut, client))
+            if slot is None:
+                client.close()
+                continue
+            handshake = self._loop.create_task(self._establish(client, slot))
+            self._handshakes.add(handshake)
+            handshake.add_done_callback(self._handshakes.discard)
+
+    async def _establish(self, client: socket.socket, slot: Slot) -> None:
+        limits = self._connections.limits
+        try:
+            client.setblocking(False)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.connect_accepted_socket(
+                lambda: self._make_protocol(slot),
+                client,
+                ssl=self._tls,
+                ssl_handshake_timeout=limits.head_seconds if self._tls else None,
+                ssl_shutdown_timeout=limits.closing_seconds if self._tls else None,
+            )
+        except (OSError, asyncio.CancelledError):  # of TLS as well: it is not a client of ours
+            self._connections.gone(slot)
+            client.close()
+        except Exception:
+            self._connections.gone(slot)
+            client.close()
+            raise
+
+
+def _cut(client: socket.socket) -> None:
+    """End a connection whose handshake is still under way; whoever waits for it sees that."""
+    with contextlib.suppress(OSError):
+        client.shutdown(socket.SHUT_RDWR)

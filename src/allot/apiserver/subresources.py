@@ -23,10 +23,9 @@ from allot.apiserver.pacing import Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.reading import Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, write_options
-from allot.apiserver.responses import Response, json_response
+from allot.apiserver.responses import Response, json_response, warning_headers
 from allot.apiserver.routes import Target
 from allot.apiserver.schemas.strictness import type_errors
-from allot.apiserver.service_accounts import ServiceAccountTokens, TokenSubject
 from allot.apiserver.strategies import namespaces
 from allot.apiserver.strategies.eviction import (
     BUDGET_CAUSE,
@@ -45,6 +44,7 @@ from allot.apiserver.strategies.pipeline import (
 from allot.apiserver.strategies.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.strategies.request import WriteRequest
 from allot.apiserver.strategies.scale import scale_of, validate_scale, with_scale
+from allot.apiserver.token_requests import TokenRequests
 from allot.apiserver.writing import WriteHandlers, check_options, check_type
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
@@ -59,7 +59,7 @@ class Subresources:
         reader: Reader,
         caches: Caches,
         writes: WriteHandlers,
-        tokens: ServiceAccountTokens,
+        tokens: TokenRequests,
         clock: Callable[[], datetime],
         workers: Workers,
     ) -> None:
@@ -198,14 +198,11 @@ class Subresources:
     async def _token(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
         asked = await self._document(request, target)
-        key = ObjectKey(target.namespace, target.name)
-        stored = await self._reader.get(target.resource, key, "")
-        metadata = stored.object.metadata
-        subject = TokenSubject(metadata.namespace, metadata.name, metadata.uid)
-        issued = self._tokens.issue(subject, asked, self._clock())
+        issued = await self._tokens.issue(target, asked)
         if options.dry_run:
-            issued["status"].pop("token", None)
-        return json_response(201, issued)
+            issued.document["status"].pop("token", None)
+        headers = warning_headers(issued.warnings)
+        return json_response(201, issued.document)._replace(headers=headers)
 
     # --- finalize ---
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ import click
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import EXIT_OK, CommandError, storage_error
 from allot.cli.lint import gates_from_option
+from allot.cli.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
     from allot.apiserver.running import ServerOptions
@@ -66,6 +65,25 @@ if TYPE_CHECKING:
     metavar="PER_SECOND BURST",
     help="How many ResourcePoolStatusRequests one user may create; 0 1 for no limit.",
 )
+@click.option(
+    "--max-requests-inflight",
+    type=click.IntRange(1),
+    default=400,
+    show_default=True,
+    help="Reading requests that are answered at once; more wait, and are rejected with 429.",
+)
+@click.option(
+    "--max-mutating-requests-inflight",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Writing requests that are answered at once.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    help="Open connections. Default: 4096, or what the limit of file descriptors allows.",
+)
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def apiserver(
     storage: str,
@@ -76,6 +94,9 @@ def apiserver(
     token_auth_file: Path | None,
     feature_gates: str,
     pool_status_limit: tuple[float, int],
+    max_requests_inflight: int,
+    max_mutating_requests_inflight: int,
+    max_connections: int | None,
     verbose: int,
 ) -> int:
     """Run the API server: kubectl, client libraries, drivers and controllers can use it.
@@ -84,7 +105,9 @@ def apiserver(
     --token-auth-file. Ctrl-C stops it; what was written stays.
     """
     set_up_logging(verbose)
+    from allot.apiserver.connections import ConnectionLimits
     from allot.apiserver.creation_limits import CreationLimit
+    from allot.apiserver.flow_control import FlowLimits
     from allot.apiserver.running import ServerOptions
 
     options = ServerOptions(
@@ -96,6 +119,8 @@ def apiserver(
         token_auth_file,
         kubeconfig,
         CreationLimit(*pool_status_limit),
+        flow_limits=FlowLimits(max_requests_inflight, max_mutating_requests_inflight),
+        connection_limits=ConnectionLimits(max_connections) if max_connections else None,
     )
     _run(options)
     return EXIT_OK
@@ -120,10 +145,8 @@ async def _serve(options: ServerOptions) -> None:
     from allot.apiserver.running import running_server
 
     async with running_server(options) as running:
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, running.stop)
-        click.echo(f"allot API server: {running.url}, storage {options.storage}")
-        click.echo(f"  kubectl --kubeconfig {running.kubeconfig} get namespaces")
-        click.echo(READY)
-        await running.serving
+        with stopped_by_signals(running.stop):
+            click.echo(f"allot API server: {running.url}, storage {options.storage}")
+            click.echo(f"  kubectl --kubeconfig {running.kubeconfig} get namespaces")
+            click.echo(READY)
+            await running.serving

@@ -11,7 +11,7 @@ import click
 
 from allot.cli.child_processes import PROGRAM, prepare_child
 from allot.cli.components import READY
-from allot.cli.data_directory import KUBECONFIG
+from allot.cli.data_directory import COMPONENTS_KUBECONFIG, KUBECONFIG
 from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def api_server_command(asked: Asked) -> Command:
 
 def other_commands(asked: Asked) -> Iterator[Command]:
     """What runs beside the API server."""
-    connection = ("--kubeconfig", str(asked.data_dir / KUBECONFIG))
+    connection = ("--kubeconfig", str(asked.data_dir / COMPONENTS_KUBECONFIG))
     alone = (*connection, *_common(asked), "--no-leader-elect", "--port", "0")
     if asked.has_scheduler:
         config = ("--config", str(asked.scheduler_config)) if asked.scheduler_config else ()

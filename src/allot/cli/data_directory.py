@@ -18,6 +18,7 @@ from allot.cli.errors import CommandError
 
 DEFAULT: Final = Path(".allot")
 KUBECONFIG: Final = "kubeconfig"
+COMPONENTS_KUBECONFIG: Final = Path("pki", "components.kubeconfig")
 _PID_FILE: Final = "up.pid"
 _OURS: Final = ("pki", KUBECONFIG, _PID_FILE, "allot.db")
 _POLL_SECONDS: Final = 0.05
@@ -39,7 +40,7 @@ def data_dir_option(command: F) -> F:
 def occupied(directory: Path) -> Iterator[None]:
     """Work in the directory alone, until the end of the block or of the process, however it ends."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(directory / _PID_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error

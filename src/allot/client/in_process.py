@@ -80,6 +80,7 @@ class InProcessTransport:
         handover = _Handover()
         given = [*self._headers, *_encoded(headers)] if headers else self._headers
         scope = _scope("GET", path, query, given)
+        scope["extensions"] = {_WHOLE_BODY: b""}
         handover.run(self._app, scope)
         self._streams.add(handover)
         try:

@@ -17,7 +17,7 @@ from allot.apiserver.authentication import (
     User,
     read_token_file,
 )
-from allot.apiserver.serving import peer_certificate
+from allot.apiserver.http_protocol import peer_certificate
 from allot.testing.servers import Answer, LocalServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -237,7 +237,7 @@ def test_certificates_name_user_and_groups() -> None:
     }
     certificate = peer_certificate(parsed)
     assert certificate == PeerCertificate("carol", ("system:masters", "dev"))
-    user = CertificateAuthenticator().authenticate(Credentials(None, certificate))
+    user = asyncio.run(CertificateAuthenticator().authenticate(Credentials(None, certificate)))
     assert user == User("carol", groups=("system:masters", "dev", "system:authenticated"))
     assert peer_certificate(None) is None
 

@@ -24,7 +24,7 @@ from allot.apiserver.notices import Notice
 log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
-ACCEPT_BATCH: Final = 64
+ACCEPT_BATCH: Final = 16
 """Connections that are accepted before other work has its turn."""
 ACCEPT_PAUSE_SECONDS: Final = 0.2
 DRAIN_SECONDS: Final = 2.5

@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from allot import features
-from allot.cluster import Cluster, ClusterParts, ClusterTime
+from allot.cluster import Cluster
+from allot.components import ClusterParts, ClusterTime
 from allot.kubelet.settings import Settings as NodeSettings
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.testing.servers import TOKEN, LocalServer

@@ -33,7 +33,8 @@ from allot.client.resources import (
     RESOURCE_POOL_STATUS_REQUESTS,
     STATEFUL_SETS,
 )
-from allot.cluster import Cluster, ClusterParts, ClusterTime
+from allot.cluster import Cluster
+from allot.components import ClusterParts, ClusterTime
 from allot.controllers.binding import BindingController
 from allot.controllers.binding.simulation import SimulatedAttacher
 from allot.driver.loading import load_hardware

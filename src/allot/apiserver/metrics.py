@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as open_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.process_collector import ProcessCollector
 
+from allot.exposition import Exposition
+
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
-
-
-class Exposition(NamedTuple):
-    """A page of metrics."""
-
-    body: bytes
-    content_type: str
-
-
-def exposition(registry: CollectorRegistry, accept: str) -> Exposition:
-    """The metrics of a registry, in the format that the client prefers."""
-    if "application/openmetrics-text" in accept:
-        body: bytes = open_metrics(registry)  # type: ignore[no-untyped-call]
-        return Exposition(body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
-    return Exposition(generate_latest(registry), "text/plain; version=0.0.4; charset=utf-8")
 
 
 class Labels(NamedTuple):

@@ -12,10 +12,11 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.bodies import DISCOVERY_TRANSFORMS, BodyError, negotiate
 from allot.apiserver.health import Health
-from allot.apiserver.metrics import Metrics, exposition
+from allot.apiserver.metrics import Metrics
 from allot.apiserver.openapi.documents import INFO, document, document_hash, index
 from allot.apiserver.requests import ApiRequest
 from allot.apiserver.responses import Response, in_format, json_response, text_response
+from allot.exposition import exposition
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
 _NOT_FOUND: Final = "404 page not found\n"

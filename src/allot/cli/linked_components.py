@@ -29,9 +29,9 @@ from allot.cli.stopping import stopped_by_signals
 if TYPE_CHECKING:
     from allot.apiserver.app import App
     from allot.apiserver.link_server import LinkServer
-    from allot.apiserver.metrics import Exposition
     from allot.client.link import RequestFrame, ResponseFrame
-    from allot.cluster import Components
+    from allot.components import Components
+    from allot.exposition import Exposition
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class LinkedComponents:
     async def metrics(self, component: str, accept: str) -> Exposition:
         """The metrics of one component; those of none while the process is being started again."""
         from allot.apiserver.link_server import LinkLostError
-        from allot.apiserver.metrics import Exposition
+        from allot.exposition import Exposition
 
         if self._link is None:
             return Exposition(b"", "text/plain")
@@ -170,7 +170,7 @@ def main() -> None:
 
 
 async def _run(connection: socket.socket, asked: Asked) -> None:
-    import allot.cluster  # noqa: F401 - takes a while, in which the API server can start
+    import allot.components  # noqa: F401 - takes a while, in which the API server can start
     from allot.client.client import Client
     from allot.client.errors import ClientError
     from allot.client.link import Link, LinkTransport
@@ -215,7 +215,7 @@ def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
     """The components that were asked for; `CommandError` if that makes no sense."""
     from allot.cli.nodes import load_all
     from allot.cli.scheduler import load_configuration
-    from allot.cluster import ClusterParts, Components
+    from allot.components import ClusterParts, Components
     from allot.controllers.catalogue import UnknownControllerError
     from allot.kubelet.settings import Settings
     from allot.scheduler.configuration import ConfigurationError
@@ -236,8 +236,8 @@ def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
 
 
 def _serving(parts: Components) -> Callable[[RequestFrame], Awaitable[ResponseFrame]]:
-    from allot.apiserver.metrics import exposition
     from allot.client.link import ResponseFrame
+    from allot.exposition import exposition
 
     async def serve(frame: RequestFrame) -> ResponseFrame:
         registry = parts.registries.get(frame.path.removeprefix("/metrics/"))

@@ -16,7 +16,6 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.http import HttpTransport
 from allot.client.options import Scope
 from allot.client.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from allot.controllers.controller import QueueController, Surroundings
@@ -133,6 +132,8 @@ class RootCaPublisher(Furnisher):
 
 def trusted_certificates(client: Client) -> str:
     """The certificates that the client verifies the server with; empty if it uses the machine's."""
+    from allot.client.http import HttpTransport  # what it stands on takes time to load
+
     file = client.transport.ca_file if isinstance(client.transport, HttpTransport) else None
     if not file:
         return ""

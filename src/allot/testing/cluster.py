@@ -33,7 +33,8 @@ from allot.client.client import Client
 from allot.client.discovery import discover
 from allot.client.options import Scope
 from allot.client.resources import Resource
-from allot.cluster import Cluster, ClusterParts, ClusterTime, running_cluster
+from allot.cluster import Cluster, running_cluster
+from allot.components import ClusterParts, ClusterTime
 from allot.driver.loading import load_hardware
 from allot.features import FeatureGates
 from allot.kubelet.settings import Settings as NodeSettings

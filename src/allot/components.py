@@ -1,0 +1,197 @@
+"""Everything that runs beside an API server: scheduler, controllers, simulated nodes.
+
+Each part has a client of its own: they know each other only through the API, as if each ran on its own machine. Where
+the API server is, in this process, in another or on another machine, is the clients' business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from prometheus_client import CollectorRegistry
+
+from allot.client.client import Client
+from allot.client.clock import Clock, LoopClock
+from allot.client.retrying import Backoff
+from allot.controllers.catalogue import ALL, chosen
+from allot.controllers.manager import ControllerManager, Factory
+from allot.controllers.namespace_furniture import RootCaPublisher
+from allot.controllers.node_lifecycle import NodeLifecycleController
+from allot.controllers.node_lifecycle import Settings as LifecycleSettings
+from allot.driver.hardware import Hardware
+from allot.features import FeatureGates
+from allot.kubelet.settings import Settings as NodeSettings
+from allot.scheduler.assembly import SchedulerProcess, wall_clock
+from allot.scheduler.configuration import SchedulerConfiguration
+from allot.scheduler.framework.deadlines import DecisionLimits
+from allot.simulation import SimulatedHardware
+
+log = logging.getLogger(__name__)
+
+RESTARTS: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
+READY_POLL_SECONDS: Final = 0.01
+
+
+@dataclass(frozen=True)
+class ClusterParts:
+    """What runs beside the API server."""
+
+    scheduler: SchedulerConfiguration | None = field(default_factory=SchedulerConfiguration)
+    controllers: Sequence[str] = (ALL,)
+    nodes: NodeSettings | None = field(default_factory=NodeSettings)
+    hardware: Sequence[Hardware] = ()
+
+
+class ClusterTime(NamedTuple):
+    """The clocks of a cluster. Tests bring their own."""
+
+    clock: Clock
+    monotonic: Callable[[], float]
+    today: Callable[[], datetime]
+    limits: DecisionLimits | None = None
+    """How long the scheduler may decide. None in virtual time, where only step budgets act."""
+
+
+class Part(NamedTuple):
+    """One component: what it does until cancelled, and whether it does so already."""
+
+    name: str
+    run: Callable[[], Coroutine[Any, Any, None]]
+    is_ready: Callable[[], bool]
+
+
+DECISION_SECONDS: Final = 5.0
+"""The limit for one decision of the scheduler. Shorter than that of a scheduler on its own: people wait for it."""
+REAL_TIME: Final = ClusterTime(
+    LoopClock(), time.monotonic, wall_clock, DecisionLimits(DECISION_SECONDS)
+)
+
+
+class Components:
+    """Everything that runs beside an API server, wherever that is."""
+
+    def __init__(
+        self,
+        new_client: Callable[[str], Client],
+        parts: ClusterParts,
+        gates: FeatureGates,
+        times: ClusterTime = REAL_TIME,
+        *,
+        root_certificates: str = "",
+    ) -> None:
+        """`new_client` gives each part a client of its own, with a user agent.
+
+        `root_certificates` is what pods need to trust the server's socket, if it has one.
+        """
+        self._new_client = new_client
+        self._time = times
+        self._root_certificates = root_certificates
+        self.parts: list[Part] = []
+        self.registries: dict[str, Callable[[], CollectorRegistry]] = {}
+        """The metrics of each part that has any."""
+        self._nodes: SimulatedHardware | None = None
+        self._add_parts(parts, gates)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _add_parts(self, parts: ClusterParts, gates: FeatureGates) -> None:
+        if parts.scheduler is not None:
+            scheduler = RestartingScheduler(
+                self._new_client("allot-scheduler"), parts.scheduler, gates, self._time
+            )
+            self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
+            self.registries["scheduler"] = lambda: scheduler.registry
+        if factories := chosen(parts.controllers, self._own_controllers()):
+            client = self._new_client("allot-controller-manager")
+            manager = ControllerManager(client, factories, gates)
+            self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
+            self.registries["controllers"] = lambda: manager.registry
+        if parts.nodes is not None:
+            client = self._new_client("allot-nodes")
+            nodes = SimulatedHardware(client, parts.nodes, parts.hardware)
+            self._nodes = nodes
+            self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
+
+    def _own_controllers(self) -> dict[str, Factory]:
+        """Those that are made differently in a cluster of simulated nodes."""
+        lifecycle = partial(
+            NodeLifecycleController,
+            # Nodes that somebody creates to try something have no kubelet that would renew a Lease.
+            settings=LifecycleSettings(judges_without_lease=False),
+        )
+        publisher = partial(RootCaPublisher, certificates=self._root_certificates)
+        return {NodeLifecycleController.name: lifecycle, RootCaPublisher.name: publisher}
+
+    async def start(self) -> None:
+        """Returns when all parts work. `ForeignNodeError` if a node's name is taken."""
+        if self._nodes is not None:
+            await self._nodes.create_nodes()
+        self._tasks = [
+            asyncio.create_task(_keep_running(part), name=part.name) for part in self.parts
+        ]
+        while not all(part.is_ready() for part in self.parts):
+            await asyncio.sleep(READY_POLL_SECONDS)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class RestartingScheduler:
+    """A scheduler that begins with an empty memory whenever it is run again."""
+
+    def __init__(
+        self,
+        client: Client,
+        configuration: SchedulerConfiguration,
+        gates: FeatureGates,
+        times: ClusterTime,
+    ) -> None:
+        """Raises `ConfigurationError`."""
+        self._make = partial(
+            SchedulerProcess,
+            client,
+            configuration,
+            gates,
+            clock=times.monotonic,
+            today=times.today,
+            limits=times.limits,
+        )
+        self._process = self._make()
+        self._has_run = False
+
+    @property
+    def is_ready(self) -> bool:
+        return self._process.informers.has_synced
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The metrics of the current run."""
+        return self._process.metrics.registry
+
+    async def run(self) -> None:
+        if self._has_run:
+            self._process = self._make()
+        self._has_run = True
+        await self._process.run()
+
+
+async def _keep_running(part: Part) -> None:
+    """A part that breaks does not take the others with it."""
+    failures = 0
+    while True:
+        try:
+            await part.run()
+            return
+        except Exception:
+            failures += 1
+            wait = RESTARTS.seconds(failures, 0.0)
+            log.exception("%s broke; again in %.1f s", part.name, wait)
+            await asyncio.sleep(wait)

@@ -27,7 +27,7 @@ BACKLOG: Final = 1024
 ACCEPT_BATCH: Final = 16
 """Connections that are accepted before other work has its turn."""
 ACCEPT_PAUSE_SECONDS: Final = 0.2
-DRAIN_SECONDS: Final = 2.5
+DRAIN_SECONDS: Final = 1.5
 """How long requests under way have when the server stops."""
 CANCEL_SECONDS: Final = 0.3
 GOODBYE_SECONDS: Final = 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import signal
@@ -11,6 +12,24 @@ from typing import Final
 
 PROGRAM: Final = (sys.executable, "-c", "from allot.cli.main import run; run()")
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
+
+
+COMPONENT_STOP_SECONDS: Final = 1.5
+"""A component that takes longer is killed: it keeps nothing that would be lost."""
+
+
+async def stopped(process: asyncio.subprocess.Process | None, seconds: float) -> None:
+    """End a process: gently, and if it is still there after so many seconds, at once."""
+    if process is None or process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(seconds):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 def prepare_child() -> None:

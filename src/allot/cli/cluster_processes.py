@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from allot.cli.child_processes import PROGRAM, prepare_child
+from allot.cli.child_processes import (
+    COMPONENT_STOP_SECONDS,
+    PROGRAM,
+    prepare_child,
+    stopped,
+)
 from allot.cli.components import READY
 from allot.cli.data_directory import COMPONENTS_KUBECONFIG, KUBECONFIG
 from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from allot.client.client import Client
 
 START_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 4.0
+SERVER_STOP_SECONDS: Final = 2.5
 RESTART_SECONDS: Final = 1.0
 
 
@@ -63,15 +68,18 @@ async def running_processes(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
 
     async with AsyncExitStack() as stack:
         server = _Process(api_server_command(asked))
-        stack.push_async_callback(server.stop)
+        stack.push_async_callback(server.stop, SERVER_STOP_SECONDS)
         await server.start()
         others = [_Process(command) for command in other_commands(asked)]
-        for process in others:
-            stack.push_async_callback(process.stop)
+        stack.push_async_callback(_stop_all, others)
         await asyncio.gather(*(process.start() for process in others))
         client = connect(asked.data_dir / KUBECONFIG, user_agent="allot-up")
         stack.push_async_callback(client.close)
         yield server.first_line.split()[3].rstrip(","), client
+
+
+async def _stop_all(processes: list[_Process]) -> None:
+    await asyncio.gather(*(process.stop(COMPONENT_STOP_SECONDS) for process in processes))
 
 
 class _Process:
@@ -97,21 +105,11 @@ class _Process:
             kind = DamageError if code == EXIT_FINDINGS else CommandError
             raise kind(f"allot {self._command.name} did not start")
 
-    async def stop(self) -> None:
+    async def stop(self, seconds: float) -> None:
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
-        process = self._process
-        if process is None or process.returncode is not None:
-            return
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        await stopped(self._process, seconds)
 
     async def _keep(self) -> None:
         while True:

@@ -14,12 +14,11 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from allot.cli.child_processes import prepare_child
+from allot.cli.child_processes import COMPONENT_STOP_SECONDS, prepare_child, stopped
 from allot.cli.cluster_options import Asked
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import CommandError
@@ -38,8 +37,6 @@ log = logging.getLogger(__name__)
 PROGRAM: Final = (sys.executable, "-m", "allot.cli.linked_components")
 ERROR: Final = "error: "
 START_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 2.0
-"""Then it is killed: it keeps nothing that would be lost."""
 RESTART_SECONDS: Final = 1.0
 
 
@@ -56,6 +53,7 @@ class LinkedComponents:
         self._process: asyncio.subprocess.Process | None = None
         self._is_ready = asyncio.Event()
         self._error = ""
+        self._is_stopping = False
         # It loads its modules while the API server starts.
         self._keeping = asyncio.create_task(self._keep())
 
@@ -87,29 +85,15 @@ class LinkedComponents:
         return Exposition(answer.body, dict(answer.headers)[b"content-type"].decode())
 
     async def stop(self) -> None:
+        self._is_stopping = True
+        await stopped(self._process, COMPONENT_STOP_SECONDS)
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
-        await self._end_process()
-        if self._link is not None:
-            await self._link.close()
-
-    async def _end_process(self) -> None:
-        process = self._process
-        if process is None or process.returncode is not None:
-            return
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
 
     async def _keep(self) -> None:
         while True:
             code = await self._run_once()
-            if not self._is_ready.is_set():
+            if self._is_stopping or not self._is_ready.is_set():
                 return
             log.error("the cluster's components ended with %s; starting them again", code)
             await asyncio.sleep(RESTART_SECONDS)
@@ -176,13 +160,13 @@ async def _run(connection: socket.socket, asked: Asked) -> None:
     from allot.client.link import Link, LinkTransport
 
     link = await Link.over(connection)
-    stopped = asyncio.Event()
+    stopping = asyncio.Event()
     try:
-        with stopped_by_signals(stopped.set, (signal.SIGTERM,)):
+        with stopped_by_signals(stopping.set, (signal.SIGTERM,)):
             await LinkTransport(link).request("GET", "/version")  # answered as soon as it is there
             parts = made(asked, lambda name: Client(LinkTransport(link, name)))
             link.serve = _serving(parts)
-            ending = [asyncio.create_task(each.wait()) for each in (stopped, link.is_lost)]
+            ending = [asyncio.create_task(each.wait()) for each in (stopping, link.is_lost)]
             try:
                 await _started(parts, ending)
                 await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)

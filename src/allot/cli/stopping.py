@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
-STOP_SECONDS: Final = 4.0
+STOP_SECONDS: Final = 4.5
 """Who has not stopped by then is ended."""
 STOPPED_LATE: Final = 1
 

@@ -219,7 +219,7 @@ class EventRecorder:
                 asyncio.create_task(self._write_all()) for _ in range(self._limits.writers)
             ]
 
-    async def stop(self, seconds: float = 2.0) -> None:
+    async def stop(self, seconds: float = 1.0) -> None:
         """Write what is left, if that is quick, and end."""
         for series, timer in tuple(self._delayed.items()):
             timer.cancel()

@@ -93,12 +93,9 @@ class Bounds:
         self.work += (len(domain.indices) - need.start) * (1 + len(alternative.constraints))
         candidates: list[int] = []
         for start in range(need.start, len(domain.indices), _AT_ONCE):
-            self._meter.spend(_AT_ONCE // 4)
-            candidates += (
-                index
-                for index in domain.indices[start : start + _AT_ONCE]
-                if not attempt.is_in_use(alternative, index)
-            )
+            some = domain.indices[start : start + _AT_ONCE]
+            self._meter.spend(1 + len(some) // 4)
+            candidates += (index for index in some if not attempt.is_in_use(alternative, index))
         if attempt.shares:
             candidates = self._filtered(candidates, lambda at: self._has_room(alternative, at))
         if attempt.counters.payers:
@@ -119,8 +116,9 @@ class Bounds:
     def _filtered(self, candidates: list[int], is_left: Callable[[int], bool]) -> list[int]:
         left: list[int] = []
         for start in range(0, len(candidates), _AT_ONCE):
-            self._meter.spend(_AT_ONCE)
-            left += filter(is_left, candidates[start : start + _AT_ONCE])
+            some = candidates[start : start + _AT_ONCE]
+            self._meter.spend(1 + len(some) // 2)
+            left += filter(is_left, some)
         return left
 
     def _is_payable(self, index: int) -> bool:
@@ -154,8 +152,8 @@ class Bounds:
                 )
             counted: Counter[Token] = Counter()
             for start in range(0, len(candidates), _AT_ONCE):
-                self._meter.spend(_AT_ONCE)
                 some = candidates[start : start + _AT_ONCE]
+                self._meter.spend(1 + len(some) // 4)
                 counted.update(chain.from_iterable(map(tokens.__getitem__, some)))
             found = frozenset(token for token, having in counted.items() if having >= count)
             if present:
@@ -171,9 +169,9 @@ class Bounds:
             candidates = self._filtered(candidates, lambda index: used.isdisjoint(tokens[index]))
         values: set[Token] = set()
         for start in range(0, len(candidates), _AT_ONCE):
-            self._meter.spend(_AT_ONCE // 2)
-            for index in candidates[start : start + _AT_ONCE]:
-                values |= tokens[index]
+            some = candidates[start : start + _AT_ONCE]
+            self._meter.spend(1 + len(some) // 4)
+            values.update(chain.from_iterable(map(tokens.__getitem__, some)))
         return (candidates if len(values) >= count else []), frozenset(values)
 
     # --- values of constraints, over all requests of a claim ---

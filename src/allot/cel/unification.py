@@ -13,6 +13,10 @@ class Bindings:
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
+        self._changes: list[tuple[Type, Type | None]] = []
+        """Every variable that was bound, with what it was before: the way back."""
+        self._ground: dict[int, Type] = {}
+        """Types without variables, by identity. Types nest deeply; these need no second look."""
         self._variables = 0
 
     def new_variable(self) -> Type:
@@ -26,11 +30,31 @@ class Bindings:
     def all_fit(self, given: tuple[Type, ...], wanted: tuple[Type, ...]) -> bool:
         if len(given) != len(wanted):
             return False
-        before = dict(self._bound)
+        before = len(self._changes)
         if all(map(self._fits, given, wanted)):
             return True
-        self._bound = before
+        while len(self._changes) > before:
+            variable, was = self._changes.pop()
+            if was is None:
+                del self._bound[variable]
+            else:
+                self._bound[variable] = was
         return False
+
+    def _bind(self, variable: Type, type_: Type) -> None:
+        self._changes.append((variable, self._bound.get(variable)))
+        self._bound[variable] = type_
+
+    def _is_ground(self, type_: Type) -> bool:
+        """Whether no variable occurs in the type."""
+        if not type_.parameters:
+            return type_.kind is not Kind.PARAMETER
+        if id(type_) in self._ground:
+            return True
+        if not all(map(self._is_ground, type_.parameters)):
+            return False
+        self._ground[id(type_)] = type_
+        return True
 
     def resolved(self, type_: Type, *, free_as_dyn: bool = False) -> Type:
         """`type_` with its variables replaced by what they stand for."""
@@ -39,7 +63,7 @@ class Bindings:
             if bound is not None:
                 return self.resolved(bound, free_as_dyn=free_as_dyn)
             return types.DYN if free_as_dyn else type_
-        if not type_.parameters:
+        if self._is_ground(type_):
             return type_
         inner = tuple(self.resolved(p, free_as_dyn=free_as_dyn) for p in type_.parameters)
         return type_._replace(parameters=inner)
@@ -60,6 +84,8 @@ class Bindings:
             return _unwrapped(given) == _unwrapped(wanted)
         if given.kind is Kind.TYPE:
             return wanted.kind is Kind.TYPE
+        if given is wanted:
+            return True
         if given.kind is not wanted.kind or given.name != wanted.name:
             return False
         if len(given.parameters) != len(wanted.parameters):
@@ -76,11 +102,11 @@ class Bindings:
                 return False, True
             wider = most_general(type_, bound)
             if not self._mentions(wider, variable):
-                self._bound[variable] = wider
+                self._bind(variable, wider)
             return True, True
         if self._mentions(type_, variable):
             return False, False
-        self._bound[variable] = type_
+        self._bind(variable, type_)
         return True, False
 
     def _mentions(self, type_: Type, variable: Type) -> bool:
@@ -89,6 +115,8 @@ class Bindings:
         if type_.kind is Kind.PARAMETER:
             bound = self._bound.get(type_)
             return bound is not None and self._mentions(bound, variable)
+        if self._is_ground(type_):
+            return False
         return any(self._mentions(inner, variable) for inner in type_.parameters)
 
 

@@ -56,7 +56,7 @@ def test_large_plans_are_left_to_the_reference() -> None:
 
 
 def test_wide_logic_has_no_nested_blocks() -> None:
-    program = compile_derived("device.driver != 'a'" + " && device.driver != 'a'" * 80)
+    program = compile_derived("device.driver != 'a'" + " && device.driver != 'a'" * 50)
     generated = generate(program.evaluator._plan, counts=False)
 
     assert generated is not None

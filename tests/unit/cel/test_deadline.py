@@ -104,6 +104,14 @@ FUNCTIONS: Final = {
     "interleave": (LONG_TEXT, "a.replace('', 'bcdef') != ''"),
     "findAll": (TEXT, "a.findAll('b').size() > 0"),
     "quote": (LONG_TEXT, "strings.quote(a) != ''"),
+    "getQuery": (
+        f"url('http://x/?' + {MANY}.map(i, string(i) + '=1').join('&'))",
+        "a.getQuery() != {}",
+    ),
+    "getEscapedPath": (
+        f"url('http://x/' + {MANY}.map(i, string(i)).join('é'))",
+        "a.getEscapedPath() != ''",
+    ),
     "unwrap": ("lists.range(900).map(x, optional.of(x))", "optional.unwrap(a) != []"),
     "unwrapOpt": ("lists.range(900).map(x, optional.of(x))", "a.unwrapOpt() != []"),
 }

@@ -11,6 +11,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int, checked_uint
+from allot.cel.library.remembering import remembering
 from allot.cel.library.times import (
     NANOSECONDS,
     checked_timestamp,
@@ -127,6 +128,7 @@ def bytes_to_string(value: bytes) -> str:
         raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
+@remembering
 def _string_to_timestamp(text: str) -> Timestamp:
     timestamp = parse_timestamp(text)
     if timestamp is None:
@@ -134,6 +136,7 @@ def _string_to_timestamp(text: str) -> Timestamp:
     return timestamp
 
 
+@remembering
 def _string_to_duration(text: str) -> Duration:
     duration = parse_duration(text)
     if duration is None:

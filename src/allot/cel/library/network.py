@@ -8,6 +8,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.formatting import go_quoted
+from allot.cel.library.remembering import remembering
 from allot.cel.values import register_class
 
 
@@ -191,6 +192,7 @@ def _parse_address(text: str) -> tuple[bytes, str]:
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 
 
+@remembering
 def _parse_ip(text: str) -> Ip:
     try:
         packed, zone = _parse_address(text)
@@ -228,6 +230,7 @@ def _parse_prefix(text: str) -> Cidr:
 _CIDR_PROBLEM: Final = "network address parse error during conversion from string: "
 
 
+@remembering
 def _parse_cidr(text: str) -> Cidr:
     try:
         cidr = _parse_prefix(text)
@@ -289,15 +292,20 @@ def _is_global_unicast(ip: Ip) -> bool:
 
 
 def _contains_ip(cidr: Cidr, ip: Ip) -> bool:
-    if ip.is_v4 is not cidr.address.is_v4:
-        return False
-    return Cidr(ip, cidr.bits).masked().address == cidr.masked().address
+    return _share_prefix(cidr.address.packed, ip.packed, cidr.bits)
 
 
 def _contains_cidr(cidr: Cidr, other: Cidr) -> bool:
-    if other.address.is_v4 is not cidr.address.is_v4 or cidr.bits > other.bits:
-        return False
-    return cidr.masked() == Cidr(other.address, cidr.bits).masked()
+    return cidr.bits <= other.bits and _share_prefix(
+        cidr.address.packed, other.address.packed, cidr.bits
+    )
+
+
+def _share_prefix(one: bytes, other: bytes, bits: int) -> bool:
+    """Whether two addresses are of one family and alike in their first bits."""
+    spare = len(one) * 8 - bits
+    same = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
+    return len(one) == len(other) and not same >> spare
 
 
 FUNCTIONS: Final = (

@@ -9,6 +9,7 @@ from allot.api.semver import Semver, SemverError
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int
+from allot.cel.library.remembering import remembering
 
 
 def _quantity(text: str) -> Quantity:
@@ -85,8 +86,20 @@ QUANTITIES: Final = (
 )
 
 
-def _parse_semver(text: str, normalize: bool) -> Semver:
-    return Semver.parse(_normalized(text) if normalize else text)
+@remembering
+def _strict_semver(text: str) -> Semver:
+    try:
+        return Semver.parse(text)
+    except SemverError as error:
+        raise EvalError(str(error)) from None
+
+
+@remembering
+def _normalized_semver(text: str) -> Semver:
+    try:
+        return Semver.parse(_normalized(text))
+    except SemverError as error:
+        raise EvalError(str(error)) from None
 
 
 def _normalized(text: str) -> str:
@@ -104,16 +117,13 @@ def _normalized(text: str) -> str:
 
 
 def _semver(text: str, normalize: bool = False) -> Semver:
-    try:
-        return _parse_semver(text, normalize)
-    except SemverError as error:
-        raise EvalError(str(error)) from None
+    return _normalized_semver(text) if normalize else _strict_semver(text)
 
 
 def _is_semver(text: str, normalize: bool = False) -> bool:
     try:
-        _parse_semver(text, normalize)
-    except SemverError:
+        _semver(text, normalize)
+    except EvalError:
         return False
     return True
 

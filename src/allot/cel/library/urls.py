@@ -10,7 +10,10 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.formatting import go_quoted
+from allot.cel.library.remembering import remembering
+from allot.cel.steps import in_steps
 from allot.cel.values import Value, register_class
+from allot.deadline import Deadline
 
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _DIGITS: Final = frozenset("0123456789")
@@ -43,24 +46,6 @@ class Url(NamedTuple):
         colon = self.host.rfind(":")
         return self.host[colon + 1 :] if colon >= 0 and _is_port(self.host[colon:]) else ""
 
-    def escaped_path(self) -> str:
-        if _IN_ENCODED_PATH.issuperset(self.path):
-            return self.path
-        return _escape(_unescape(self.path, "path"), _IN_PATH)
-
-    def parameters(self) -> dict[Value, Value]:
-        """The query, as lists of values by name. What cannot be read is left out."""
-        found: dict[Value, list[Value]] = {}
-        for pair in self.query.split("&"):
-            if not pair or ";" in pair:
-                continue
-            name, _, value = pair.partition("=")
-            try:
-                found.setdefault(_unescape(name, "query"), []).append(_unescape(value, "query"))
-            except _ParseError:
-                continue
-        return dict(found)
-
 
 register_class(Url, types.URL, "cel.URL")
 
@@ -69,10 +54,11 @@ class _ParseError(ValueError):
     pass
 
 
-def _escape(text: str, allowed: frozenset[str]) -> str:
+def _escape(deadline: Deadline, text: str, allowed: frozenset[str]) -> str:
+    encoded = list(text.encode("utf-8", "surrogateescape"))
     return "".join(
         chr(byte) if chr(byte) in allowed else f"%{byte:02X}"
-        for byte in text.encode("utf-8", "surrogateescape")
+        for byte in in_steps(encoded, deadline)
     )
 
 
@@ -177,6 +163,7 @@ def request_uri_problem(text: str) -> str | None:
     return None
 
 
+@remembering
 def _url(text: str) -> Url:
     prefix = "URL parse error during conversion from string: "
     problem = request_uri_problem(text)
@@ -187,6 +174,26 @@ def _url(text: str) -> Url:
         return _parse(before, is_request=False)._replace(fragment=_unescape(fragment, "path"))
     except _ParseError as error:
         raise EvalError(prefix + _with_go_prefix(text, error)) from None
+
+
+def _escaped_path(deadline: Deadline, url: Url) -> str:
+    if _IN_ENCODED_PATH.issuperset(url.path):
+        return url.path
+    return _escape(deadline, _unescape(url.path, "path"), _IN_PATH)
+
+
+def _parameters(deadline: Deadline, url: Url) -> dict[Value, Value]:
+    """The query, as lists of values by name. What cannot be read is left out."""
+    found: dict[Value, list[Value]] = {}
+    for pair in in_steps(url.query.split("&"), deadline):
+        if not pair or ";" in pair:
+            continue
+        name, _, value = pair.partition("=")
+        try:
+            found.setdefault(_unescape(name, "query"), []).append(_unescape(value, "query"))
+        except _ParseError:
+            continue
+    return dict(found)
 
 
 FUNCTIONS: Final = (
@@ -202,10 +209,11 @@ FUNCTIONS: Final = (
     function("getHostname", overload("url_get_hostname", "url.() -> string", Url.hostname)),
     function("getPort", overload("url_get_port", "url.() -> string", Url.port)),
     function(
-        "getEscapedPath", overload("url_get_escaped_path", "url.() -> string", Url.escaped_path)
+        "getEscapedPath",
+        overload("url_get_escaped_path", "url.() -> string", _escaped_path, asks=True),
     ),
     function(
         "getQuery",
-        overload("url_get_query", "url.() -> map(string, list(string))", Url.parameters),
+        overload("url_get_query", "url.() -> map(string, list(string))", _parameters, asks=True),
     ),
 )

@@ -1,0 +1,35 @@
+"""Parsers that remember short texts: expressions parse the same ones over and over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, TypeVar
+
+from allot.cel.errors import EvalError
+
+_TEXTS: Final = 1_024
+_LONGEST: Final = 128
+
+T = TypeVar("T")
+
+
+def remembering(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """`parse`, which remembers what the short texts asked for last came to, errors too."""
+
+    @lru_cache(maxsize=_TEXTS)
+    def outcome(text: str) -> T | EvalError:
+        try:
+            return parse(text)
+        except EvalError as error:
+            return EvalError(error.message)
+
+    def parsed(text: str) -> T:
+        if len(text) > _LONGEST:
+            return parse(text)
+        found = outcome(text)
+        if isinstance(found, EvalError):
+            raise EvalError(found.message)
+        return found
+
+    return parsed

@@ -1,6 +1,7 @@
 """How fast expressions are compiled and evaluated, beside cel-expr-python in the same run.
 
     ./scripts/bench cel
+    ./scripts/bench cel prices      what every function costs, beside its price
 
 The other engine has neither quantities nor versions; it gets them as Python functions on plain
 values, which is how one would use it. Its devices are dictionaries, ours are prepared: that is done
@@ -10,9 +11,12 @@ once per published device, and its cost is shown on its own line.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Final
+
+import prices
 
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
@@ -269,4 +273,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["prices"]:
+        prices.main(sys.argv[2:])
+    else:
+        main()

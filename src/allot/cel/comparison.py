@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
-from allot.cel.steps import FEW, in_pieces, in_steps
+from allot.cel.steps import BLOCK, FEW, in_pieces, in_steps
 from allot.cel.values import (
     MAX_CONTAINERS,
     MAX_ELEMENTS,
@@ -86,19 +86,26 @@ def _contents_equal(deadline: Deadline, left: Value, right: Value) -> bool:
         seen += size
         if containers > MAX_CONTAINERS or seen > MAX_ELEMENTS:
             raise CostLimitError
-        simply = _lists_simply_equal(deadline, one, other)
-        if simply is not None:
-            if not simply:
+        if size > FEW:
+            simply = _lists_simply_equal(deadline, one, other)
+            if simply is False:
                 return False
-            continue
+            if simply:
+                continue
         tells_errors = tells_errors and type(one) in _TELLING_ERRORS
-        same = _simply_equal if type(one) is Optional else _equal_elements
+        is_optional = type(one) is Optional
         for pair in _pairs(deadline, one, other):
-            if type(pair[0]) in _CONTAINERS and type(pair[1]) in _CONTAINERS:
-                waiting.append((*pair, tells_errors))
+            first, second = pair
+            kind = type(first)
+            if kind is type(second) and kind in COMPARED_BY_PYTHON:
+                if first != second:
+                    return False
+                continue
+            if kind in _CONTAINERS and type(second) in _CONTAINERS:
+                waiting.append((first, second, tells_errors))
                 continue
             try:
-                if not same(*pair):
+                if not (_simply_equal if is_optional else _equal_elements)(first, second):
                     return False
             except EvalError:
                 is_error = is_error or tells_errors
@@ -114,6 +121,8 @@ def _equal_elements(left: Value, right: Value) -> bool:
 
 def _common_size(left: Value, right: Value) -> int | None:
     """How much must be equal for two containers to be; None if they cannot be."""
+    if type(left) is type(right) is list:
+        return len(left) if len(left) == len(right) else None
     if is_list(left) and is_list(right):
         one, other = cast("CelList", left), cast("CelList", right)
         return len(one) if len(one) == len(other) else None
@@ -125,8 +134,8 @@ def _common_size(left: Value, right: Value) -> int | None:
 
 
 def _lists_simply_equal(deadline: Deadline, left: Value, right: Value) -> bool | None:
-    """The answer for lists of one class that Python compares as CEL does; None for all others."""
-    if not is_list(left) or not len(cast("CelList", left)):
+    """For lists of one class that Python compares as CEL does, whether they are; else None."""
+    if not is_list(left):
         return None
     one = elements(cast("CelList", left), deadline)
     kind = type(one[0])
@@ -148,6 +157,8 @@ COMPARED_BY_PYTHON: Final = frozenset({str, bytes, int, bool})
 
 def _pairs(deadline: Deadline, left: Value, right: Value) -> Iterator[tuple[Value, Value]]:
     """What must be equal for two containers of one size to be."""
+    if type(left) is type(right) is list and len(left) <= FEW:
+        return zip(left, right, strict=True)
     if is_list(left):
         one = elements(cast("CelList", left), deadline)
         other = elements(cast("CelList", right), deadline)
@@ -161,25 +172,49 @@ def _pairs(deadline: Deadline, left: Value, right: Value) -> Iterator[tuple[Valu
 
 def contains(deadline: Deadline, haystack: CelList, needle: Value) -> bool:
     """Whether a list has an element equal to `needle`."""
-    items = elements(haystack, deadline)
-    if found_by_python(needle):
-        return any(needle in piece for piece in in_pieces(items, deadline))
-    return any(is_equal(deadline, needle, item) for item in in_steps(items, deadline))
+    return position(deadline, elements(haystack, deadline), needle) >= 0
 
 
-def found_by_python(needle: Value) -> bool:
-    """Whether Python finds exactly what CEL finds when it looks for `needle` in a list.
+def position(deadline: Deadline, items: list[Value], wanted: Value) -> int:
+    """Where in a list the first element stands that is equal to `wanted`; -1 if it has none."""
+    if not _is_found_by_python(wanted):
+        for index, item in enumerate(in_steps(items, deadline)):
+            if is_equal(deadline, wanted, item):
+                return index
+        return -1
+    before = 0
+    for piece in in_pieces(items, deadline):
+        for index in _python_positions(deadline, piece, wanted):
+            if is_equal(deadline, wanted, piece[index]):
+                return before + index
+        before += len(piece)
+    return -1
 
-    Texts equal texts only. A number that is small enough is the same number to a double; but 0 and
-    1 are also False and True to Python.
+
+def _is_found_by_python(wanted: Value) -> bool:
+    """Whether everything equal to `wanted` is also equal to Python.
+
+    Beside a double, large whole numbers lose digits. And more may be equal to Python: 1 and True.
     """
-    if type(needle) is int:
-        return -_EXACT < needle < _EXACT and needle not in (0, 1)
-    return type(needle) is str
+    if isinstance(wanted, int | float):
+        return -_EXACT < wanted < _EXACT
+    return type(wanted) is str
 
 
 _EXACT: Final = 2**53
 """Doubles hold all whole numbers up to here."""
+
+
+def _python_positions(deadline: Deadline, items: list[Value], wanted: Value) -> Iterator[int]:
+    found = -1
+    for count in range(len(items)):
+        try:
+            found = items.index(wanted, found + 1)
+        except ValueError:
+            return
+        if count % BLOCK == BLOCK - 1:
+            deadline()
+        yield found
 
 
 def compare(left: Value, right: Value) -> int:

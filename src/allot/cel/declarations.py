@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, cast
 
 from allot.api.quantity import Quantity
@@ -47,7 +48,7 @@ class Binding(NamedTuple):
     asks: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Overload:
     """One signature of a function, and what it does unless the function as a whole is bound."""
 
@@ -57,6 +58,16 @@ class Overload:
     result: Type
     implementation: Implementation | None = None
     asks: bool = False
+
+    @cached_property
+    def is_told_by_classes(self) -> bool:
+        """Whether the classes of values say if they are accepted, without a look inside."""
+        return all(
+            inner.kind in _ANYTHING
+            for parameter in self.parameters
+            if parameter.kind in (Kind.LIST, Kind.MAP)
+            for inner in parameter.parameters
+        )
 
     def accepts(self, arguments: tuple[Value, ...]) -> bool:
         return len(arguments) == len(self.parameters) and all(
@@ -94,24 +105,7 @@ class Function:
                 return Binding(_guarded(self.name, candidates[0]), candidates[0].asks)
         else:
             candidates = self.overloads
-        name = self.name
-
-        def call(*arguments: Value) -> Value:
-            for overload in candidates:
-                if overload.implementation is not None and overload.accepts(arguments):
-                    return overload.implementation(*arguments)
-            raise no_such_overload(name, arguments)
-
-        def call_asking(deadline: Deadline, *arguments: Value) -> Value:
-            for overload in candidates:
-                if overload.implementation is not None and overload.accepts(arguments):
-                    if overload.asks:
-                        return overload.implementation(deadline, *arguments)
-                    return overload.implementation(*arguments)
-            raise no_such_overload(name, arguments)
-
-        asks = any(overload.asks for overload in candidates)
-        return Binding(call_asking if asks else call, asks)
+        return Binding(_dispatched(self.name, candidates), any(o.asks for o in candidates))
 
     def _bound_as_a_whole(self, implementation: Implementation) -> Implementation:
         trait = self.trait
@@ -127,6 +121,36 @@ class Function:
             return implementation(*arguments)
 
         return call
+
+
+def _dispatched(name: str, candidates: tuple[Overload, ...]) -> Implementation:
+    """A call of the first overload that accepts the values, which their classes mostly tell."""
+    by_classes: dict[tuple[type, ...], Overload] = {}
+
+    def chosen(arguments: tuple[Value, ...]) -> Overload:
+        classes = tuple(map(type, arguments))
+        known = by_classes.get(classes)
+        if known is not None:
+            return known
+        told_by_classes = True
+        for overload in candidates:
+            told_by_classes = told_by_classes and overload.is_told_by_classes
+            if overload.implementation is not None and overload.accepts(arguments):
+                if told_by_classes:
+                    by_classes[classes] = overload
+                return overload
+        raise no_such_overload(name, arguments)
+
+    def call(*arguments: Value) -> Value:
+        return chosen(arguments).implementation(*arguments)  # type: ignore[misc]
+
+    def call_asking(deadline: Deadline, *arguments: Value) -> Value:
+        overload = chosen(arguments)
+        if overload.asks:
+            return overload.implementation(deadline, *arguments)  # type: ignore[misc]
+        return overload.implementation(*arguments)  # type: ignore[misc]
+
+    return call_asking if any(overload.asks for overload in candidates) else call
 
 
 def _guarded(name: str, overload: Overload) -> Implementation:

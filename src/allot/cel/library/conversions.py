@@ -104,6 +104,8 @@ def double_text(value: float) -> str:
         return "+Inf" if value > 0 else "-Inf"
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
+    if 1e-4 <= abs(value) < 1e6:
+        return repr(value).removesuffix(".0")
     mantissa, _, exponent_text = f"{value!r}".partition("e")
     sign = "-" if value < 0 else ""
     whole, _, fraction = mantissa.removeprefix("-").partition(".")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cmp_to_key
 from itertools import pairwise
+from operator import le
 from typing import Final, cast
 
-from allot.cel.comparison import COMPARED_BY_PYTHON, compare, contains, is_equal
+from allot.cel.comparison import COMPARED_BY_PYTHON, compare, contains, is_equal, position
 from allot.cel.declarations import Overload, function, overload
 from allot.cel.errors import NO_SUCH_OVERLOAD, CostLimitError, EvalError
 from allot.cel.library.arithmetic import add
@@ -276,7 +277,17 @@ SETS: Final = tuple(
 
 
 def _is_sorted(deadline: Deadline, items: CelList) -> bool:
-    in_order = pairwise(in_steps(elements(items, deadline), deadline))
+    listed = elements(items, deadline)
+    if _has_order_of_python(deadline, listed):
+        texts = cast("list[str]", listed)
+        last = texts[:1]
+        for piece in in_pieces(texts, deadline):
+            in_turn = last + piece
+            if not all(map(le, in_turn, piece)):
+                return False
+            last = piece[-1:]
+        return True
+    in_order = pairwise(in_steps(listed, deadline))
     return all(_order_of_any(before, after) <= 0 for before, after in in_order)
 
 
@@ -284,6 +295,14 @@ def _order_of_any(left: Value, right: Value) -> int:
     if type(left) not in _ORDERED_BY_PYTHON and type_of(left).name not in _COMPARABLE_NAMES:
         raise EvalError(NO_SUCH_OVERLOAD)
     return _order(left, right)
+
+
+def _has_order_of_python(deadline: Deadline, items: list[Value]) -> bool:
+    """Whether all elements are of one class that Python orders as CEL does."""
+    kinds: set[type] = set()
+    for piece in in_pieces(items, deadline):
+        kinds.update(map(type, piece))
+    return len(kinds) == 1 and kinds <= _ORDERED_BY_PYTHON
 
 
 def _sum_from(zero: Value) -> Callable[[Deadline, CelList], Value]:
@@ -297,8 +316,14 @@ def _sum_from(zero: Value) -> Callable[[Deadline, CelList], Value]:
 
 
 def _extreme(name: str, sign: int) -> Callable[[Deadline, CelList], Value]:
+    of_python = max if sign > 0 else min
+
     def extreme(deadline: Deadline, items: CelList) -> Value:
-        candidates = in_steps(elements(items, deadline), deadline)
+        listed = elements(items, deadline)
+        if _has_order_of_python(deadline, listed):
+            pieces = in_pieces(cast("list[str]", listed), deadline)
+            return of_python(of_python(piece) for piece in pieces)
+        candidates = in_steps(listed, deadline)
         best = next(candidates, _NOTHING)
         if best is _NOTHING:
             raise EvalError(f"{name} called on empty list")
@@ -314,7 +339,10 @@ _NOTHING: Final = object()
 
 
 def _index_of(deadline: Deadline, items: CelList, wanted: Value) -> int:
-    for index, item in enumerate(in_steps(elements(items, deadline), deadline)):
+    listed = elements(items, deadline)
+    if type(wanted) in COMPARED_BY_PYTHON:
+        return position(deadline, listed, wanted)
+    for index, item in enumerate(in_steps(listed, deadline)):
         if is_equal(deadline, item, wanted):
             return index
     return -1

@@ -74,7 +74,7 @@ def timestamp_text(timestamp: Timestamp) -> str:
     seconds, nanoseconds = divmod(timestamp.nanoseconds, NANOSECONDS)
     moment = _EPOCH + timedelta(seconds=seconds)
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}Z"
+    return f"{moment.isoformat()[:19]}{fraction}Z"
 
 
 _UNITS: Final = {

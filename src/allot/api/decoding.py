@@ -35,10 +35,15 @@ T = TypeVar("T", bound=Struct)
 
 MAX_DEPTH = 200
 """Deeper nesting is refused; no API type needs a tenth of it, and Go stops at 10,000."""
+MAX_VALUES: Final = 150_000
+"""Documents with more values are refused by servers: decoding one is a single stretch of work."""
 
 
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
-_texts_and_brackets: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# A text without an end counts as one, too: looking for it again from each quote in it would take for ever.
+_TEXT: Final = rb'"(?:[^"\\]+|\\.)*+"?'
+_texts_and_brackets: Final = re.compile(rb"%b|[\[\]{}]" % _TEXT, re.DOTALL)
+_beginnings: Final = re.compile(rb'[,\[{](?:[^",\[{]+|%b)*+' % _TEXT, re.DOTALL)
 
 
 def is_too_deep(body: bytes) -> bool:
@@ -59,13 +64,22 @@ def is_too_deep(body: bytes) -> bool:
 
 def _depth(body: bytes) -> int:
     depth = deepest = 0
-    for token in _texts_and_brackets.findall(body):
+    # One by one, so that other threads have their turn.
+    for found in _texts_and_brackets.finditer(body):
+        token = found[0]
         if token in (b"[", b"{"):
             depth += 1
             deepest = max(deepest, depth)
         elif token in (b"]", b"}"):
             depth -= 1
     return deepest
+
+
+def has_too_many_values(body: bytes) -> bool:
+    """Whether JSON has more values than anybody needs, counted by what begins or divides them."""
+    if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
+        return False
+    return any(count == MAX_VALUES for count, _ in enumerate(_beginnings.finditer(body)))
 
 
 class DecodeError(ValueError):

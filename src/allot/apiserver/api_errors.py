@@ -14,8 +14,8 @@ from allot.validation.fields import invalid as invalid_field
 
 MAX_ERROR_TEXT: Final = 256 * 1024
 """How much the errors of one answer may say together. The first is told in any case."""
-MAX_PATCHED_SHOWN: Final = 16 * 1024
-"""How much of a patched object is shown when it is none."""
+MAX_SHOWN: Final = 16 * 1024
+"""How much of a single value is shown."""
 
 
 class Cause(NamedTuple):
@@ -212,13 +212,22 @@ def body_too_large(limit: int) -> ApiError:
     )
 
 
+def too_many_values(limit: int) -> ApiError:
+    return ApiError(
+        413,
+        "RequestEntityTooLarge",
+        f"Request entity too large: a document may have at most {limit} values",
+        Details(),
+    )
+
+
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """All that is wrong with an object, in one answer."""
     causes: list[Cause] = []
     texts: dict[str, None] = {}
     size = 0
     for error in errors:
-        message, path = error.message, str(error.path)
+        message, path = _cut(error.message), _cut(str(error.path))
         size += len(message) + len(path)
         if causes and size > MAX_ERROR_TEXT:
             break
@@ -236,11 +245,14 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     )
 
 
+def _cut(text: str) -> str:
+    """Errors show what is wrong, which may be large."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
 def bad_patch(patched: bytes, problem: str) -> ApiError:
     """A patch makes something of an object that is none."""
-    text = patched[:MAX_PATCHED_SHOWN].decode(errors="replace")
-    if len(patched) > MAX_PATCHED_SHOWN:
-        text += "..."
+    text = _cut(patched[: MAX_SHOWN + 1].decode(errors="replace"))
     return invalid("", "", "", [invalid_field(FieldPath("patch"), text, problem)])
 
 

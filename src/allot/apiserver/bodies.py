@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from allot.api.decoding import MAX_VALUES
 from allot.apiserver.yaml_documents import YamlError, parse_documents
 
 JSON: Final = "application/json"
@@ -72,7 +73,7 @@ def yaml_to_json(body: bytes) -> Body:
     if body.lstrip()[:1] == b"{" and _is_json(body):
         return Body(body)
     try:
-        documents = list(parse_documents(body.decode()))
+        documents = list(parse_documents(body.decode(), 2 * MAX_VALUES))
         if len(documents) > 1:
             raise _malformed("there is more than one document")
         if not documents:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from allot.api.raw import RawObject
@@ -17,6 +18,7 @@ from allot.apiserver.authorization import AdministratorsOnly, Authorizer
 from allot.apiserver.caches import Caches, resource_named
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.creation_limits import CreationLimit, PoolStatusRequestLimit
+from allot.apiserver.event_expiry import DEFAULT_TTL, EventExpiry
 from allot.apiserver.exchanges import Paces
 from allot.apiserver.flow_control import FlowControl, FlowLimits
 from allot.apiserver.handlers import Handlers
@@ -62,6 +64,7 @@ class ApiServer:
         plugins: Sequence[AdmissionPlugin] = (),
         clock: Callable[[], datetime] = now,
         window: int = WINDOW,
+        event_ttl: timedelta = DEFAULT_TTL,
         address: Callable[[], str] = lambda: "",
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
@@ -97,6 +100,8 @@ class ApiServer:
         handlers = Handlers(
             store, self.caches, self.reader, writes, parts, authorizer, clock, workers
         )
+        self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
+        self._sweeping: asyncio.Task[None] | None = None
         self._ready = False
         self._closing = False
         health = Health(
@@ -121,6 +126,7 @@ class ApiServer:
             await self._ensure(
                 namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
+        self._sweeping = asyncio.create_task(self._expiry.run())
         self._ready = True
 
     async def _ensure(self, resource: Any, document: dict[str, Any]) -> None:
@@ -141,6 +147,10 @@ class ApiServer:
 
     async def close(self) -> None:
         self.begin_shutdown()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sweeping
         await self.caches.close()
         self._workers.close()
 

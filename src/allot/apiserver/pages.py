@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from typing import Final
@@ -55,6 +56,8 @@ class Pages:
         if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
             shown = await self._metrics.others[parts[1]](request.header("accept"))
             return Response(200, *shown)
+        if parts[:1] == ["openapi"]:
+            await asyncio.to_thread(index)  # makes all documents the first time
         found = self._find(parts, request)
         if found is None:
             if _is_below_a_version(parts):

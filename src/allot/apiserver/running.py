@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,6 +21,7 @@ from allot.apiserver.credentials import (
     prepare_credentials,
     write_kubeconfig,
 )
+from allot.apiserver.event_expiry import DEFAULT_TTL
 from allot.apiserver.exchanges import Paces
 from allot.apiserver.flow_control import FlowLimits
 from allot.apiserver.service_accounts import ServiceAccountTokens
@@ -62,6 +64,8 @@ class ServerOptions(NamedTuple):
     connection_limits: ConnectionLimits | None = None
     """As many connections as file descriptors allow by default."""
     paces: Paces = Paces()
+    event_ttl: timedelta = DEFAULT_TTL
+    """How long events are kept after they were last written; zero: for ever."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                     ),
                 ],
                 ServiceAccountTokens(credentials.signing_key),
+                event_ttl=options.event_ttl,
                 address=lambda: address,
                 pool_status_limit=options.pool_status_limit,
                 flow_limits=options.flow_limits,

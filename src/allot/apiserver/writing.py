@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.base import replace
-from allot.api.decoding import DecodeError, is_too_deep
+from allot.api.decoding import MAX_VALUES, DecodeError, has_too_many_values, is_too_deep
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.resource import GROUP as DRA
@@ -251,6 +251,8 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
     """400 if the body says it is of another kind or version. It need not say anything."""
     if is_too_deep(body):
         raise bad_request("json: document is nested too deeply")
+    if has_too_many_values(body):
+        raise api_errors.too_many_values(MAX_VALUES)
     _check_encoding(body)
     try:
         found = _type_decoder.decode(body)

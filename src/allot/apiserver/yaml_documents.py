@@ -71,10 +71,10 @@ class _Anchor(NamedTuple):
     characters: int
 
 
-def parse_documents(text: str) -> Iterator[Document]:
+def parse_documents(text: str, max_values: int = MAX_VALUES) -> Iterator[Document]:
     """Every document in `text`; empty ones are left out."""
     try:
-        yield from _documents(text)
+        yield from _documents(text, max_values)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -91,12 +91,12 @@ def _problem(error: yaml.MarkedYAMLError, text: str, line: int, column: int) -> 
     return f"{error.context}: {problem}" if error.context else problem
 
 
-def _documents(text: str) -> Iterator[Document]:
+def _documents(text: str, max_values: int) -> Iterator[Document]:
     builder: _Builder | None = None
     for event in yaml.parse(text, Loader=_LOADER):
         match event:
             case yaml.DocumentStartEvent():
-                builder = _Builder()
+                builder = _Builder(max_values)
             case yaml.DocumentEndEvent():
                 assert builder is not None
                 if builder.root is not None:
@@ -111,8 +111,9 @@ def _documents(text: str) -> Iterator[Document]:
 class _Builder:
     """Puts one document together from events."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_values: int) -> None:
         self.root: Any = None
+        self._max_values = max_values
         self.place = Place()
         self.duplicates: list[tuple[str, Place]] = []
         self._stack: list[_Frame] = []
@@ -120,6 +121,7 @@ class _Builder:
         self._count = 0
         self._size = 0
         self._aliased_size = 0
+        self._has_aliases = False
 
     def add(self, event: yaml.Event) -> None:
         mark = event.start_mark
@@ -139,6 +141,7 @@ class _Builder:
                 anchor = self._anchors.get(event.anchor or "")
                 if anchor is None:
                     raise YamlError(f"unknown alias {event.anchor!r}", place.line, place.column)
+                self._has_aliases = True
                 self._grow(anchor.values, place)
                 self._size += anchor.characters
                 self._aliased_size += anchor.characters
@@ -146,8 +149,11 @@ class _Builder:
 
     def _grow(self, count: int, place: Place) -> None:
         self._count += count
-        if self._count > MAX_VALUES or self._aliased_size > MAX_ALIASED_SIZE:
-            raise YamlError("aliases stand for too many values", place.line, place.column)
+        if self._count > self._max_values or self._aliased_size > MAX_ALIASED_SIZE:
+            problem = (
+                "aliases stand for too many values" if self._has_aliases else "too many values"
+            )
+            raise YamlError(problem, place.line, place.column)
 
     def _open(self, event: yaml.CollectionStartEvent, place: Place) -> None:
         if len(self._stack) >= MAX_DEPTH:

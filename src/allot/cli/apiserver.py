@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,14 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="Open connections. Default: 4096, or what the limit of file descriptors allows.",
 )
+@click.option(
+    "--event-ttl",
+    type=click.FloatRange(0),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long events are kept after they were last written. 0 keeps them for ever.",
+)
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def apiserver(
     storage: str,
@@ -97,6 +106,7 @@ def apiserver(
     max_requests_inflight: int,
     max_mutating_requests_inflight: int,
     max_connections: int | None,
+    event_ttl: float,
     verbose: int,
 ) -> int:
     """Run the API server: kubectl, client libraries, drivers and controllers can use it.
@@ -121,6 +131,7 @@ def apiserver(
         CreationLimit(*pool_status_limit),
         flow_limits=FlowLimits(max_requests_inflight, max_mutating_requests_inflight),
         connection_limits=ConnectionLimits(max_connections) if max_connections else None,
+        event_ttl=timedelta(seconds=event_ttl),
     )
     _run(options)
     return EXIT_OK

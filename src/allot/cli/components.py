@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from allot.pages import Pages
 
 GARBAGE_THRESHOLDS: Final = (50_000, 20, 100)
+SWITCH_SECONDS: Final = 0.001
+"""How long a thread that works on something large keeps the event loop waiting."""
 READY: Final = "ready"
 """What a component prints when it works."""
 READY_POLL_SECONDS: Final = 0.01
@@ -42,6 +45,7 @@ def component_runner() -> asyncio.Runner:
     Next to nothing here refers to itself, and looking for it among a cluster's objects makes requests wait.
     """
     gc.set_threshold(*GARBAGE_THRESHOLDS)
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         import uvloop
     except ModuleNotFoundError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from allot.api.decoding import MAX_DEPTH, DecodeError
+from allot.api.decoding import MAX_DEPTH, MAX_VALUES, DecodeError, has_too_many_values
 from allot.apiserver.patches.errors import PatchError
 
 
@@ -29,6 +29,10 @@ def decode_document(body: bytes) -> Any:
 
 def decode_patch(patch: bytes) -> Any:
     """The value in the body of a patch; `PatchError` if it is not JSON."""
+    if has_too_many_values(patch):
+        raise PatchError.too_large(
+            f"Request entity too large: a document may have at most {MAX_VALUES} values"
+        )
     try:
         return decode_document(patch)
     except DecodeError as error:

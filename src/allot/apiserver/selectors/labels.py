@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
@@ -32,9 +33,9 @@ class Requirement(NamedTuple):
         value = labels.get(self.key)
         match self.operator:
             case Operator.EQUALS | Operator.IN:
-                return value is not None and value in self.values
+                return value is not None and self._has(value)
             case Operator.NOT_EQUALS | Operator.NOT_IN:
-                return value is None or value not in self.values
+                return value is None or not self._has(value)
             case Operator.EXISTS:
                 return value is not None
             case Operator.DOES_NOT_EXIST:
@@ -43,6 +44,11 @@ class Requirement(NamedTuple):
         if number is None or limit is None:
             return False
         return number > limit if self.operator is Operator.GREATER else number < limit
+
+    def _has(self, value: str) -> bool:
+        values = self.values
+        place = bisect_left(values, value)
+        return place < len(values) and values[place] == value
 
     def __str__(self) -> str:
         match self.operator:

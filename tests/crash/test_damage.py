@@ -243,7 +243,7 @@ def check_rescue(path: Path, target: Path, originals: Originals, what: str) -> N
     try:
         rescue(path, target)
     except StorageError as error:
-        must_say(error, ("nothing in", "no such file"), what)
+        must_say(error, ("nothing in", "no such file", "newer version"), what)
         return
     state = run(show_file(target))
     for entry in state.entries:

@@ -39,6 +39,8 @@ class Contents(NamedTuple):
     entries: Iterable[Entry]
     revision: int
     compacted: int
+    schema: int = 0
+    """The version of the file; 0 if it is new."""
 
 
 @contextmanager
@@ -126,7 +128,10 @@ def _read_all(connection: sqlite3.Connection, version: int) -> Contents:
     except (AttributeError, TypeError, StructError) as error:
         raise DamagedStoreError("a record has a value of another type") from error
     return Contents(
-        entries.values(), last_revision(connection, progress.compacted), progress.compacted
+        entries.values(),
+        last_revision(connection, progress.compacted),
+        progress.compacted,
+        version,
     )
 
 

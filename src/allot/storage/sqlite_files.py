@@ -30,7 +30,7 @@ from allot.storage.interface import (
     StoreFullError,
     StoreUnavailableError,
 )
-from allot.storage.log_verification import Contents, load
+from allot.storage.log_verification import FIRST_WITH_CHECKSUMS, Contents, load
 from allot.storage.revision_log import MAX_CHANGES_PER_WRITE, RevisionLog
 from allot.storage.transactions import Batch
 
@@ -85,7 +85,7 @@ def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[File
         cleanup.callback(lock.release)
         mark = read_mark(path)
         contents = _inspect(path, mark)
-        if mark is None and contents.revision:
+        if mark is None and contents.schema >= FIRST_WITH_CHECKSUMS:
             logger.warning(
                 "%s is missing: whether %s has lost writes is not known this time",
                 mark_path(path),

@@ -161,7 +161,7 @@ class Image:
             if number in seen or not 0 < number <= self.page_count:
                 raise ValueError("a chain of pages that leads nowhere")
             seen.add(number)
-            page = next(self.versions(number))
+            page = next(self.versions(number), b"")
             part = page[4 : min(self._usable, 4 + size)]
             parts.append(part)
             size -= len(part) or self.page_size

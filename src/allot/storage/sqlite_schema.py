@@ -99,16 +99,19 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
     """The version of the schema, 0 if the file is empty; `StorageError` if the file is not for us."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    is_empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if application != APPLICATION_ID and not (is_empty and version == 0 and application == 0):
+    rows = connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+    tables = [sql for (sql,) in rows]
+    is_new = not tables and version == application == 0
+    if application != APPLICATION_ID and not is_new:
+        if tables and tables in map(tables_of, range(1, len(MIGRATIONS) + 1)):
+            raise DamagedStoreError("its header does not say that it is one of ours")
         raise StorageError(f"{path} is a database of another program")
     if version > len(MIGRATIONS):
         raise StorageError(
             f"{path} was written by a newer version of allot (schema {version}, this one knows"
             f" {len(MIGRATIONS)}); use that version"
         )
-    found = connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
-    if version < 0 or [sql for (sql,) in found] != tables_of(version):
+    if version < 0 or tables != tables_of(version):
         raise DamagedStoreError(f"its tables are not those of schema {version}")
     return version
 

@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
 from allot.client.clock import Clock, LoopClock
+from allot.client.errors import log_failure
 from allot.client.retrying import Backoff
 from allot.controllers.catalogue import ALL, chosen
 from allot.controllers.manager import ControllerManager, Factory
@@ -190,8 +191,8 @@ async def _keep_running(part: Part) -> None:
         try:
             await part.run()
             return
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             failures += 1
             wait = RESTARTS.seconds(failures, 0.0)
-            log.exception("%s broke; again in %.1f s", part.name, wait)
+            log_failure(log, error, "%s broke; again in %.1f s", part.name, wait)
             await asyncio.sleep(wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,10 @@ class TransportError(ClientError):
 
 class UnreadableAnswerError(ClientError):
     """The server answered with something that is not what was asked for."""
+
+
+class ContentionError(ClientError):
+    """An object changes faster than it can be written. It is tried again later."""
 
 
 class ApiStatusError(ClientError):
@@ -127,3 +132,24 @@ class ApiStatusError(ClientError):
     def is_disrupting(self) -> bool:
         """An eviction that a disruption budget does not allow now."""
         return self.code == 429 and self.has_cause("DisruptionBudget")
+
+
+def log_failure(
+    log: logging.Logger, error: BaseException, message: str, *arguments: object
+) -> None:
+    """Trouble with the server is to be expected, and one line; of our own mistakes the traceback is shown."""
+    if is_of_the_server(error):
+        log.warning("%s: %s", message % arguments, _first(error))
+    else:
+        log.error(message, *arguments, exc_info=error)
+
+
+def is_of_the_server(error: BaseException) -> bool:
+    """Whether the server, or the way to it, is to blame for all of it."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_of_the_server, error.exceptions))
+    return isinstance(error, ClientError) or isinstance(error.__cause__, ClientError)
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

@@ -16,7 +16,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.clock import Timer, micro_time
-from allot.client.errors import ApiStatusError, ClientError
+from allot.client.errors import ApiStatusError, ClientError, log_failure
 from allot.client.rate_limits import TokenBucket
 from allot.client.resources import CORE_EVENTS, EVENTS, Resource
 
@@ -245,8 +245,8 @@ class EventRecorder:
                 is_written = False
                 try:
                     is_written = await self._write(series)
-                except Exception:
-                    log.exception("an event about %s is lost", series.event.regarding)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                    log_failure(log, error, "an event about %s is lost", series.event.regarding)
                     self.dropped += 1
                 finally:
                     self._busy -= 1

@@ -11,6 +11,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
+from allot.client.errors import log_failure
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.retrying import Backoff
@@ -81,8 +82,8 @@ async def _keep_running(controller: Controller, surroundings: Surroundings) -> N
         try:
             await controller.run()
             return
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             failures += 1
             wait = RESTARTS.seconds(failures, 0.0)
-            log.exception("%s broke; again in %.1f s", controller.name, wait)
+            log_failure(log, error, "%s broke; again in %.1f s", controller.name, wait)
             await surroundings.clock.sleep(wait)

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from allot.client.errors import log_failure
 from allot.deadline import DeadlineExceededError
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.forked import ChildFailedError
@@ -151,7 +152,7 @@ class Scheduler:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a task of the scheduler failed", exc_info=error)
+            log_failure(log, error, "a task of the scheduler failed")
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -400,8 +401,10 @@ class Scheduler:
                 continue  # it is gone, or another scheduler was quicker
             try:
                 result = await self._make_room(rejected)
-            except Exception:
-                log.exception("pod %s: making room for it failed", rejected.queued.pod.key)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                log_failure(
+                    log, error, "pod %s: making room for it failed", rejected.queued.pod.key
+                )
                 self.queue.put_back(rejected.queued, self._clock())
                 self.wake()
                 continue
@@ -502,8 +505,8 @@ class Scheduler:
         try:
             async with self._binding.turn():
                 status = await self._bound(profile, state, pod, node_name)
-        except Exception as error:
-            log.exception("pod %s: binding failed", pod.key)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            log_failure(log, error, "pod %s: binding failed", pod.key)
             status = failed(error)
         self._bindings.pop(pod.uid, None)
         self._ended(profile, "scheduled" if status.is_success else "error", started)

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from allot.api.claims import ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
 from allot.client.client import Client
-from allot.client.errors import ApiStatusError
+from allot.client.errors import ApiStatusError, log_failure
 from allot.client.informer import Informer
 from allot.client.options import EVERYTHING, Scope
 from allot.client.resources import RESOURCE_CLAIMS
@@ -315,8 +315,8 @@ class BindingController:
         for attempt in range(1, QUARANTINE_ATTEMPTS + 1):
             try:
                 await self._quarantine.isolate(device, reason)
-            except Exception as error:
-                log.exception("%s: not taken out of use", device)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                log_failure(log, error, "%s: not taken out of use", device)
                 if attempt == QUARANTINE_ATTEMPTS:
                     self._seen.quarantined(device, str(error) or type(error).__name__)
                     return
@@ -382,9 +382,9 @@ class BindingController:
             try:
                 await self._quarantine.run()
                 return
-            except Exception:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 failures += 1
-                log.exception("quarantine; it is tried again")
+                log_failure(log, error, "quarantine; it is tried again")
                 await self._clock.sleep(WRITE_BACKOFF.seconds(failures, 0.0))
 
 

@@ -12,7 +12,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
-from allot.client.errors import ApiStatusError
+from allot.client.errors import ApiStatusError, ContentionError
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions, PatchType
 from allot.client.resources import PODS, RESOURCE_CLAIMS
@@ -80,7 +80,7 @@ class Reservations:
                 if not error.is_conflict:
                     raise
             claim = await self._client.find(RESOURCE_CLAIMS, key)
-        raise RuntimeError(f"claim {key} changes faster than we can write")
+        raise ContentionError(f"claim {key} changes faster than it can be written")
 
     async def _plan(self, claim: ResourceClaim) -> tuple[Step, ...]:
         namespace = claim.metadata.namespace
@@ -157,7 +157,7 @@ class Reservations:
                     return
                 if not error.is_conflict:
                     raise
-        raise RuntimeError(f"claim {key} changes faster than we can write")
+        raise ContentionError(f"claim {key} changes faster than it can be written")
 
 
 def _may_use_claims(pod: Pod | None, uid: str) -> bool:

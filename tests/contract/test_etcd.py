@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from allot.proto import etcd_pb2 as pb
-from allot.storage.etcd import EtcdStore
+from allot.storage.etcd import EtcdStore, warn_of_old_members
 from allot.storage.etcd_client import MAX_REQUEST_BYTES, EtcdClient, TlsFiles
+from allot.storage.etcd_feed import newer_than, read_history
+from allot.storage.etcd_layout import Layout
 from allot.storage.interface import (
     Change,
     Check,
@@ -387,3 +390,122 @@ def test_before_the_first_write_there_was_nothing(own_etcd: EtcdServer) -> None:
 def test_tls_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"ca\.pem cannot be read"):
         EtcdClient(["https://localhost:2379"], TlsFiles(authority=tmp_path / "ca.pem"), 1)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_old"),
+    [("3.4.30", True), ("3.5.1", True), ("3.5.4", True), ("3.5.5", False), ("3.6.0-rc.1", False)],
+)
+def test_old_members_are_named(
+    version: str, is_old: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Client(EtcdClient):
+        async def versions(self) -> dict[str, str]:
+            return {"http://one:2379": version}
+
+    async def scenario() -> None:
+        client = Client(["http://one:2379"], TlsFiles(), 1)
+        await warn_of_old_members(client)
+        await client.close()
+
+    run(scenario())
+    said = f"http://one:2379 runs etcd {version}, which can lose writes that it has answered"
+    assert (said in caplog.text) == is_old
+
+
+def test_members_say_their_version(own_etcd: EtcdServer) -> None:
+    async def scenario() -> dict[str, str]:
+        client = EtcdClient([own_etcd.url, "http://127.0.0.1:1"], TlsFiles(), 2)
+        versions = await client.versions()
+        await client.close()
+        return versions
+
+    versions = run(scenario())
+    assert [*versions] == [own_etcd.url]
+    assert versions[own_etcd.url].startswith("3.")
+
+
+def an_event(revision: int, key: bytes = b"a") -> pb.Event:
+    return pb.Event(kv=pb.KeyValue(key=key, mod_revision=revision))
+
+
+@pytest.mark.parametrize(
+    ("revisions", "shown"),
+    [
+        pytest.param([6, 6, 7], [6, 6, 7], id="whole-revisions"),
+        pytest.param([3, 5, 5, 6], [6], id="seen-already"),
+        pytest.param([6, 7, 6, 7, 8], [6, 7, 8], id="again"),
+        pytest.param([4, 5], [], id="nothing-new"),
+    ],
+)
+def test_a_watch_goes_only_forward(revisions: list[int], shown: list[int]) -> None:
+    events = newer_than(5, [an_event(revision) for revision in revisions])
+    assert [event.kv.mod_revision for event in events] == shown
+
+
+def test_what_a_member_sends_again_is_published_once(
+    own_etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members that were killed replay their log, with the watch already there."""
+
+    class Repeating(EtcdClient):
+        @asynccontextmanager
+        async def watch(
+            self, request: pb.WatchCreateRequest
+        ) -> AsyncIterator[AsyncIterator[pb.WatchResponse]]:
+            async with super().watch(request) as responses:
+
+                async def twice() -> AsyncIterator[pb.WatchResponse]:
+                    async for response in responses:
+                        yield response
+                        yield response
+
+                yield twice()
+
+    async def scenario() -> None:
+        store = await EtcdStore.connect([own_etcd.url])
+        start = await store.revision()
+        watch = store.watch("", start)
+        for index in range(5):
+            await store.write(Put("a", b"%d" % index))
+        last = await store.revision()
+        client = Repeating([own_etcd.url], TlsFiles(), 5)
+        history = await read_history(client, Layout("/allot/"), "", start, last, 100)
+        live = await follow(watch, 5)
+        await store.write(Put("b", b""))
+        live += await follow(watch, 1)
+        await client.close()
+        await store.close()
+        assert [change.key for change in live] == [*"aaaaab"]
+        assert [change for batch in history.batches for change in batch] == live[:5]
+
+    monkeypatch.setattr("allot.storage.etcd.EtcdClient", Repeating)
+    run(scenario())
+
+
+def test_a_broken_watch_of_the_past_is_tried_again(own_etcd: EtcdServer) -> None:
+    attempts = []
+
+    class Breaking(EtcdClient):
+        @asynccontextmanager
+        async def watch(
+            self, request: pb.WatchCreateRequest
+        ) -> AsyncIterator[AsyncIterator[pb.WatchResponse]]:
+            attempts.append(request.start_revision)
+            if len(attempts) < 3:
+                raise StoreUnavailableError("the member is away")
+            async with super().watch(request) as responses:
+                yield responses
+
+    async def scenario() -> None:
+        store = await EtcdStore.connect([own_etcd.url])
+        start = await store.write(Put("a", b""))
+        last = await store.write(Put("b", b""))
+        client = Breaking([own_etcd.url], TlsFiles(), 5)
+        page = await read_history(client, Layout("/allot/"), "", start, last, 100)
+        assert [batch[0].key for batch in page.batches] == ["b"]
+        assert len(attempts) == 3
+        await client.close()
+        await store.close()
+
+    run(scenario())

@@ -125,12 +125,10 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Originals:
             written,
         )
 
-    ours = revision_log.PRAGMAS
-    try:
-        revision_log.PRAGMAS = (*ours, "wal_autocheckpoint=40")  # type: ignore[misc]
+    with pytest.MonkeyPatch.context() as patch:
+        pragmas = (*revision_log.PRAGMAS, "wal_autocheckpoint=40")
+        patch.setattr(revision_log, "PRAGMAS", pragmas)
         return run(make())
-    finally:
-        revision_log.PRAGMAS = ours  # type: ignore[misc]
 
 
 def flip_bits(file: Path, chance: random.Random) -> None:

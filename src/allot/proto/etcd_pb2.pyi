@@ -179,6 +179,18 @@ class CompactionResponse(_message.Message):
     header: ResponseHeader
     def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ...) -> None: ...
 
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("header", "version")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    header: ResponseHeader
+    version: str
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., version: _Optional[str] = ...) -> None: ...
+
 class Event(_message.Message):
     __slots__ = ("type", "kv", "prev_kv")
     class EventType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):

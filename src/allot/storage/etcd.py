@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -48,6 +49,8 @@ EMPTY_REVISION: Final = 1
 RETRY_SECONDS: Final = 1.0
 """How often a store that could not write tries whether it can again."""
 NO_TLS_FILES: Final = TlsFiles()
+OLDEST_ETCD: Final = (3, 5, 5)
+"""Older ones can lose writes that they have answered (etcd issues 13766 and 14370)."""
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +86,7 @@ class EtcdStore(Store):
         self._tasks = [
             asyncio.create_task(self._feed.run()),
             asyncio.create_task(self._keep_trying()),
+            asyncio.create_task(warn_of_old_members(client)),
         ]
 
     @classmethod
@@ -341,6 +345,20 @@ class EtcdStore(Store):
                 logger.warning("compaction failed, it will be tried again: %s", error)
             except Exception:
                 logger.exception("compaction failed, it will be tried again")
+
+
+async def warn_of_old_members(client: EtcdClient) -> None:
+    """Say which members have a version that may lose writes."""
+    for url, version in (await client.versions()).items():
+        numbers = [int(number) for number in re.findall(r"\d+", version)[:3]]
+        if tuple(numbers) < OLDEST_ETCD:
+            oldest = ".".join(map(str, OLDEST_ETCD))
+            logger.warning(
+                "%s runs etcd %s, which can lose writes that it has answered; upgrade to %s or newer",
+                url,
+                version,
+                oldest,
+            )
 
 
 async def _begin(client: EtcdClient, layout: Layout) -> Moment:

@@ -86,6 +86,7 @@ class Endpoint:
         self.range = self._unary("KV/Range", pb.RangeRequest, pb.RangeResponse)
         self.transact = self._unary("KV/Txn", pb.TxnRequest, pb.TxnResponse)
         self.compact = self._unary("KV/Compact", pb.CompactionRequest, pb.CompactionResponse)
+        self.status = self._unary("Maintenance/Status", pb.StatusRequest, pb.StatusResponse)
         self.watch = self.channel.stream_stream(
             "/etcdserverpb.Watch/Watch",
             request_serializer=pb.WatchRequest.SerializeToString,
@@ -116,6 +117,25 @@ class EtcdClient:
 
     async def compact(self, request: pb.CompactionRequest) -> None:
         await self._repeat("compact", request)
+
+    async def versions(self) -> dict[str, str]:
+        """What runs at each endpoint, as far as they say."""
+
+        async def ask(endpoint: Endpoint) -> str:
+            try:
+                answer = await endpoint.status(
+                    pb.StatusRequest(), timeout=self.timeout_seconds, wait_for_ready=True
+                )
+            except grpc.aio.AioRpcError:
+                return ""
+            return str(answer.version)
+
+        answers = await asyncio.gather(*map(ask, self._endpoints))
+        return {
+            endpoint.url: version
+            for endpoint, version in zip(self._endpoints, answers, strict=True)
+            if version
+        }
 
     async def transact(self, request: pb.TxnRequest) -> pb.TxnResponse:
         """Once. `StoreUnavailableError` if it is not known whether it happened."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 from allot.proto import etcd_pb2 as pb
@@ -208,10 +209,8 @@ async def _read_page(
 def newer_than(revision: int, events: Iterable[pb.Event]) -> list[pb.Event]:
     """The events that continue after `revision`, without those that come again or in disorder."""
     found: list[pb.Event] = []
-    for event in events:
-        if event.kv.mod_revision > revision or (
-            found and event.kv.mod_revision == found[-1].kv.mod_revision
-        ):
-            found.append(event)
-            revision = event.kv.mod_revision
+    for number, group in groupby(events, lambda event: event.kv.mod_revision):
+        if number > revision:
+            found += group
+            revision = number
     return found

@@ -23,7 +23,7 @@ from allot.storage.revision_log import (
     RevisionLog,
     is_intact,
 )
-from allot.storage.sqlite_files import told_plainly
+from allot.storage.sqlite_files import NoDatabaseError, told_plainly
 from allot.storage.sqlite_pages import BadCell, Image, Row
 from allot.storage.sqlite_schema import POSITION_BITS
 
@@ -118,7 +118,7 @@ def _examine(path: Path) -> Examination:
             load(path, mark)
             with reading(path) as connection:
                 check_pages(connection, None)
-    except DamagedStoreError as error:
+    except (DamagedStoreError, NoDatabaseError) as error:
         problem = problem or str(error)
     if mark is None and problem is None:
         notes.append(

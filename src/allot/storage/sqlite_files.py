@@ -48,6 +48,10 @@ _NOT_DAMAGE: Final = (
 logger = logging.getLogger(__name__)
 
 
+class NoDatabaseError(StorageError):
+    """The file is not a database, and there is no sign that it has ever been one of ours."""
+
+
 class Files(NamedTuple):
     """What is open, and locked."""
 
@@ -143,8 +147,10 @@ def told_plainly(path: Path) -> Iterator[None]:
         ) from error
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
-        if name == "SQLITE_NOTADB":
-            raise damaged(path, str(error), "is damaged or not a database of allot") from error
+        if name == "SQLITE_NOTADB" and not mark_path(path).exists():
+            raise NoDatabaseError(
+                f"{path} is damaged or not a database of allot: {error}; choose another file"
+            ) from error
         if not name.startswith(_NOT_DAMAGE):
             raise damaged(path, str(error)) from error
         if is_full(path, error):
@@ -154,10 +160,10 @@ def told_plainly(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} cannot be opened: {error}") from error
 
 
-def damaged(path: Path, what: str, state: str = "is damaged") -> DamagedStoreError:
+def damaged(path: Path, what: str) -> DamagedStoreError:
     """What was found, and what to do."""
     return DamagedStoreError(
-        f"{path} {state}: {what}. Restore a backup into a new directory, or save what is intact:"
+        f"{path} is damaged: {what}. Restore a backup into a new directory, or save what is intact:"
         f" `allot storage check {path}`, `allot storage rescue {path} --to NEW`"
     )
 

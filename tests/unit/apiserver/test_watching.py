@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from allot.apiserver.cache import ResourceCache
 from allot.apiserver.caches import key_prefix, resource_named
 from allot.apiserver.codecs import codec_for
-from allot.storage.interface import Put
+from allot.storage.broadcast import BroadcastWatch
+from allot.storage.interface import Change, Put
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
 
@@ -156,6 +158,43 @@ def test_what_left_the_window_comes_from_the_store() -> None:
                 await server.post(MAPS, a_map("last"))
                 names = [name for _, name in seen(await stream.take(31))]
         assert names == [*(f"m{number:02}" for number in range(30)), "last"]
+
+    asyncio.run(run())
+
+
+def test_what_the_history_of_the_store_has_shown_does_not_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The history may be ahead of the cache, which learns of the same changes later."""
+    backlog = BroadcastWatch.backlog
+    extra: list[int] = []
+
+    async def run() -> None:
+        async with LocalServer(window=2) as server:
+
+            async def more(watch: BroadcastWatch) -> list[Sequence[Change]]:
+                batches = await backlog(watch)
+                if batches and not extra:
+                    key = batches[-1][-1].key
+                    entry = await server.store.get(key)
+                    assert entry is not None
+                    # Nothing is awaited that lets the cache have its turn.
+                    extra.append(await server.store.write(Put(key, entry.value)))
+                    batches += watch.pending()
+                return batches
+
+            start = await now(server)
+            for number in range(30):
+                await server.post(MAPS, a_map(f"m{number:02}"))
+            monkeypatch.setattr(BroadcastWatch, "backlog", more)
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                events = await stream.take(31)
+                await server.post(MAPS, a_map("last"))
+                events += await stream.take(1)
+        assert extra
+        versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+        assert versions == sorted(set(versions))
+        assert seen(events)[-2:] == [("MODIFIED", "m29"), ("ADDED", "last")]
 
     asyncio.run(run())
 

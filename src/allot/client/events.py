@@ -1,7 +1,8 @@
 """Events: what users are told about their objects.
 
 Recording never waits and never fails. What is the same as a moment ago becomes one event with a
-count; what does not stop is silenced; what cannot be written in time is dropped, oldest first.
+count; what is always a little different becomes one after a while; what does not stop is silenced; what
+cannot be written in time is dropped, oldest first.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.client.client import Client
+from allot.client.client import Client, with_limit
 from allot.client.clock import Timer, micro_time
 from allot.client.errors import ApiStatusError, ClientError, log_failure
-from allot.client.rate_limits import TokenBucket
+from allot.client.rate_limits import RequestLimit, TokenBucket
 from allot.client.resources import CORE_EVENTS, EVENTS, Resource
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ WARNING: Final = "Warning"
 NOTE_LIMIT: Final = 1024
 INSTANCE_LIMIT: Final = 128
 _CUT: Final = " ..."
+_COMBINED: Final = "(combined from similar events): "
 
 
 class ObjectReference(NamedTuple):
@@ -72,6 +74,9 @@ class EventLimits(NamedTuple):
     """Events that wait to be written."""
     writers: int = 4
     """Requests at the same time."""
+    writes_per_second: float = 100.0
+    writes_at_once: int = 1000
+    """Events must not keep what they tell about from happening."""
     series_seconds: float = 360.0
     """What comes again after longer silence is a new event."""
     update_seconds: float = 5.0
@@ -82,6 +87,10 @@ class EventLimits(NamedTuple):
     """Events of one reason about one object at once..."""
     refill_seconds: float = 300.0
     """... and one more after each of these."""
+    similar: int = 25
+    """Events that differ in their notes only: as many as there may be at once. More of them count as one, ..."""
+    similar_seconds: float = 600.0
+    """... until there was none for so long."""
 
 
 class Event(NamedTuple):
@@ -100,6 +109,14 @@ class Event(NamedTuple):
         return self._replace(
             regarding=self.regarding._replace(resource_version=""), related=related
         )
+
+
+class _Similar:
+    """The notes of events that are the same otherwise."""
+
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+        self.last_at = 0.0
 
 
 class _Series:
@@ -134,13 +151,15 @@ class EventRecorder:
         instance: str,
         limits: EventLimits = EventLimits(),  # noqa: B008 - a value
     ) -> None:
-        self._client = client
+        limit = RequestLimit(limits.writes_per_second, limits.writes_at_once)
+        self._client = with_limit(client, limit)
         self._clock = client.clock
         self._controller = controller
         self._instance = instance[:INSTANCE_LIMIT]
         self._limits = limits
         self._series: OrderedDict[Event, _Series] = OrderedDict()
         self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
+        self._similar: OrderedDict[Event, _Similar] = OrderedDict()
         self._queue: deque[_Series] = deque()
         self._delayed: dict[_Series, Timer] = {}
         self._wake = asyncio.Event()
@@ -168,6 +187,9 @@ class EventRecorder:
         event = Event(regarding, type_, reason, action, shortened(note), related)
         now, today = self._clock.now(), self._clock.today()
         key = event.key
+        if self._is_one_of_many(key, now):
+            event = event._replace(note=shortened(f"{_COMBINED}{note}"))
+            key = key._replace(note=_COMBINED)
         if not self._allows(key, now):
             self.silenced += 1
             return
@@ -178,9 +200,24 @@ class EventRecorder:
         else:
             series = self._series[key] = _Series(event, today, now)
             self._series.move_to_end(key)
-            if len(self._series) > self._limits.remembered:
-                self._series.popitem(last=False)
+            _forget_oldest(self._series, self._limits.remembered)
         self._enqueue(series)
+
+    def _is_one_of_many(self, key: Event, now: float) -> bool:
+        """Whether so much alike was said already that what differs is not worth another event."""
+        alike = key._replace(note="")
+        similar = self._similar.get(alike)
+        if similar is None or now - similar.last_at > self._limits.similar_seconds:
+            similar = self._similar[alike] = _Similar()
+            _forget_oldest(self._similar, self._limits.remembered)
+        self._similar.move_to_end(alike)
+        similar.last_at = now
+        if key.note in similar.notes:
+            return False
+        if len(similar.notes) >= self._limits.similar:
+            return True
+        similar.notes.add(key.note)
+        return False
 
     def _allows(self, key: Event, now: float) -> bool:
         # By reason, so that what fails over and over does not hide that it worked in the end.
@@ -189,8 +226,8 @@ class EventRecorder:
         if bucket is None:
             bucket = TokenBucket(1 / self._limits.refill_seconds, self._limits.burst, now)
             self._allowances[about] = bucket
-            if len(self._allowances) > self._limits.remembered:
-                self._allowances.popitem(last=False)
+            _forget_oldest(self._allowances, self._limits.remembered)
+        self._allowances.move_to_end(about)
         return bucket.take(now)
 
     def _enqueue(self, series: _Series) -> None:
@@ -324,6 +361,11 @@ class EventRecorder:
         self._stamp = max(self._stamp + 1, int(self._clock.today().timestamp() * 1e9))
         suffix = f".{self._stamp:x}"
         return about[: 253 - len(suffix)].rstrip("-.") + suffix
+
+
+def _forget_oldest(entries: OrderedDict[Any, Any], most: int) -> None:
+    if len(entries) > most:
+        entries.popitem(last=False)
 
 
 def _namespace(event: Event) -> str:

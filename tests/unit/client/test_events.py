@@ -261,3 +261,61 @@ def test_long_names_still_make_names() -> None:
         assert len(recording.asked[0].body["metadata"]["name"]) == 253
 
     play(scenario)
+
+
+def test_what_is_always_a_little_different_becomes_one_event() -> None:
+    async def scenario(recording: Recording) -> None:
+        for number in range(20):
+            recording.fail(f"{number} nodes")
+            recording.succeed()
+        await settle(400)
+        counts = {
+            body["note"]: body.get("series", {}).get("count", 1) for body in recording.bodies()
+        }
+        few = {f"{number} nodes": 1 for number in range(5)}
+        combined = "(combined from similar events): 5 nodes"
+        assert counts == few | {"to node-1": 20, combined: 15}
+
+        await recording.clock.advance(601)
+        recording.fail("20 nodes")
+        await settle()
+        assert recording.bodies()[-1]["note"] == "20 nodes"
+
+    play(scenario, limits=EventLimits(similar=5))
+
+
+def test_writes_come_at_a_limited_rate_and_memory_is_bounded() -> None:
+    async def main() -> None:
+        limits = EventLimits(
+            writes_per_second=10, writes_at_once=20, queue=100, remembered=50, writers=1
+        )
+        recording = Recording(limits, *[FINE] * 1000)
+        recording.recorder.start()
+        for number in range(10_000):
+            recording.fail(about=POD._replace(name=f"pod-{number}", uid=str(number)))
+        await settle(200)
+        assert len(recording.asked) == 20
+        for _ in range(50):
+            await recording.clock.advance(0.1)
+            await settle(3)
+        assert 60 <= len(recording.asked) <= 71
+        recorder = recording.recorder
+        assert recorder.dropped == 9_900
+        for kept in (recorder._series, recorder._allowances, recorder._similar):
+            assert len(kept) == 50
+        await recorder.stop(0)
+
+    asyncio.run(main())
+
+
+def test_a_pod_that_is_told_about_often_keeps_its_allowance() -> None:
+    """The buckets that are forgotten are those of objects that were quiet longest."""
+
+    async def main() -> None:
+        recording = Recording(EventLimits(remembered=10, burst=3))
+        for number in range(100):
+            recording.fail(f"try {number}")
+            recording.fail(about=POD._replace(name=f"pod-{number}", uid=str(number)))
+        assert recording.recorder.silenced == 97
+
+    asyncio.run(main())

@@ -27,7 +27,7 @@ from allot.scheduler.explanations import ClaimExplanation, PodExplanation
 from allot.scheduler.model import DEVICE_KINDS, VOLUME_KINDS, WORKLOAD_KINDS, SchedulerModel
 from allot.scheduler.situations import Situations, similar_names
 
-EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic))
+EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic), 10.0)
 _KINDS: Final[dict[str, Resource[Any]]] = {
     "pod": resources.PODS,
     "pods": resources.PODS,

@@ -176,7 +176,7 @@ async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
             running = await stack.enter_async_context(running_server(options))
             stack.push_async_callback(components.stop)  # before the server does
             token = running.credentials.admin_token
-            components.connect(running.server.app, token)
+            components.connect(running.server.app, running.credentials.component_token)
             for name in ("scheduler", "controllers"):
                 running.server.metrics.others[name] = partial(components.metrics, name)
             await components.ready()

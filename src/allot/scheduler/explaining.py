@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from allot.allocation import Explanation, StepBudget, explain, proposals
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
+from allot.deadline import Deadline, DeadlineExceededError
 from allot.scheduler.claim_summaries import summary_of
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.explanations import (
@@ -25,6 +26,7 @@ from allot.scheduler.explanations import (
     requests_in,
 )
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import UNLIMITED, NodeTimes
 from allot.scheduler.framework.fit_errors import count_reasons
 from allot.scheduler.node_details import details
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
@@ -58,6 +60,14 @@ def within(seconds: float, clock: Callable[[], float]) -> Callable[[], IsOver]:
     return start
 
 
+def deadline_of(is_over: IsOver) -> Deadline:
+    def ask() -> None:
+        if is_over():
+            raise DeadlineExceededError
+
+    return ask
+
+
 class Effort(NamedTuple):
     """How much an explanation may cost."""
 
@@ -67,6 +77,8 @@ class Effort(NamedTuple):
     """For so many kinds of nodes, beginning with those that come nearest, it is found out what would help."""
     stopwatch: Callable[[], IsOver] = untimed
     """Limits the time for looking closely, and again that for finding out what would help."""
+    decision_seconds: float = 0.0
+    """Limits the time for the decision itself; 0: step budgets alone do."""
 
 
 class Explainer:
@@ -82,7 +94,9 @@ class Explainer:
         effort: Effort = Effort(),  # noqa: B008 - a value
     ) -> PodExplanation:
         """What would happen if the pod were tried now: its node and devices, or why no node takes it."""
-        decision = SchedulingCycle(profile, self._cluster).decide(pod)
+        seconds = effort.decision_seconds
+        time = NodeTimes(seconds, 0.0, len(self._cluster)) if seconds else UNLIMITED
+        decision = SchedulingCycle(profile, self._cluster).decide(pod, time)
         known = PodExplanation(pod=str(pod.key), scheduler_name=profile.scheduler_name)
         match decision:
             case Chosen():
@@ -159,7 +173,7 @@ class Explainer:
             found = NodeExplanation(node=name, plugin=status.plugin, reasons=status.reasons)
             if node is not None and looked_at < effort.nodes and not is_over():
                 looked_at += 1
-                found = self._closely(found, profile, pod, decision.state, node)
+                found = self._closely(found, profile, pod, decision.state, node, is_over)
             nodes.append(found)
         passed_over = len(nodes) - looked_at
         if not passed_over:
@@ -173,12 +187,13 @@ class Explainer:
         pod: PodInfo,
         state: CycleState,
         node: NodeInfo,
+        is_over: IsOver,
     ) -> NodeExplanation:
         plugin = profile.plugin(found.plugin)
         values = details(plugin, state, pod, node)
         if not isinstance(plugin, DeviceJudge):
             return replace(found, details=values)
-        explanation = self._explained(profile, state, node.name)
+        explanation = self._explained(profile, state, node.name, is_over)
         besides = tuple(_other_refusals(profile, state, pod, node))
         if explanation is None:
             return replace(found, details=values, besides=besides)
@@ -211,7 +226,8 @@ class Explainer:
                 question = plugin.question(state, node) if node is not None else None
                 if question is None:
                     continue
-                helpful = proposals(question, StepBudget(PROPOSAL_STEPS), is_over)
+                budget = StepBudget(PROPOSAL_STEPS)
+                helpful = proposals(question, budget, deadline=deadline_of(is_over))
                 found += (Proposed(node=member.node, change=each.change) for each in helpful)
                 if helpful:
                     break
@@ -221,13 +237,15 @@ class Explainer:
             return (), ("No single change was found that would make it fit.",)
         return tuple(found), ()
 
-    def _explained(self, profile: Profile, state: CycleState, node_name: str) -> Explanation | None:
+    def _explained(
+        self, profile: Profile, state: CycleState, node_name: str, is_over: IsOver
+    ) -> Explanation | None:
         plugin = profile.plugin(NAME)
         node: NodeInfo | None = self._cluster.node(node_name)
         if not isinstance(plugin, DeviceJudge) or node is None:
             return None
         question = plugin.question(state, node)
-        return explain(question) if question is not None else None
+        return None if question is None else explain(question, deadline=deadline_of(is_over))
 
 
 def _other_refusals(

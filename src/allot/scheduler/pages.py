@@ -15,7 +15,7 @@ from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.explaining import Effort, within
 from allot.scheduler.state.pods import PodInfo
 
-EFFORT: Final = Effort(50, 1, within(0.2, time.monotonic))
+EFFORT: Final = Effort(50, 1, within(0.05, time.monotonic), 0.05)
 """No pod is scheduled meanwhile."""
 
 

@@ -19,6 +19,7 @@ from allot.scheduler.forked import ChildFailedError
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
     UNLIMITED,
+    BriefTime,
     DecisionLimits,
     DecisionTime,
     TimeSlice,
@@ -419,6 +420,9 @@ class Scheduler:
         pod = queued.pod
         texts: list[str] = []
         nominated: str | None = None
+        if (limits := self._limits) is not None:
+            slices = limits.slice_seconds * limits.max_slices
+            decision.state.time = BriefTime(limits.slice_seconds, slices)
         for plugin in profile.post_filter if len(self.cluster) else ():
             answer = await plugin.post_filter(decision.state, pod, self.cluster, decision.statuses)
             if answer.status.code is Code.ERROR:

@@ -14,7 +14,7 @@ from allot.client.client import Client
 from allot.deadline import DeadlineExceededError
 from allot.scheduler.forked import ChildFailedError, can_fork, in_child
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.deadlines import DecisionLimits, NodeTimes, TimeSlice
+from allot.scheduler.framework.deadlines import BriefTime, DecisionLimits, NodeTimes, TimeSlice
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
     BindPlugin,
@@ -340,3 +340,22 @@ def test_a_slice_ends() -> None:
     with pytest.raises(DeadlineExceededError):
         time_slice.ask()
     assert not time_slice.has_advanced
+
+
+def test_questions_beside_a_decision_pass_nodes_over() -> None:
+    clock = Clock()
+    brief = BriefTime(0.02, 0.1, clock)
+    assert brief.passes_over
+    assert not brief.is_thorough
+    ends = []
+    for _ in range(7):
+        brief.begin_node()
+        began = clock.now
+        with pytest.raises(DeadlineExceededError):
+            while True:
+                brief.ask()
+                clock.now += 0.01
+        ends.append(round(clock.now - began, 2))
+
+    assert ends[0] == 0.03
+    assert ends[-1] == 0.0, "nothing is left of the whole"

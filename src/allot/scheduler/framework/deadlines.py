@@ -39,6 +39,10 @@ class DecisionTime(Protocol):
 
     passes_over: ClassVar[bool]
     """Whether a node that runs out of its time is passed over. If not, the whole decision is interrupted."""
+    is_limited: ClassVar[bool]
+    """Whether it ever ends. If not, step budgets must."""
+    is_thorough: ClassVar[bool]
+    """Whether that a node took too long is worth remembering: it had all the time it can get."""
 
     def ask(self) -> None:
         """Raises `DeadlineExceededError` when the time is over."""
@@ -57,6 +61,8 @@ class UnlimitedTime:
     """In virtual time and offline: step budgets alone act."""
 
     passes_over: ClassVar[bool] = True
+    is_limited: ClassVar[bool] = False
+    is_thorough: ClassVar[bool] = True
 
     def ask(self) -> None:
         pass
@@ -75,6 +81,8 @@ class TimeSlice:
     """One stretch of a decision in the event loop."""
 
     passes_over: ClassVar[bool] = False
+    is_limited: ClassVar[bool] = True
+    is_thorough: ClassVar[bool] = False
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
@@ -93,6 +101,31 @@ class TimeSlice:
         self.has_advanced = True
 
 
+class BriefTime:
+    """For questions beside a decision, such as what evictions would change: a node that takes long is passed over."""
+
+    passes_over: ClassVar[bool] = True
+    is_limited: ClassVar[bool] = True
+    is_thorough: ClassVar[bool] = False
+
+    def __init__(
+        self, node_seconds: float, seconds: float, clock: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._clock = clock
+        self._node_seconds = node_seconds
+        self._ends = self._node_ends = clock() + seconds
+
+    def ask(self) -> None:
+        if self._clock() > self._node_ends:
+            raise DeadlineExceededError
+
+    def begin_node(self) -> None:
+        self._node_ends = min(self._clock() + self._node_seconds, self._ends)
+
+    def remembered(self) -> None:
+        pass
+
+
 class NodeTimes:
     """The wall-clock limits of a decision: one for the whole, one per node, and a fair share of the first.
 
@@ -101,6 +134,8 @@ class NodeTimes:
     """
 
     passes_over: ClassVar[bool] = True
+    is_limited: ClassVar[bool] = True
+    is_thorough: ClassVar[bool] = True
 
     def __init__(
         self,

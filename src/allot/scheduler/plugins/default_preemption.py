@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
+from allot.client.pauses import Steps, finish, finish_with_pauses
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.plugins import PostFilterAnswer, PostFilterPlugin
@@ -63,7 +64,7 @@ class DefaultPreemption(PostFilterPlugin):
         cluster: ClusterState,
         statuses: Mapping[str, Status],
     ) -> PostFilterAnswer:
-        decision = self.decide(state, pod, cluster, statuses)
+        decision = await finish_with_pauses(self._decision(state, pod, cluster, statuses))
         if isinstance(decision, PostFilterAnswer):
             return decision
         for victim in decision.pods:
@@ -77,7 +78,16 @@ class DefaultPreemption(PostFilterPlugin):
         cluster: ClusterState,
         statuses: Mapping[str, Status],
     ) -> Victims | PostFilterAnswer:
-        """Whom to evict, or why nobody."""
+        """Which pods to evict, or why none."""
+        return finish(self._decision(state, pod, cluster, statuses))
+
+    def _decision(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cluster: ClusterState,
+        statuses: Mapping[str, Status],
+    ) -> Steps[Victims | PostFilterAnswer]:
         nominated = pod.nominated_node_name
         refusal = why_not_eligible(pod, cluster.node(nominated), statuses.get(nominated))
         if refusal is not None:
@@ -87,7 +97,7 @@ class DefaultPreemption(PostFilterPlugin):
             for node in cluster.nodes
             if (status := statuses.get(node.name)) is not None and status.code is Code.UNSCHEDULABLE
         ]
-        candidates = find_candidates(
+        candidates = yield from find_candidates(
             state,
             pod,
             nodes,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from allot.api.raw import RawObject
+from allot.client.pauses import Steps
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code, Status, unresolvable
 from allot.scheduler.state.nodes import NodeInfo
@@ -163,6 +164,10 @@ def split_by_budgets(
     return violating, harmless
 
 
+NODES_AT_ONCE: Final = 8
+"""Nodes that are tried before others get their turn."""
+
+
 class Candidates(NamedTuple):
     """Nodes on which evictions would help, and what the others said."""
 
@@ -179,12 +184,14 @@ def find_candidates(
     *,
     offset: int,
     enough: int,
-) -> Candidates:
+) -> Steps[Candidates]:
     """Try nodes from `offset` on, until there are enough candidates, one of them without violation."""
     found: list[Victims] = []
     statuses: dict[str, Status] = {}
     harmless = False
     for turn in range(len(nodes)):
+        if turn % NODES_AT_ONCE == NODES_AT_ONCE - 1:
+            yield
         node = nodes[(offset + turn) % len(nodes)]
         answer = select_victims(state, pod, node, what_if, budgets)
         if isinstance(answer, Status):

@@ -14,6 +14,7 @@ from allot.allocation import (
     Allocated,
     AllocationProblem,
     Limit,
+    StepBudget,
     TargetNode,
     allocate,
     replay,
@@ -40,6 +41,7 @@ from allot.scheduler.framework.plugins import (
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, pending, unresolvable
 from allot.scheduler.plugins.dynamic_resources import scoring
 from allot.scheduler.plugins.dynamic_resources.answers import (
+    NO_LIMIT,
     DynamicResourcesArgs,
     ExportedAnswers,
     NodeAnswer,
@@ -74,6 +76,7 @@ from allot.scheduler.state.pods import PodInfo
 
 NAME: Final = "DynamicResources"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
+NO_STEP_LIMIT: Final = StepBudget(NO_LIMIT)
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 LookAt = Callable[[PodInfo], PodExtension | None]
@@ -115,7 +118,6 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         self._tracker = tracker
         self._devices = devices
         self._args = args
-        self._budget = args.budget
         self._new_share_id = new_share_id
         self._gates = devices.gates
         self._look_at = look_at
@@ -235,7 +237,8 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         self.allocations += 1
         time.begin_node()
         problem = self.problem_for(claims, target)
-        outcome = allocate(problem, self._budget, self._new_share_id, deadline=time.ask)
+        budget = NO_STEP_LIMIT if time.is_limited else self._args.budget
+        outcome = allocate(problem, budget, self._new_share_id, deadline=time.ask)
         if isinstance(outcome, Allocated):
             score = scoring.preference_score(claims, outcome.results)
             return NodeAnswer(SUCCESS, outcome.results, score)
@@ -266,6 +269,8 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             answer = devices.known.get_alike(alike)
         if answer is None or with_results:
             answer = self.answer_for(claims, target, time)
+            if answer.timed_out and not time.is_thorough:
+                return answer
             if alike is not None:
                 devices.known.put_alike(alike, answer)
         devices.known.put(target, last_change, answer)

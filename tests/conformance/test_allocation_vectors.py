@@ -18,6 +18,9 @@ from allot.cli.allocate import answer, counting_share_ids, scenario_problem
 DATA: Final = Path(__file__).parent / "data" / "allocation"
 FILES: Final = sorted(DATA.glob("*.jsonl.gz"))
 BUDGET: Final = StepBudget(100_000)
+LUCKY: Final = {"partitionable-dev-69"}
+"""v1.38 reports fewer steps here than its search should take: it seems not to try devices of a counter set again after
+it took back others of that set. The answer is the same."""
 
 
 def up_to_wording(error: str) -> str:
@@ -29,8 +32,9 @@ def up_to_wording(error: str) -> str:
 @pytest.mark.parametrize("failures", [FAILURES_WITHOUT_FORESIGHT, -1], ids=["usual", "foresight"])
 @pytest.mark.parametrize("file", FILES, ids=[file.name.split(".")[0] for file in FILES])
 def test_answers_are_those_of_v1_38(file: Path, failures: int) -> None:
-    """Also where the search looks ahead from the beginning, which it usually need not."""
+    """Also where the search looks ahead from the beginning, which it usually need not; never with more steps."""
     wrong: dict[str, Any] = {}
+    more_steps: set[str] = set()
     for line in gzip.decompress(file.read_bytes()).splitlines():
         expected = json.loads(line)["expect"]
         name, problem = scenario_problem(line)
@@ -43,5 +47,8 @@ def test_answers_are_those_of_v1_38(file: Path, failures: int) -> None:
         ) == up_to_wording(expected["error"])
         if not same:
             wrong[name] = answered
+        if outcome.steps > expected["steps"]:
+            more_steps.add(name)
 
     assert wrong == {}
+    assert more_steps <= LUCKY

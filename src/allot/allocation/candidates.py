@@ -21,6 +21,7 @@ from allot.allocation.requests import Alternative
 from allot.allocation.taints import untolerated_taint
 from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import DeviceDerivedAttribute
+from allot.api.identities import DeviceId
 from allot.api.resource import DeviceSelector, DeviceTaint
 from allot.cel import (
     CelCompileError,
@@ -119,6 +120,7 @@ class CandidateRules:
         )
         self._selectable: dict[tuple[Alternative, int], bool] = {}
         self._consumption: dict[tuple[Alternative, int], Consumption | None] = {}
+        self._refused_by: dict[tuple[Alternative, DeviceId], LazySelector] = {}
         self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
         self._untolerated: dict[tuple[Alternative, int], DeviceTaint | None] = {}
         self._derived: dict[tuple[str, str, int], AttributeSet] = {}
@@ -170,11 +172,16 @@ class CandidateRules:
         for selector in self.selectors(alternative):
             meter.spend(_SELECTOR_WORK)
             if not selector.matches(device, meter.deadline):
+                self._refused_by[alternative, device.id] = selector
                 return False
         if not device.selects_node_itself:
             return True
         own = device.device
         return selects_node(self.node, own.node_name, own.all_nodes, own.node_selector, meter)
+
+    def refused_by(self, alternative: Alternative, device: PoolDevice) -> LazySelector | None:
+        """The selector that did not let a device through, if it is not selectable for that."""
+        return self._refused_by.get((alternative, device.id))
 
     def selectors(self, alternative: Alternative) -> tuple[LazySelector, ...]:
         """The selectors a device must pass: those of the class, then those of the request."""

@@ -88,10 +88,10 @@ def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
 
 
 def _not_selected(attempt: Attempt, alternative: Alternative, device: PoolDevice) -> str:
-    for selector in attempt.rules.selectors(alternative):
-        if not selector.matches(device, attempt.rules.meter.deadline):
-            values = _values_seen(selector, device)
-            return f"{selector.place}{IS_FALSE}{_shown(selector.expression or '')}{values}"
+    selector = attempt.rules.refused_by(alternative, device)
+    if selector is not None:
+        values = _values_seen(selector, device)
+        return f"{selector.place}{IS_FALSE}{_shown(selector.expression or '')}{values}"
     if device.selects_node_itself:
         return "is for other nodes"
     return "has binding conditions, which are disabled"

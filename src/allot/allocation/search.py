@@ -25,7 +25,7 @@ from allot.api.resource import MAX_RESULTS
 
 STEP_WORK: Final = 8
 """Units of work of a step, and of going back, without the devices that are looked at on the way."""
-CHECKS_AT_ONCE: Final = 64
+CHECKS_AT_ONCE: Final = 32
 """How many devices are checked before their work is counted."""
 
 
@@ -171,7 +171,7 @@ class Search:
                 if pick is not None:
                     frame.position = index + 1
                     return pick
-            self._meter.spend(CHECKS_AT_ONCE * (1 + len(alternative.constraints)))
+            self._meter.spend(CHECKS_AT_ONCE * (4 + 2 * len(alternative.constraints)))
         return None
 
     # --- going back ---

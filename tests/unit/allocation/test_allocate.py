@@ -58,6 +58,7 @@ from allot.testing.builders import (
     an_alternative,
     an_exact_request,
 )
+from tests.unit.allocation.bombs import BOMBS
 
 EVERYTHING = FeatureGates(GATES)
 BUDGET = StepBudget(10_000)
@@ -151,6 +152,14 @@ def test_a_deep_search_needs_no_recursion() -> None:
     ]
 
     assert len(devices_of(answer(a_problem(*claims, devices=devices)))) == 2_000
+
+
+def test_a_claim_that_gets_too_many_devices_goes_back_to_the_choice() -> None:
+    """v1.38 takes 43 steps: which devices are picked makes no difference."""
+    outcome = answer(BOMBS["limit"]())
+
+    assert outcome == Infeasible()
+    assert outcome.steps <= 43
 
 
 # --- explanation ---

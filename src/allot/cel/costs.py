@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import floordiv
 from typing import Final, cast
 
 from allot.api.quantity import Quantity
@@ -104,8 +106,9 @@ def _walk(value: Value, deadline: Deadline) -> int:
     """The cost of looking at every part of a value once."""
     if is_list(value):
         listed = elements(cast("CelList", value), deadline)
-        if _has_only_numbers(listed, deadline):
-            return len(listed)
+        total = _simple_walk(listed, deadline)
+        if total is not None:
+            return total
     total = 0
     for leaf in leaves(value, deadline):
         if isinstance(leaf, str):
@@ -118,11 +121,22 @@ def _walk(value: Value, deadline: Deadline) -> int:
     return total
 
 
-def _has_only_numbers(values: list[Value], deadline: Deadline) -> bool:
-    return all(_NUMBERS.issuperset(map(type, piece)) for piece in in_pieces(values, deadline))
+def _simple_walk(values: list[Value], deadline: Deadline) -> int | None:
+    """The same for a list of numbers or of plain texts; None for any other."""
+    total = 0
+    for piece in in_pieces(values, deadline):
+        kinds = {*map(type, piece)}
+        if kinds <= _NUMBERS:
+            total += len(piece)
+        elif kinds == {str} and all(map(str.isascii, cast("list[str]", piece))):
+            total += sum(map(floordiv, map(len, cast("list[str]", piece)), repeat(_PER_UNIT)))
+        else:
+            return None
+    return total
 
 
 _NUMBERS: Final = frozenset({int, Uint, float, bool})
+_PER_UNIT: Final = round(1 / TRAVERSAL)
 
 
 def _target_walk(arguments: Sequence[Value], _result: Value, deadline: Deadline) -> int:

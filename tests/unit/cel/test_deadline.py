@@ -81,7 +81,7 @@ FUNCTIONS: Final = {
     "indexOf": (doubled(MANY, 7), "a.indexOf(-1) == 0"),
     "lastIndexOf": (doubled(MANY, 7), "a.lastIndexOf(-1) == 0"),
     "includes": (doubled(MANY, 7), "a.includes(-1)"),
-    "in": (doubled(f"{MANY}.map(x, double(x))", 4), "0.5 in a"),
+    "in": (doubled(f"{MANY}.map(x, double(x))", 7), "0.5 in a"),
     "equal": (doubled(f"{MANY}.map(x, double(x))", 4), "a == a"),
     "not equal": (doubled(f"{MANY}.map(x, [x])", 4), "a != a"),
     "equal maps": (f"{MANY}.transformMap(i, v, v)", "a == a"),

@@ -326,8 +326,8 @@ _GO_ESCAPES: Final = {
 
 def go_quoted(text: str) -> str:
     """The text between double quotes, as Go's %q writes it."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
+    if text.isascii():
+        return f'"{text.translate(_ASCII_ESCAPES)}"'
     return '"' + "".join(map(_go_character, text)) + '"'
 
 
@@ -341,6 +341,8 @@ def _go_character(character: str) -> str:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
+
+_ASCII_ESCAPES: Final = {code: _go_character(chr(code)) for code in range(0x80)}
 
 _LITERALS: Final[dict[type, Callable[..., str]]] = {
     str: go_quoted,

@@ -241,7 +241,13 @@ def _parse_cidr(text: str) -> Cidr:
     return cidr
 
 
+_LONGEST: Final = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128")
+"""Longer texts are neither address nor network. What exactly is wrong with them need not be found."""
+
+
 def _is_ip(text: str) -> bool:
+    if len(text) > _LONGEST:
+        return False
     try:
         _parse_ip(text)
     except EvalError:
@@ -250,6 +256,8 @@ def _is_ip(text: str) -> bool:
 
 
 def _is_cidr(text: str) -> bool:
+    if len(text) > _LONGEST:
+        return False
     try:
         _parse_cidr(text)
     except EvalError:

@@ -163,6 +163,14 @@ def request_uri_problem(text: str) -> str | None:
     return None
 
 
+def _is_url(text: str) -> bool:
+    try:
+        _parse(text, is_request=True)
+    except _ParseError:
+        return False
+    return True
+
+
 @remembering
 def _url(text: str) -> Url:
     prefix = "URL parse error during conversion from string: "
@@ -198,12 +206,7 @@ def _parameters(deadline: Deadline, url: Url) -> dict[Value, Value]:
 
 FUNCTIONS: Final = (
     function("url", overload("string_to_url", "(string) -> url", _url)),
-    function(
-        "isURL",
-        overload(
-            "is_url_string", "(string) -> bool", lambda text: request_uri_problem(text) is None
-        ),
-    ),
+    function("isURL", overload("is_url_string", "(string) -> bool", _is_url)),
     function("getScheme", overload("url_get_scheme", "url.() -> string", lambda u: u.scheme)),
     function("getHost", overload("url_get_host", "url.() -> string", lambda u: u.host)),
     function("getHostname", overload("url_get_hostname", "url.() -> string", Url.hostname)),

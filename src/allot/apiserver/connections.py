@@ -68,6 +68,8 @@ class Connections:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits = limits
+        self.draining = 0
+        """How many take what their client still sends, only to let it see the answer."""
         self._clock = clock
         self._slots: set[Slot] = set()
         self._by_address: Counter[str] = Counter()

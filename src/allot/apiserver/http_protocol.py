@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -24,6 +25,8 @@ WRITE_BUFFER: Final = 128 * 1024
 LINGER_SECONDS: Final = 2.0
 LINGER_QUIET_SECONDS: Final = 0.2
 LINGER_BYTES: Final = 8 * 1024 * 1024
+MAX_DRAINING: Final = 16
+"""Connections whose unread bodies are taken and dropped at once. Others are ended without that."""
 
 _log: Final = logging.getLogger("allot.apiserver.http")
 _log.addFilter(RateFilter())
@@ -40,7 +43,9 @@ class ServerProtocol(HttpToolsProtocol):
         self._certificate: PeerCertificate | None = None
         self._head_size: int | None = None
         """Bytes of a head that goes on; None while none is being read."""
+        self._handle = ConnectionHandle(self)
         self._lingers_until: float | None = None
+        self._is_draining = False
         self._dropped = 0
 
     # --- the connection ---
@@ -56,10 +61,16 @@ class ServerProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._registry.gone(self._slot)
-
-    @property
-    def is_write_paused(self) -> bool:
-        return self.flow.write_paused
+        if self._is_draining:
+            self._is_draining = False
+            self._registry.draining -= 1
+        # Buffers of TLS are large, and garbage is collected seldom: nothing may refer back to us.
+        self._unset_keepalive_if_required()
+        self.pipeline.clear()
+        self._slot.abort = _nothing
+        self._handle.protocol = None
+        if isinstance(self.transport, _Transport):
+            self.transport.detach()
 
     def abort(self, reason: str) -> None:
         """End it at once, whatever is still to be sent."""
@@ -87,7 +98,12 @@ class ServerProtocol(HttpToolsProtocol):
             return
         self._lingers_until = self.loop.time() + LINGER_SECONDS
         self._linger()
-        self.flow.resume_reading()
+        if self._registry.draining < MAX_DRAINING:
+            self._registry.draining += 1
+            self._is_draining = True
+            self.flow.resume_reading()
+        else:
+            self.flow.pause_reading()
 
     def _linger(self) -> None:
         left = (self._lingers_until or 0.0) - self.loop.time()
@@ -121,7 +137,7 @@ class ServerProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._head_size = 0
         super().on_message_begin()
-        extensions: dict[str, Any] = {CONNECTION: self}
+        extensions: dict[str, Any] = {CONNECTION: self._handle}
         if self._certificate is not None:
             extensions[TLS] = self._certificate
         self.scope["extensions"] = extensions
@@ -149,24 +165,56 @@ class ServerProtocol(HttpToolsProtocol):
             self._registry.reading_head(self._slot)
 
 
+class ConnectionHandle:
+    """The connection as exchanges know it. It does not keep one alive that has ended."""
+
+    __slots__ = ("protocol",)
+
+    def __init__(self, protocol: ServerProtocol) -> None:
+        self.protocol: ServerProtocol | None = protocol
+
+    @property
+    def is_write_paused(self) -> bool:
+        return self.protocol is not None and self.protocol.flow.write_paused
+
+    def abort(self, reason: str) -> None:
+        if self.protocol is not None:
+            self.protocol.abort(reason)
+
+
 class _Transport:
     """A connection's transport whose `close` the protocol decides on."""
 
     def __init__(self, transport: asyncio.Transport, protocol: ServerProtocol) -> None:
-        self._transport = transport
-        self._protocol = protocol
-        self.write = transport.write
-        self.abort = transport.abort
-        self.pause_reading = transport.pause_reading
-        self.resume_reading = transport.resume_reading
-        self.get_extra_info = transport.get_extra_info
-        self.get_write_buffer_size = transport.get_write_buffer_size
+        self._transport: asyncio.Transport | None = transport
+        self._protocol: ServerProtocol | None = protocol
+        self.write: Callable[[bytes], None] = transport.write
+        self.abort: Callable[[], None] = transport.abort
+        self.pause_reading: Callable[[], None] = transport.pause_reading
+        self.resume_reading: Callable[[], None] = transport.resume_reading
+        self.get_extra_info: Callable[..., Any] = transport.get_extra_info
+        self.get_write_buffer_size: Callable[[], int] = transport.get_write_buffer_size
+
+    def detach(self) -> None:
+        """The connection has ended."""
+        self._transport = self._protocol = None
+        self.write = self.abort = self.pause_reading = self.resume_reading = _nothing
+        self.get_extra_info = _nothing
+        self.get_write_buffer_size = lambda: 0
 
     def is_closing(self) -> bool:
-        return self._protocol.is_lingering or self._transport.is_closing()
+        transport, protocol = self._transport, self._protocol
+        return (
+            transport is None or protocol is None or protocol.is_lingering or transport.is_closing()
+        )
 
     def close(self) -> None:
-        self._protocol.close(self._transport)
+        if self._transport is not None and self._protocol is not None:
+            self._protocol.close(self._transport)
+
+
+def _nothing(*_: object) -> None:
+    """What is done with a connection that has ended."""
 
 
 def peer_certificate(parsed: Any) -> PeerCertificate | None:

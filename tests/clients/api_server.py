@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -38,9 +38,18 @@ class Answer(NamedTuple):
 class RunningServer:
     """`allot apiserver`, started and stopped. Its data stays in the directory."""
 
-    def __init__(self, directory: Path, storage: str = "memory") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        storage: str = "memory",
+        *,
+        options: Sequence[str] = (),
+        max_files: int | None = None,
+    ) -> None:
         self._directory = directory
         self._storage = storage
+        self._options = options
+        self._max_files = max_files
         self._log = directory / "server.log"
         self.kubeconfig = directory / "kubeconfig"
 
@@ -59,9 +68,12 @@ class RunningServer:
     def start(self, port: int = 0) -> None:
         """Returns when it takes connections."""
         options = [f"--port={port}", f"--storage={self._storage}", f"--data-dir={self._directory}"]
+        command = [sys.executable, "-c", PROGRAM, "apiserver", *options, *self._options]
+        if self._max_files is not None:
+            command = ["sh", "-c", f'ulimit -n {self._max_files}; exec "$@"', "sh", *command]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, "apiserver", *options],
+                command,
                 stdout=log,
                 stderr=log,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -167,3 +168,66 @@ def test_clients_that_say_nothing_do_not_hold_up_the_end(own_server: RunningServ
         tls.close()
 
     assert "timeout graceful shutdown exceeded" not in said
+
+
+def test_many_idle_connections_with_few_file_descriptors(tmp_path: Path) -> None:
+    """As with `ulimit -n 200` and twice as many connections that say nothing."""
+    few = RunningServer(tmp_path, "sqlite", max_files=200)
+    with few, contextlib.ExitStack() as stack:
+        for _ in range(400):
+            silent = socket.create_connection(("127.0.0.1", few.port), 10)
+            stack.callback(silent.close)
+        assert few.request("GET", "/readyz").code == 200
+        assert few.request("POST", MAPS.decode(), named(b"kept")).code == 201
+    assert "closing idle connections to make room" in few.log()
+    assert "Traceback" not in few.log()
+
+
+def test_requests_that_never_end_do_not_hold_up_the_end(own_server: RunningServer) -> None:
+    """Half a body, an answer nobody takes, and a watch: the server is given up within seconds."""
+    large = b'{"metadata":{"name":"m-%d"},"data":{"a":"' + b"x" * 900_000 + b'"}}'
+    for number in range(12):
+        assert own_server.request("POST", MAPS.decode(), large % number).code == 201
+    hanging = []
+    for begin in (
+        head(own_server, b"POST %b HTTP/1.1" % MAPS, b"Content-Length: 500") + b"{",
+        head(own_server, b"GET %b HTTP/1.1" % MAPS),
+        head(own_server, b"GET %b?watch=1 HTTP/1.1" % MAPS),
+    ):
+        connection = socket.create_connection(("127.0.0.1", own_server.port), 10)
+        tls = own_server.tls.wrap_socket(connection, server_hostname="127.0.0.1")
+        tls.sendall(begin)
+        hanging.append(tls)
+    assert own_server.request("GET", "/healthz").code == 200
+    own_server.stop()
+    said = own_server.log()
+    own_server.start()
+    for tls in hanging:
+        tls.close()
+
+    assert "requests have not ended within 2.5 s and are given up" in said
+    assert "Traceback" not in said
+
+
+def test_keys_that_others_can_read_are_complained_about(tmp_path: Path) -> None:
+    exposed = RunningServer(tmp_path, "memory")
+    with exposed:
+        assert "can be read or written by others" not in exposed.log()
+    key = tmp_path / "pki" / "ca.key"
+    key.chmod(0o644)
+    with exposed:
+        pass
+    assert f"{key} can be read or written by others (mode 0644): chmod 600 {key}" in exposed.log()
+
+
+def test_limits_are_options(tmp_path: Path) -> None:
+    options = [
+        "--max-requests-inflight=3",
+        "--max-mutating-requests-inflight=2",
+        "--max-connections=9",
+    ]
+    with RunningServer(tmp_path, "memory", options=options) as limited:
+        assert limited.request("GET", "/livez").code == 200
+        metrics = limited.request("GET", "/metrics").body
+        assert b"apiserver_flowcontrol_current_inqueue_requests" in metrics
+        assert b'allot_apiserver_connections{state="busy"} 1.0' in metrics

@@ -84,6 +84,7 @@ class Exchange:
         self._connection: Connection | None = extensions.get(CONNECTION)
         self._announced = _announced_size(self.header(b"content-length"))
         self._is_chunked = bool(self.header(b"transfer-encoding"))
+        self._is_reading = False
         self._is_read = False
 
     @property
@@ -107,6 +108,7 @@ class Exchange:
         _check_size(self._announced)
         if size := MAX_BODY if self._is_chunked else self._announced:
             await turn.take_body(size)
+        self._is_reading = True
         body = await self._read_all()
         self._is_read = True
         turn.shrink_body(len(body))
@@ -210,7 +212,8 @@ class Exchange:
         if self._is_read or self._whole is not None:
             return False
         waits = bool(self.header(b"expect")) and self._announced > 0
-        return self._is_chunked or waits or self._announced > UNREAD_BODY
+        is_long = self._is_chunked or self._announced > UNREAD_BODY
+        return self._is_reading or waits or is_long
 
 
 def _announced_size(length: bytes) -> int:

@@ -220,7 +220,8 @@ class _Acceptor:
                 lambda: self._make_protocol(slot),
                 client,
                 ssl=self._tls,
-                ssl_handshake_timeout=limits.head_seconds if self._tls else None,
+                # Who is slow is ended, and counted, by `Connections.sweep` before.
+                ssl_handshake_timeout=2 * limits.head_seconds if self._tls else None,
                 ssl_shutdown_timeout=limits.closing_seconds if self._tls else None,
             )
         except (OSError, asyncio.CancelledError):  # of TLS as well: it is not a client of ours

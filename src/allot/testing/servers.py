@@ -16,6 +16,8 @@ from allot import features
 from allot.apiserver.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.composition import ApiServer, now
 from allot.apiserver.creation_limits import CreationLimit
+from allot.apiserver.exchanges import Paces
+from allot.apiserver.flow_control import FlowLimits
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.features import FeatureGates
 from allot.storage.interface import Store
@@ -101,6 +103,8 @@ class LocalServer:
         window: int = 10_000,
         clock: Callable[[], datetime] = now,
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
+        flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
+        paces: Paces = Paces(),  # noqa: B008 - a value
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS,))
@@ -112,6 +116,8 @@ class LocalServer:
             window=window,
             clock=clock,
             pool_status_limit=pool_status_limit,
+            flow_limits=flow_limits,
+            paces=paces,
         )
 
     async def __aenter__(self) -> Self:

@@ -18,7 +18,9 @@ from allot.apiserver.authentication import (
     read_token_file,
 )
 from allot.apiserver.http_protocol import peer_certificate
+from allot.storage.memory import MemoryStore
 from allot.testing.servers import Answer, LocalServer
+from allot.testing.virtual_time import run_in_virtual_time
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALICE = User("alice", groups=("system:authenticated",))
@@ -97,6 +99,46 @@ def test_health_in_detail() -> None:
     ]
     assert answer("/readyz/storage").content == b"ok"
     assert answer("/readyz/nothing").code == 404
+
+
+class StoreInTrouble(MemoryStore):
+    """One whose last write failed."""
+
+    trouble = "the disk is full"
+
+
+class SilentStore(MemoryStore):
+    """One that does not answer."""
+
+    silent = False
+
+    async def revision(self) -> int:
+        if self.silent:
+            await asyncio.sleep(3600)
+        return await super().revision()
+
+
+def test_a_store_that_cannot_be_written_is_not_ready() -> None:
+    async def run() -> None:
+        async with LocalServer(StoreInTrouble()) as server:
+            answer = await server.ask("GET", "/readyz")
+            assert answer.code == 500
+            assert b"[-]storage failed: the disk is full" in answer.content
+            assert (await server.ask("GET", "/livez")).code == 200
+
+    asyncio.run(run())
+
+
+def test_a_store_that_does_not_answer_is_not_ready() -> None:
+    async def run() -> None:
+        store = SilentStore()
+        async with LocalServer(store) as server:
+            store.silent = True
+            answer = await server.ask("GET", "/readyz/storage")
+            assert (answer.code, b"no answer within 2 s" in answer.content) == (500, True)
+            store.silent = False
+
+    run_in_virtual_time(run())
 
 
 def test_a_server_that_is_going_is_not_ready() -> None:

@@ -5,8 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SLOW_SECONDS: Final = 3600
+
+# No test depends on the speed of the machine: what takes too long is for the `timeout` of pyproject.toml to say.
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

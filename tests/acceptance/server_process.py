@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.acceptance.runner.rest import CONNECTION_ERRORS, RestClient
 
-START_SECONDS, STOP_SECONDS = 60, 30
+START_SECONDS, STOP_SECONDS = 150, 120
 PROGRAM = [sys.executable, "-c", "from allot.cli.main import run; raise SystemExit(run())"]
 
 SCHEDULER_CONFIGURATION = """\

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 import yaml
 
-START_SECONDS = 30
+START_SECONDS = 150
 PROGRAM = "from allot.cli.main import run; run()"
 
 
@@ -91,7 +91,7 @@ class RunningServer:
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
-        assert self._process.wait(timeout=20) == 0, self.log()
+        assert self._process.wait(timeout=120) == 0, self.log()
 
     def log(self) -> str:
         return self._log.read_text(errors="replace")

@@ -141,6 +141,6 @@ async def _exchange(
     async def send(message: Any) -> None:
         outgoing.append(message)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         await server.app(scope, receive, send)
     return outgoing

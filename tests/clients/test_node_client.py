@@ -21,7 +21,7 @@ from tests.clients.api_server import RunningServer
 
 SCRIPTS = Path(__file__).parent / "node"
 INSTALL_SECONDS = 120
-RUN_SECONDS = 30
+RUN_SECONDS = 150
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ class Home(ABC):
         """Open the store, play the scenario and close it, in an event loop of their own."""
 
         async def play() -> Result:
-            async with asyncio.timeout(60), self.open(window_revisions) as store:
+            async with asyncio.timeout(150), self.open(window_revisions) as store:
                 return await scenario(store)
 
         return run(play())

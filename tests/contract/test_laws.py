@@ -199,11 +199,11 @@ async def watch_from(store: Store, model: Model, step: WatchFrom) -> None:
     async with store.watch(step.prefix, after) as watch:
         if after < model.oldest:
             with pytest.raises(CompactedError):
-                await asyncio.wait_for(anext(watch), 10)
+                await asyncio.wait_for(anext(watch), 120)
             return
         found = []
         for _ in expected:
-            changes = await asyncio.wait_for(anext(watch), 10)
+            changes = await asyncio.wait_for(anext(watch), 120)
             differing = {change.key: (change.previous, change.entry) for change in changes}
             assert len(differing) == len(changes)
             found.append((changes[0].revision, differing))

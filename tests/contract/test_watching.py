@@ -24,7 +24,7 @@ from tests.contract.one_loop import run
 
 async def take(watch: Watch, count: int) -> list[Sequence[Change]]:
     """The next `count` items."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         return [await anext(watch) for _ in range(count)]
 
 
@@ -194,7 +194,7 @@ def test_the_backlog_ends_without_waiting_for_a_write(home: Home, window_revisio
         written = await write_some(store, 40)
         await write_some(store, 20, "b/")
         await store.revision()
-        async with asyncio.timeout(10), store.watch("a/", start) as watch:
+        async with asyncio.timeout(120), store.watch("a/", start) as watch:
             found: list[int] = []
             while batches := await watch.backlog():
                 found += revisions_of(batches)
@@ -237,7 +237,7 @@ def test_closing_a_watch_ends_it(home: Home) -> None:
         waiting = asyncio.create_task(anext(watch, None))
         await asyncio.sleep(0.01)
         watch.close()
-        assert await asyncio.wait_for(waiting, 5) is None
+        assert await asyncio.wait_for(waiting, 60) is None
         watch.close()
         written = await write_some(store, 1)
         assert watch.pending() == []
@@ -268,7 +268,7 @@ def test_closing_the_store_ends_all_watches(home: Home) -> None:
             watches = [store.watch("a/", start), store.watch("b/", await store.revision())]
             waiting = asyncio.create_task(anext(watches[1], None))
             await asyncio.sleep(0.01)
-        assert await asyncio.wait_for(waiting, 5) is None
+        assert await asyncio.wait_for(waiting, 60) is None
         with pytest.raises(StopAsyncIteration):
             await anext(watches[0])
         assert [changes async for changes in store.watch("a/", start)] == []
@@ -380,7 +380,7 @@ def test_order_and_exactly_once_under_concurrent_writers(home: Home) -> None:
         late = [asyncio.create_task(follow(prefix, start)) for prefix in ("", "a/", "b/")]
         for prefix, task in zip(("", "a/", "b/") * 4, followers + late, strict=True):
             expected = sorted(rev for rev, key in written.items() if key.startswith(prefix))
-            assert await asyncio.wait_for(task, 30) == expected
+            assert await asyncio.wait_for(task, 120) == expected
 
     home.run(scenario)
 

@@ -25,7 +25,7 @@ from tests.docs.comparison import ANY, is_as_said
 from tests.docs.pages import Command, Page
 
 PROJECT: Final = Path(__file__).parents[2]
-PATIENCE_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 120.0
 STOP_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 0.1
 

@@ -24,6 +24,9 @@ SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 PODS = "/api/v1/namespaces/default/pods"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 
+MAX_LOOKS = 10_000
+"""How often it is looked, with pauses of 10 ms, before something is given up."""
+
 Refuse = Callable[[str, str], bool]
 """Whether a request, by method and path, is answered with an error instead of being done."""
 
@@ -172,7 +175,7 @@ class Cluster:
         return plugin.allocations
 
     async def until_bound(self, count: int) -> None:
-        for _ in range(1000):
+        for _ in range(MAX_LOOKS):
             pods = (await self.server.get(PODS))["items"]
             if sum("nodeName" in pod["spec"] for pod in pods) >= count:
                 return
@@ -196,7 +199,7 @@ class Cluster:
 
     async def until(self, name: str, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         pod: dict[str, Any] = {}
-        for _ in range(500):
+        for _ in range(MAX_LOOKS):
             pod = await self.pod(name)
             if is_so(pod):
                 return pod
@@ -204,7 +207,7 @@ class Cluster:
         raise AssertionError(pod)
 
     async def until_claims(self, count: int) -> list[dict[str, Any]]:
-        for _ in range(500):
+        for _ in range(MAX_LOOKS):
             claims = await self.claims()
             if len(claims) == count:
                 return claims
@@ -265,7 +268,7 @@ async def a_cluster() -> AsyncIterator[Cluster]:
 
 def run(scenario: Callable[[Cluster], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with a_cluster() as cluster, asyncio.timeout(20):
+        async with a_cluster() as cluster, asyncio.timeout(120):
             await scenario(cluster)
 
     asyncio.run(main())

@@ -13,7 +13,7 @@ from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager, Factory
 from allot.testing.servers import TOKEN, Answer, LocalServer
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 150.0
 
 
 class Cluster:

@@ -24,7 +24,7 @@ PODS = "/api/v1/namespaces/default/pods"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 MERGE = "application/merge-patch+json"
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 150
 LAGS_SECONDS = (0, 0, 0.005, 0.03)
 REFUSAL = "exceeded quota: q"
 

@@ -52,7 +52,7 @@ class Stage:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
-    async def until(self, holds: Callable[[], Any], seconds: float = 5.0) -> None:
+    async def until(self, holds: Callable[[], Any], seconds: float = 120.0) -> None:
         """Virtual seconds: nothing here takes longer because a machine is slow."""
         end = self.clock.now() + seconds
         while not (await found if isinstance(found := holds(), Awaitable) else found):

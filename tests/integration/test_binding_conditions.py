@@ -108,7 +108,7 @@ class Scene:
         found: str | None = (await self.server.get(f"{PODS}/{pod}"))["spec"].get("nodeName")
         return found
 
-    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 10) -> None:
+    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 120) -> None:
         async with asyncio.timeout(seconds):
             while not await holds():
                 await asyncio.sleep(0.01)

@@ -197,7 +197,7 @@ async def until(
     is_so: Callable[[], Awaitable[bool]] | Callable[[], bool],
     show: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
-    for _ in range(400):
+    for _ in range(20_000):
         answer = is_so()
         if answer if isinstance(answer, bool) else await answer:
             return
@@ -207,7 +207,7 @@ async def until(
 
 def play(scenario: Scenario) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30), LocalServer() as server:
+        async with asyncio.timeout(150), LocalServer() as server:
             app = server.server.app
             client = Client(InProcessTransport(app, TOKEN))
             await scenario(Cluster(client, Refusing(app, TOKEN)))
@@ -915,7 +915,7 @@ def a_free_port() -> int:
 
 async def page(port: int, name: str) -> str:
     """The content of one of the controller's own pages."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(150):
         while True:
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -102,7 +102,7 @@ def play(request: pytest.FixtureRequest) -> Callable[[Scenario], None]:
 
     def play(scenario: Scenario) -> None:
         async def main() -> None:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(150):
                 await run(scenario)
 
         asyncio.run(main())
@@ -339,7 +339,7 @@ def test_events_are_counted(play: Play) -> None:
         for _ in range(5):
             recorder.event(reference_to(CONFIG_MAPS, about), NORMAL, "Tested", "Testing", "again")
             await asyncio.sleep(0.03)
-        await recorder.stop()
+        await recorder.stop(seconds=60)
         assert recorder.dropped == 0
         scope = Scope(NS, field_selector="regarding.name=eventful")
         (event,) = (await client.list(EVENTS, scope)).items

@@ -102,7 +102,7 @@ class Scene:
 
 def play(story: Callable[[Scene], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with LocalServer() as server, asyncio.timeout(30):
+        async with LocalServer() as server, asyncio.timeout(150):
             await story(Scene(server))
 
     asyncio.run(main())

@@ -127,7 +127,7 @@ class Scene:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
 
-    async def until(self, holds: Callable[[], Any], seconds: float = 30.0) -> None:
+    async def until(self, holds: Callable[[], Any], seconds: float = 120.0) -> None:
         end = self.clock.now() + seconds
         while not (await found if isinstance(found := holds(), Awaitable) else found):
             assert self.clock.now() < end, f"not within {seconds} s"

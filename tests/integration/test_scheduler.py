@@ -128,7 +128,7 @@ class Cluster:
     async def bound(self) -> list[Pod]:
         return [pod for pod in await self.pods() if pod.node_name]
 
-    async def until_bound(self, count: int, seconds: float = 30.0) -> None:
+    async def until_bound(self, count: int, seconds: float = 120.0) -> None:
         async def enough() -> bool:
             return len(await self.bound()) >= count
 
@@ -204,7 +204,7 @@ def _check_place(claim: ResourceClaim, pod: Pod) -> None:
     assert {device.pool for device in _devices(claim)} == {pod.node_name}
 
 
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 120.0) -> None:
     async with asyncio.timeout(seconds):
         while not await holds():
             await asyncio.sleep(0.02)
@@ -540,7 +540,7 @@ async def die_often(cluster: Cluster, server: LocalServer, deaths: int) -> None:
             made += 1
         way = InProcessTransport(server.server.app, TOKEN)
         mortal = Mortal(way, death % 8 + 1, answered=bool(death // 8 % 2))
-        async with scheduling(Client(mortal)), asyncio.timeout(10):
+        async with scheduling(Client(mortal)), asyncio.timeout(120):
             await mortal.died.wait()
     async with scheduling(another_client(server)):
         await cluster.until_bound(made)

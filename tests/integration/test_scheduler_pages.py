@@ -20,7 +20,7 @@ def test_ready_while_it_waits_to_be_elected_and_when_it_works_but_not_in_between
             running = asyncio.create_task(process.run())
             await asyncio.sleep(0)
             seen.append(pages.answer("GET", "/readyz").code)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await process.informers.wait_synced()
             seen.append(pages.answer("GET", "/readyz").code)
             metrics = pages.answer("GET", "/metrics").body

@@ -53,7 +53,7 @@ async def events(server: ApiServerProcess, path: str, count: int) -> list[tuple[
         await connection.watch(path)
         rest = b""
         while len(seen) < count:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 *lines, rest = (rest + await connection.chunk()).split(b"\n")
             for event in map(json.loads, lines):
                 metadata = event["object"]["metadata"]

@@ -16,7 +16,7 @@ import pytest
 from tests.acceptance.runner.rest import MERGE_PATCH, RestClient
 from tests.acceptance.server_process import PROGRAM
 
-START_SECONDS = 60.0
+START_SECONDS = 150.0
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",

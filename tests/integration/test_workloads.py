@@ -100,7 +100,7 @@ class Scene:
         await asyncio.gather(*(tasks or self._tasks), return_exceptions=True)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(150):
             while not await holds():
                 await asyncio.sleep(0.01)
 

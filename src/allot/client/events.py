@@ -80,7 +80,9 @@ class EventLimits(NamedTuple):
     series_seconds: float = 360.0
     """What comes again after longer silence is a new event."""
     update_seconds: float = 5.0
-    """A count is not written more often."""
+    """A count is not written more often; the pause doubles each time..."""
+    max_update_seconds: float = 300.0
+    """... up to this."""
     remembered: int = 4096
     """Series, and objects with their allowances."""
     burst: int = 25
@@ -130,6 +132,7 @@ class _Series:
         self.written = 0
         self.is_queued = False
         self.not_before = now
+        self.pause = 0.0
         self.seen(today, now)
 
     def seen(self, today: datetime, now: float) -> None:
@@ -305,7 +308,9 @@ class EventRecorder:
             self.dropped += 1
             return False
         series.written = count
-        series.not_before = self._clock.now() + self._limits.update_seconds
+        limits = self._limits
+        series.pause = min(max(series.pause * 2, limits.update_seconds), limits.max_update_seconds)
+        series.not_before = self._clock.now() + series.pause
         return True
 
     async def _update(self, series: _Series) -> bool:

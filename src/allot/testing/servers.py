@@ -73,7 +73,7 @@ class EventStream:
             await self.gone.wait()
         return {"type": "http.disconnect"}
 
-    async def next(self, timeout: float = 5.0) -> dict[str, Any] | None:
+    async def next(self, timeout: float = 60.0) -> dict[str, Any] | None:
         """The next event; None when the stream has ended."""
         async with asyncio.timeout(timeout):
             while not self._lines:

@@ -35,7 +35,7 @@ class Running(ApiServerProcess):
                 "content-type": "application/json",
             },
         )
-        with urllib.request.urlopen(request, context=address.context, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, context=address.context, timeout=60) as answer:  # noqa: S310
             found: dict[str, Any] = json.loads(answer.read())
         return found
 
@@ -46,7 +46,7 @@ def failed(*arguments: str, code: int = 2) -> str:
         [str(PROGRAM), "apiserver", *arguments],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert done.returncode == code, done
@@ -85,7 +85,7 @@ def test_shutdown_ends_watches_at_once(tmp_path: Path) -> None:
             await connection.watch(f"{MAPS}?watch=true")
             server.send(signal.SIGTERM)
             with pytest.raises(EndOfStream):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     await connection.chunk()
 
     with Running(tmp_path, "--storage", "memory") as server:
@@ -141,7 +141,7 @@ def test_kubectl_works_with_the_kubeconfig(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             env={**os.environ, "HOME": str(tmp_path)},
-            timeout=30,
+            timeout=120,
             check=False,
         )
     assert done.stdout.split() == [

@@ -19,7 +19,7 @@ def piece(content: bytes, *, more: bool = True) -> dict[str, Any]:
 
 def play(app: Application, scenario: Callable[[InProcessTransport], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             await scenario(InProcessTransport(app, "secret"))
 
     asyncio.run(main())

@@ -292,7 +292,7 @@ def test_a_resource_that_is_not_served_counts_as_empty_until_it_is(
         informer = Informer(Client(api, clock=FakeClock(hasty=True)), CONFIG_MAPS)
         seen = Seen(informer)
         informer.start()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await informer.wait_synced()
         assert informer.list() == []
         assert informer.lists == 0

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import allot.scheduler.scheduler as scheduler_module
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.transport import Response
@@ -22,7 +23,7 @@ from allot.scheduler.framework.plugins import (
     PreBindPlugin,
     ReservePlugin,
 )
-from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
+from allot.scheduler.framework.status import SUCCESS, Status, failed, pending, unschedulable
 from allot.scheduler.framework.turns import resting
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import Outcomes
@@ -429,12 +430,89 @@ def test_an_error_is_shown_and_tried_again_after_a_while(point: str, message: st
         assert stage.queue.next_due() == 1.0
         assert stage.cluster.pods == {}
         assert ("unreserve" in stage.plugin.said) is (point != "filter")
+        assert (stage.attempts("scheduled"), stage.attempts("error")) == (0, 1)
 
         stage.plugin.answers = {}
         stage.now = 1.0
         stage.queue.flush(stage.now)
         await stage.attempt()
         assert stage.place() is None
+        assert (stage.attempts("scheduled"), stage.attempts("error")) == (1, 1)
+
+    played(story)
+
+
+def test_an_attempt_is_counted_when_its_binding_has_ended_and_with_the_time_that_took() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.open.clear()
+        await stage.attempt(a_pod())
+        assert stage.attempts("scheduled") == 0
+
+        stage.now = 7.0
+        stage.plugin.open.set()
+        await settle()
+
+        labels = {"result": "scheduled", "profile": "default-scheduler"}
+        name = "scheduler_scheduling_attempt_duration_seconds_sum"
+        assert stage.attempts("scheduled") == 1
+        assert stage.metrics.registry.get_sample_value(name, labels) == 7.0
+
+    played(story)
+
+
+def test_a_pod_that_goes_away_while_it_is_bound_counts_as_an_error() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.open.clear()
+        await stage.attempt(a_pod())
+        stage.queue.delete("uid-default-pod")
+
+        assert stage.scheduler.stop_binding("uid-default-pod")
+        await settle()
+
+        assert (stage.attempts("scheduled"), stage.attempts("error")) == (0, 1)
+
+    played(story)
+
+
+# --- what is under way ---
+
+
+def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": pending("in a moment")}
+        await stage.attempt(a_pod())
+
+        assert stage.place() is Place.UNSCHEDULABLE
+        assert (stage.events(), stage.conditions()) == ([], [])
+        assert stage.plugin.making_room == 0
+        assert "post_filter" not in stage.plugin.said
+
+        stage.plugin.answers = {}
+        stage.queue.happened(NODE_ADDED, None, None, stage.now)
+        assert stage.place() is Place.ACTIVE, "without backoff"
+        await stage.attempt()
+        assert stage.events() == [("Scheduled", "Successfully assigned default/pod to n0")]
+
+    played(story)
+
+
+def test_a_pod_that_waits_long_for_something_under_way_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scheduler_module, "BRIEF_WAIT_SECONDS", 0.0)
+
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": pending("in a moment")}
+        await stage.attempt(a_pod())
+
+        message = "0/1 nodes are available: 1 in a moment."
+        assert stage.events() == [("FailedScheduling", message)]
+        assert stage.conditions() == [("Unschedulable", message)]
+        assert stage.place() is Place.UNSCHEDULABLE
 
     played(story)
 

@@ -171,7 +171,7 @@ def test_closing_while_history_is_read() -> None:
         task = asyncio.create_task(anext(watch, None))
         await asyncio.sleep(0)
         watch.close()
-        assert await asyncio.wait_for(task, 5) is None
+        assert await asyncio.wait_for(task, 60) is None
         other = BroadcastWatch(broadcast, "a", 8)
         task = asyncio.create_task(anext(other, None))
         await asyncio.sleep(0)

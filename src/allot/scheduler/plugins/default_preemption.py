@@ -92,11 +92,12 @@ class DefaultPreemption(PostFilterPlugin):
         refusal = why_not_eligible(pod, cluster.node(nominated), statuses.get(nominated))
         if refusal is not None:
             return PostFilterAnswer(unschedulable(f"preemption: {refusal}"))
-        nodes = [
-            node
-            for node in cluster.nodes
-            if (status := statuses.get(node.name)) is not None and status.code is Code.UNSCHEDULABLE
-        ]
+        might_help = {
+            name for name, status in statuses.items() if status.code is Code.UNSCHEDULABLE
+        }
+        if not might_help:  # the usual end of a pod that lacks devices
+            return _not_helpful(cluster)
+        nodes = [node for node in cluster.nodes if node.name in might_help]
         candidates = yield from find_candidates(
             state,
             pod,
@@ -108,6 +109,8 @@ class DefaultPreemption(PostFilterPlugin):
         )
         if candidates.victims:
             return least_harm(candidates.victims)
+        if not candidates.statuses:
+            return _not_helpful(cluster)
         said = [candidates.statuses.get(node.name, NOT_HELPFUL) for node in cluster.nodes]
         message = no_node_fits(len(cluster), said)
         return PostFilterAnswer(unschedulable(f"preemption: {message}"), nominated_node="")
@@ -116,3 +119,11 @@ class DefaultPreemption(PostFilterPlugin):
         """How many candidates to look for before choosing."""
         share = number_of_nodes * self._percentage // 100
         return min(max(share, self._absolute), number_of_nodes)
+
+
+def _not_helpful(cluster: ClusterState) -> PostFilterAnswer:
+    """No node would take the pod, however many were evicted."""
+    number = len(cluster)
+    counted = f"{number} {NOT_HELPFUL.message}" if number else ""
+    message = no_node_fits(number, (), pre_filter_message=counted)
+    return PostFilterAnswer(unschedulable(f"preemption: {message}"), nominated_node="")

@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 
+from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.identities import DeviceId, ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.client.client import Client
+from allot.client.errors import ApiStatusError, TransportError
 from allot.client.in_process import InProcessTransport
 from allot.client.resources import PODS, RESOURCE_CLAIMS
+from allot.client.retrying import NEVER
+from allot.client.transport import Response
 from allot.features import DEFAULTS
 from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
@@ -90,11 +94,18 @@ class Bench:
 
 
 @asynccontextmanager
-async def a_bench(later: timedelta = timedelta()) -> AsyncIterator[Bench]:
+async def a_server() -> AsyncIterator[LocalServer]:
+    """With one pod."""
     async with LocalServer() as server:
         container = {"name": "c0", "image": "i", "resources": {"limits": {GPU: "1"}}}
         pod = {"metadata": {"name": "pod"}, "spec": {"containers": [container]}}
         await server.post("/api/v1/namespaces/default/pods", pod)
+        yield server
+
+
+@asynccontextmanager
+async def a_bench(later: timedelta = timedelta()) -> AsyncIterator[Bench]:
+    async with a_server() as server:
         yield Bench(Client(InProcessTransport(server.server.app, TOKEN)), later)
 
 
@@ -246,6 +257,80 @@ def test_a_claim_that_its_pod_is_bound_with_stays() -> None:
             assert not await bench.claims.remove(extension.created, extension.pod)
 
             assert await bench.names() == [await bench.named()]
+
+    asyncio.run(scenario())
+
+
+class Lossy(InProcessTransport):
+    """Loses answers, or refuses, as long as it is told to."""
+
+    loses = False
+    refuses = False
+
+    async def request(self, method: str, path: str, *args: Any, **options: Any) -> Response:
+        if self.refuses and method != "GET":
+            raise TransportError("refused", was_sent=False)
+        answer = await super().request(method, path, *args, **options)
+        if self.loses and method == "POST":
+            raise TransportError("lost", was_sent=True)
+        return answer
+
+
+@asynccontextmanager
+async def a_lossy_bench() -> AsyncIterator[tuple[Bench, Lossy]]:
+    async with a_server() as server:
+        lossy = Lossy(server.server.app, TOKEN)
+        yield Bench(Client(lossy, retry=NEVER)), lossy
+
+
+def test_a_claim_whose_clean_up_fails_is_known_to_the_next_attempt() -> None:
+    """No informer has shown it yet: a second claim would leave the first one behind."""
+
+    async def scenario() -> None:
+        async with a_lossy_bench() as (bench, lossy):
+            released: list[ResourceClaim] = []
+            bench.tracker.listen_to_releases(released.append)
+            extension = await bench.reserved()
+            await bench.name_claim("theirs")
+            with pytest.raises(ClaimChangedError):
+                await bench.claims.bind(extension, None)
+            assert extension.created is not None
+            lossy.refuses = True
+            with pytest.raises(TransportError):
+                await bench.claims.remove(extension.created, extension.pod)
+            lossy.refuses = False
+
+            again = bench.claims.look_at(await bench.pod())
+            assert again is not None
+            assert again.left_over == (extension.created,)
+            assert again.variant_on(on_node(a_node())) == LEFT_OVER
+            await bench.claims.remove_left_over(again)
+
+            assert await bench.names() == []
+            assert extension.created in released, (
+                "the pod must be woken, and no informer will do it"
+            )
+            last = bench.claims.look_at(await bench.pod())
+            assert last is not None
+            assert last.left_over == ()
+
+    asyncio.run(scenario())
+
+
+def test_a_create_whose_answer_is_lost_never_leads_to_a_second_claim() -> None:
+    async def scenario() -> None:
+        async with a_lossy_bench() as (bench, lossy):
+            lossy.loses = True
+            with pytest.raises(TransportError):
+                await bench.claims.bind(await bench.reserved(), None)
+            lossy.loses = False
+            (name,) = await bench.names()
+            assert name.startswith("pod-extended-resources-")
+
+            with pytest.raises(ApiStatusError, match="already exists"):
+                await bench.claims.bind(await bench.reserved(), None)
+
+            assert await bench.names() == [name]
 
     asyncio.run(scenario())
 

@@ -100,8 +100,12 @@ class ClaimTracker:
         entered = self._entered.get(uid)
         self._settle(uid, current)
         if self._entered.get(uid) is not entered:
-            for listener in self._release_listeners:
-                listener(flown)
+            self.tell_released(flown)
+
+    def tell_released(self, claim: ResourceClaim) -> None:
+        """What was decided for a claim is given up, and no change of a known claim says so."""
+        for listener in self._release_listeners:
+            listener(claim)
 
     # --- inside ---
 

@@ -98,14 +98,17 @@ class ExtendedClaims:
             if waiter := self._waiters.get(uid):
                 waiter.set()
             return
+        self._forget(pod_uid, uid)
+        # Before the queue hears of it: the pods it wakes shall find the devices free.
+        if going := self._going.pop(uid, None):
+            self._tracker.land(going)
+
+    def _forget(self, pod_uid: str, uid: str) -> None:
         claims = self._by_pod.get(pod_uid, {})
         claims.pop(uid, None)
         self._made.discard(uid)
         if not claims:
             self._by_pod.pop(pod_uid, None)
-        # Before the queue hears of it: the pods it wakes shall find the devices free.
-        if going := self._going.pop(uid, None):
-            self._tracker.land(going)
 
     def look_at(self, pod: PodInfo) -> PodExtension | None:
         """What the pod needs for its extended resources; None if devices have nothing to do with them."""
@@ -159,11 +162,14 @@ class ExtendedClaims:
     async def _create(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
         try:
             created = await self._client.create(RESOURCE_CLAIMS, claim_to_create(claim))
-        except ClientError:
-            self._maybe_made.append(pod.uid)
+        except ClientError as error:
+            if not (isinstance(error, ApiStatusError) and error.is_already_exists):
+                self._maybe_made.append(pod.uid)
             self._observe(False)
             raise
         self._made.add(created.metadata.uid)
+        # The next attempt must know of it, even if the informer does not show it by then.
+        self._by_pod.setdefault(pod.uid, {})[created.metadata.uid] = created
         self._observe(True)
         return created
 
@@ -277,6 +283,11 @@ class ExtendedClaims:
             # A conflict: another claim has this name now.
             if not (error.is_not_found or error.is_conflict):
                 raise
+        known = self._tracker.get(key)
+        if known is None or known.metadata.uid != claim.metadata.uid:
+            # No informer will tell that a claim is gone that it never showed.
+            self._forget(pod.uid, claim.metadata.uid)
+            self._tracker.tell_released(claim)
         return True
 
     async def _is_let_go(self, pod: PodInfo, name: str) -> bool:

@@ -5,6 +5,7 @@ Values only; `extended_claims` makes the claim real.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -27,6 +28,10 @@ from allot.scheduler.state.pods import PodInfo
 NAME_IN_MEMORY: Final = "<extended-resources>"
 """No claim in the API can have this name."""
 NAME_SUFFIX: Final = "-extended-resources-"
+MAX_GENERATED_BASE: Final = 55
+SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Those of generated names: they spell no words."""
+SUFFIX_LENGTH: Final = 8
 CANNOT_FIT: Final = "cannot fit resource"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
 
@@ -107,9 +112,20 @@ def claim_in_memory(pod: PodInfo, served: ServedByDevices) -> ResourceClaim:
 
 
 def claim_to_create(claim: ResourceClaim) -> ResourceClaim:
-    """The claim in memory as it is sent to the API server, which names it."""
-    metadata = replace(claim.metadata, name="", uid="")
+    """The claim in memory as it is sent to the API server.
+
+    Its name looks like a generated one, but its end comes from the pod's uid: however many attempts there are and
+    whatever answers get lost, a pod has one such claim at a time.
+    """
+    generated, uid = claim.metadata.generate_name, pod_behind(claim) or ""
+    name = f"{generated[:MAX_GENERATED_BASE]}{_name_end(uid)}"
+    metadata = replace(claim.metadata, name=name, uid="")
     return replace(claim, metadata=metadata, status=ResourceClaimStatus())
+
+
+def _name_end(pod_uid: str) -> str:
+    digest = hashlib.sha256(pod_uid.encode()).digest()
+    return "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:SUFFIX_LENGTH])
 
 
 def pod_behind(claim: ResourceClaim) -> str | None:

@@ -1,0 +1,182 @@
+"""Reasons are shared, found while nothing else is to be done, and within an allowance. Costs are counted, not timed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from allot.scheduler import useful_reasons
+from allot.scheduler.cycle import NoNode
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.plugins.dynamic_resources.judging import NAME
+from allot.scheduler.profiles import Profile
+from allot.scheduler.useful_reasons import MAX_SAVED_SECONDS, Allowance, Rejection, UsefulReasons
+from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
+from tests.unit.scheduler.dynamic_resources.bench import Bench
+from tests.unit.scheduler.dynamic_resources.claims import (
+    a_pod_with_claims,
+    a_stored_claim,
+    an_allocation,
+)
+from tests.unit.scheduler.state.objects import a_node
+
+TWO = a_request("r", an_exact_request(count=2))
+
+
+class Stage:
+    """Nodes with one device each, and pods that ask for two."""
+
+    def __init__(self, nodes: int = 20, pods: int = 10) -> None:
+        claims = [a_stored_claim(f"c{n}", TWO) for n in range(pods)]
+        self.bench = Bench(
+            *claims,
+            nodes=[a_node(f"n{n}") for n in range(nodes)],
+            slices=[a_slice(a_device("gpu-0"), name=f"n{n}", node=f"n{n}") for n in range(nodes)],
+        )
+        self.profile = Profile("default-scheduler", [self.bench.plugin])
+        self.now = 0.0
+        self.is_idle = True
+        self.reasons = UsefulReasons(self.bench.cluster, lambda: self.is_idle, lambda: self.now)
+
+    def rejected(self, number: int) -> Rejection:
+        pod = a_pod_with_claims(f"c{number}", pod=f"p{number}")
+        state = CycleState()
+        assert self.bench.plugin.pre_filter(state, pod, self.bench.cluster).status.is_success
+        statuses = {
+            node.name: self.bench.plugin.filter(state, pod, node).by(NAME)
+            for node in self.bench.cluster.nodes
+        }
+        decision = NoNode(state, statuses, "", frozenset({NAME}), frozenset())
+        return Rejection(self.profile, pod, decision)
+
+    def take(self, node: str) -> None:
+        """Another claim gets the node's device."""
+        allocation = an_allocation("gpu-0", pool=node)
+        self.bench.tracker.put(a_stored_claim(f"of-{node}", allocation=allocation))
+
+
+def test_pods_that_ask_for_the_same_share_a_reason_under_their_own_names() -> None:
+    stage = Stage()
+
+    told = [stage.reasons.of(stage.rejected(number)) for number in range(10)]
+
+    assert told == [
+        f"On node n0: claim default/c{number}, request r: 1 of 2 device(s) found: "
+        "there are no devices to choose from."
+        for number in range(10)
+    ]
+    assert stage.reasons.explanations == 1, "all nodes look alike"
+
+
+def test_a_reason_is_found_anew_when_devices_of_its_nodes_change() -> None:
+    stage = Stage(nodes=3)
+    stage.reasons.of(stage.rejected(0))
+    before = stage.reasons.explanations
+
+    stage.take("n2")
+    stage.reasons.of(stage.rejected(1))
+    assert stage.reasons.explanations == before, "it rests on another node"
+
+    stage.take("n0")
+    reason = stage.reasons.of(stage.rejected(2))
+    assert stage.reasons.explanations > before
+    assert reason is not None
+    assert "On node n1: claim default/c2" in reason, "which comes nearest by now"
+
+
+def test_nothing_is_explained_while_pods_wait_to_be_tried() -> None:
+    stage = Stage()
+    stage.is_idle = False
+
+    assert stage.reasons.of(stage.rejected(0)) is None
+    assert stage.reasons.explanations == 0
+
+    stage.is_idle = True
+    stage.reasons.of(stage.rejected(0))
+    stage.is_idle = False
+    assert stage.reasons.of(stage.rejected(1)), "what is known is told at once"
+    assert stage.reasons.explanations == 1
+
+
+def test_time_for_explaining_is_earned_by_deciding() -> None:
+    times = [0.0]
+    allowance = Allowance(lambda: times[-1])
+
+    def is_left() -> bool:
+        return allowance.is_left
+
+    allowance.spend(MAX_SAVED_SECONDS + 0.1)
+    assert not is_left()
+
+    allowance.earn(0.89)
+    assert not is_left()
+    allowance.earn(0.02)
+    assert is_left(), "a tenth of one second was for explaining"
+
+    allowance.earn(1e6)
+    allowance.spend(MAX_SAVED_SECONDS)
+    assert not is_left(), "not much can be saved up"
+    times.append(1.0)
+    assert is_left(), "in idle times there is a little"
+
+
+def test_a_slow_explanation_is_the_last_for_a_while() -> None:
+    stage = Stage(pods=3)
+    stage.reasons.allowance.spend(MAX_SAVED_SECONDS)
+
+    assert stage.reasons.of(stage.rejected(0)) is None
+
+    stage.now = 1000.0
+    assert stage.reasons.of(stage.rejected(0))
+
+
+def played(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(story())
+
+
+def test_those_that_could_not_be_told_are_told_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(useful_reasons, "LOOK_AGAIN_SECONDS", 0.0)
+
+    async def story() -> None:
+        stage = Stage()
+        stage.is_idle = False
+        told: list[str] = []
+
+        async def tell(reason: str) -> None:
+            told.append(reason)
+
+        starts = [stage.reasons.tell_later(stage.rejected(n), tell) for n in (0, 1, 2, 1)]
+        assert starts == [True, False, False, False]
+        task = asyncio.create_task(stage.reasons.tell_all())
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert told == []
+        assert len(stage.reasons) == 3, "a pod waits once"
+
+        stage.is_idle = True
+        await task
+
+        assert [reason.split()[4] for reason in told] == [
+            "default/c0,",
+            "default/c2,",
+            "default/c1,",
+        ]
+        assert stage.reasons.explanations == 1
+
+    played(story)
+
+
+def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(useful_reasons, "MAX_WAITING", 4)
+    stage = Stage()
+    for number in range(10):
+        stage.reasons.tell_later(stage.rejected(number), lambda _: never())
+
+    assert len(stage.reasons) == 4
+
+
+async def never() -> None:
+    raise AssertionError

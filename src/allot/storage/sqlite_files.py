@@ -90,7 +90,9 @@ def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[File
         mark = read_mark(path)
         contents = _inspect(path, mark)
         if mark is None and contents.schema >= FIRST_WITH_CHECKSUMS:
-            logger.warning(
+            # A backup in a new directory has neither a mark nor a write-ahead log.
+            logger.log(
+                logging.WARNING if wal_size(path) else logging.INFO,
                 "%s is missing: whether %s has lost writes is not known this time",
                 mark_path(path),
                 path,

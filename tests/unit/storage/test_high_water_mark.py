@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import shutil
 from pathlib import Path
 
@@ -113,16 +112,23 @@ def test_a_damaged_mark_is_refused(path: Path, content: bytes) -> None:
     assert "store.db-mark is damaged" in refused(path)
 
 
-def test_a_missing_mark_is_said_but_accepted(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_mark_is_accepted(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """So that a backup can be put into a new directory."""
     asyncio.run(write(path, 5))
     mark_path(path).unlink()
     assert asyncio.run(write(path, 0)) == 5
-    assert "store.db-mark is missing" in caplog.text
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        assert asyncio.run(write(path, 0)) == 5
     assert not caplog.text
+    assert mark_path(path).exists()
+
+
+def test_a_missing_mark_beside_a_write_ahead_log_is_said(
+    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asyncio.run(write_and_copy(path, tmp_path / "killed", 5))
+    killed = tmp_path / "killed" / "store.db"
+    mark_path(killed).unlink()
+    assert asyncio.run(write(killed, 0)) == 5
+    assert "store.db-mark is missing" in caplog.text
 
 
 def test_a_missing_write_ahead_log_is_noticed(path: Path, tmp_path: Path) -> None:

@@ -291,9 +291,13 @@ class EtcdStore(Store):
         try:
             answer = await self._client.transact(request)
         except StoreUnavailableError as error:
+            if self._trouble is None:  # once, not for each write
+                logger.error("a write failed, and more will until this is over: %s", error)
             self._trouble = str(error)
             raise
-        self._trouble = None
+        if self._trouble is not None:
+            logger.warning("writes succeed again")
+            self._trouble = None
         return answer
 
     async def _keep_trying(self) -> None:

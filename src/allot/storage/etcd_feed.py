@@ -72,16 +72,19 @@ class ChangeFeed:
     async def run(self) -> None:
         """Until cancelled."""
         backoff = FIRST_BACKOFF_SECONDS
+        level = logging.WARNING
         while True:
             start = self._next
             try:
                 await self._follow()
             except StorageError as error:
-                logger.info("the watch on etcd broke: %s", error)
+                logger.log(level, "the watch on etcd broke, it is tried again: %s", error)
+                level = logging.INFO  # once, until something comes again
             except Exception:
-                logger.exception("the watch on etcd failed, it will be tried again")
+                logger.exception("the watch on etcd failed, it is tried again")
             if self._next > start:
                 backoff = FIRST_BACKOFF_SECONDS
+                level = logging.WARNING
             await asyncio.sleep(backoff)
             backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
 

@@ -50,10 +50,13 @@ MIGRATIONS: Final = (
             SELECT place, key, created, previous, changes,
                 record_checksum(place, key, created, previous, changes, value), value
             FROM (
-                SELECT l.*, CASE WHEN place >> {POSITION_BITS} <= compacted THEN 0 ELSE
-                    count(*) OVER (PARTITION BY place >> {POSITION_BITS}) END AS changes
-                FROM log_1 l, progress
-            ) ORDER BY place""",  # noqa: S608
+                SELECT l.*, CASE WHEN place >> {POSITION_BITS} <= compacted THEN 0 ELSE (
+                    SELECT count(*) FROM log_1 w
+                    WHERE w.place >= l.place >> {POSITION_BITS} << {POSITION_BITS}
+                        AND w.place < (l.place >> {POSITION_BITS}) + 1 << {POSITION_BITS}
+                ) END AS changes
+                FROM progress CROSS JOIN log_1 l ORDER BY place
+            )""",  # noqa: S608
         "DROP TABLE log_1",
         "ALTER TABLE times RENAME TO times_1",
         """CREATE TABLE times (

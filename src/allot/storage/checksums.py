@@ -1,6 +1,6 @@
 """Checksums of what an SQLite file holds: 64 bits over all fields of a row, so that any other content is noticed.
 
-They guard against damage, not against somebody who means to deceive.
+They guard against damage, not against forgery.
 """
 
 from __future__ import annotations

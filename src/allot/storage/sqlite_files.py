@@ -119,6 +119,7 @@ def _inspect(path: Path, mark: Mark | None) -> Contents:
     if mark is not None and mark.revision:
         raise DamagedStoreError(
             f"it {state}, but {mark_path(path).name} says that revision {mark.revision} was written"
+            f" (delete {mark_path(path).name} to begin anew)"
         )
     if wal_size(path):  # SQLite would remove it
         raise DamagedStoreError(f"it {state}, but {path.name}-wal is not")

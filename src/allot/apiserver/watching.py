@@ -25,7 +25,7 @@ from allot.apiserver.rendering import Renderer
 from allot.apiserver.requests import ApiRequest, options_error
 from allot.apiserver.selection import Selection
 from allot.apiserver.stored_objects import StoredObject
-from allot.storage.interface import Change, SlowWatcherError, Store
+from allot.storage.interface import Change, SlowWatcherError, Store, StoreUnavailableError
 from allot.validation.fields import FieldError, FieldPath, forbidden
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -196,10 +196,12 @@ class Watcher:
                 continue
             due = next_bookmark if self._options.bookmarks else self._deadline
             if not await self._sleep(min(due, self._deadline)) and self._options.bookmarks:
-                with api_errors_for_storage():
+                next_bookmark = loop.time() + BOOKMARK_SECONDS
+                try:
                     await self._cache.refresh()
+                except StoreUnavailableError:
+                    continue  # it may be back before the next one is due, and nothing is lost
                 if not self._cache.changes_from(self._position, 1):
-                    next_bookmark = loop.time() + BOOKMARK_SECONDS
                     yield self._renderer.bookmark(self._cache.revision)
 
     async def _sleep(self, until: float) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from allot.apiserver import watching
 from allot.apiserver.cache import ResourceCache
 from allot.apiserver.caches import key_prefix, resource_named
 from allot.apiserver.codecs import codec_for
 from allot.storage.broadcast import BroadcastWatch
-from allot.storage.interface import Change, Put
+from allot.storage.interface import Change, Put, StoreUnavailableError
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
 
@@ -195,6 +196,35 @@ def test_what_the_history_of_the_store_has_shown_does_not_come_again(
         versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
         assert versions == sorted(set(versions))
         assert seen(events)[-2:] == [("MODIFIED", "m29"), ("ADDED", "last")]
+
+    asyncio.run(run())
+
+
+def test_a_watch_outlives_a_store_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the store there are no bookmarks."""
+    monkeypatch.setattr(watching, "BOOKMARK_SECONDS", 0.01)
+    asked = asyncio.Event()
+
+    async def away(store: MemoryStore) -> int:
+        asked.set()
+        raise StoreUnavailableError("away")
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            start = await now(server)
+            async with server.watch(
+                MAPS, resourceVersion=start, allowWatchBookmarks="true"
+            ) as stream:
+                assert seen(await stream.take(1)) == [("BOOKMARK", "")]
+                with monkeypatch.context() as patch:
+                    patch.setattr(MemoryStore, "revision", away)
+                    async with asyncio.timeout(30):
+                        await asked.wait()
+                    await asyncio.sleep(0.05)
+                await server.post(MAPS, a_map("a"))
+                events = await stream.take(20)
+        kinds = {event["type"] for event in events}
+        assert kinds == {"ADDED", "BOOKMARK"}
 
     asyncio.run(run())
 

@@ -162,7 +162,7 @@ def run_attack(
     """All of it. `is_measured_only` leaves out what comes after the watching."""
     figures = Figures(attack.name, shape)
     figures.empty_start = cluster.start()
-    with cluster.client() as client, _flooding(cluster, attack) as flood:
+    with cluster.client() as client, _flooding(cluster) as flood:
         _watch_attack(cluster, client, attack, flood, figures)
         figures.peak_memory = _peak_megabytes(cluster.api_server_pid)
         if not is_measured_only:
@@ -183,8 +183,8 @@ def run_attack(
 
 
 @contextmanager
-def _flooding(cluster: Cluster, attack: Attack) -> Iterator[Flood]:
-    """The flood is begun with `begin` and ended by the end of the block."""
+def _flooding(cluster: Cluster) -> Iterator[Flood]:
+    """A flood that ends with the block, once it has begun."""
     flood = Flood(cluster.address)
     try:
         yield flood
@@ -215,6 +215,7 @@ def _watch_attack(
         seen = watchdog.stop()
     except BaseException:
         watchdog.kill()
+        ordinary.finish(0)
         raise
     _judge_ordinary(ordinary, figures)
     _judge_answers(seen, figures)
@@ -253,12 +254,18 @@ def _condition(client: RestClient, name: str) -> Manifest | None:
     return next((each for each in conditions if each["type"] == "PodScheduled"), None)
 
 
+def _is_final(condition: Manifest) -> bool:
+    """Whether there is a decision, and not merely word that it takes long."""
+    message = condition.get("message", "")
+    return condition["status"] == "True" or (bool(message) and "goes on" not in message)
+
+
 def _wait_until_told(client: RestClient, attack: Attack, figures: Figures) -> None:
     """The pod has been told why it waits, or it could be scheduled after all."""
     started = time.monotonic()
     while True:
         condition = _condition(client, attack.told)
-        if condition is not None and (condition["status"] == "True" or condition.get("message")):
+        if condition is not None and _is_final(condition):
             break
         if time.monotonic() > started + TOLD_SECONDS:
             figures.problems.append(f"pod {attack.told} was not told anything: {condition}")

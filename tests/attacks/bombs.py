@@ -186,7 +186,7 @@ def _capacity(name: str, value: int) -> Manifest:
 
 
 def slow_selectors(kind: str, devices: int = 48, selectors: int = 1) -> list[Manifest]:
-    """Selectors as dear as the API allows, for devices that all differ. They are false for all but impossible ones."""
+    """Selectors as dear as the API allows, for devices that all differ. Only the last one is false."""
     expression = expressions.dearest(kind)
     asked = request("slow", 1, *_each_different(expression, selectors))
     return _attack(slices(_different(devices)), claim([asked]))
@@ -224,8 +224,9 @@ def late_error(kind: str, devices: int = 48) -> list[Manifest]:
 
 
 def _each_different(expression: str, count: int) -> list[str]:
-    """The same cost, but not the same text, so that none is remembered for another."""
-    return [f"{expression} || {ATTRIBUTE}.index == {-1 - number}" for number in range(count)]
+    """The same cost, but not the same text, so that none is remembered for another. All are true but the last."""
+    true = [f"!({expression}) && {ATTRIBUTE}.index != {-1 - number}" for number in range(count - 1)]
+    return [*true, expression]
 
 
 def _different(count: int) -> list[Manifest]:

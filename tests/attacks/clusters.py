@@ -270,7 +270,9 @@ def _with_kubernetes(directory: Path) -> Cluster:
     port, client_port, peer_port = free_ports(3)
     papers = prepare_credentials(directory / "pki", ["127.0.0.1"], datetime.now(UTC))
     kubeconfig, tokens = directory / "kubeconfig", directory / "tokens.csv"
-    write_kubeconfig(kubeconfig, f"https://127.0.0.1:{port}", papers)
+    write_kubeconfig(
+        kubeconfig, f"https://127.0.0.1:{port}", papers.ca_file, "admin", papers.admin_token
+    )
     tokens.write_text(f'{papers.admin_token},admin,admin,"system:masters"\n')
     accounts = directory / "pki" / "service-accounts.key"
     url, peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"

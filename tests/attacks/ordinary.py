@@ -35,6 +35,7 @@ class OrdinaryPods:
         """Create no more, and wait for those that are not yet bound, at most so long."""
         self._stopping.set()
         self._thread.join(seconds)
+        self._client.close()
 
     @property
     def unbound(self) -> dict[str, float]:

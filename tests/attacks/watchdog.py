@@ -143,7 +143,6 @@ class Target:
                 if not asking.done():
                     asking.cancel()
                     await asyncio.gather(asking, return_exceptions=True)
-                    self.seen.errors["no answer before the end"] += 1
                     return
                 try:
                     self.seen.codes[await asking] += 1

@@ -24,6 +24,7 @@ from allot.validation.fields import (
 from allot.validation.formats import byte_length, is_label, label_problems, shorten_key
 from allot.validation.lists import duplicates, validate_items
 from allot.validation.names import (
+    MAX_QUALIFIED_NAME,
     is_qualified_name,
     validate_label,
     validate_qualified_name,
@@ -120,7 +121,7 @@ def _validate_attributes_and_capacity(
     before = old.attributes if old and rules.unchanged else {}
     attributes_path = path / "attributes"
     for key, attribute in device.attributes.items():
-        if not is_qualified_name(key):
+        if len(key) > MAX_QUALIFIED_NAME or not is_qualified_name(key):
             yield from validate_qualified_name(key, attributes_path)
         if is_sound_scalar(attribute):
             values += 1
@@ -215,7 +216,7 @@ def _validate_version(text: str, path: FieldPath) -> Iterator[FieldError]:
 
 def _validate_capacity(device: Device, path: FieldPath, fractional: bool) -> Iterator[FieldError]:
     for key, capacity in device.capacity.items():
-        if not is_qualified_name(key):
+        if len(key) > MAX_QUALIFIED_NAME or not is_qualified_name(key):
             yield from validate_qualified_name(key, path)
         policy = capacity.request_policy
         if policy is None:

@@ -21,7 +21,7 @@ from allot.validation.formats import (
 DRIVER_NAME_LENGTH: Final = 63
 POOL_NAME_LENGTH: Final = 253
 IDENTIFIER_LENGTH: Final = 32
-MAX_REMEMBERED_NAME: Final = 512
+MAX_QUALIFIED_NAME: Final = DRIVER_NAME_LENGTH + 1 + IDENTIFIER_LENGTH
 NOT_FULLY_QUALIFIED: Final = (
     "a fully qualified name must be a domain and a name separated by a slash"
 )
@@ -125,15 +125,9 @@ def validate_qualified_name(name: str, path: FieldPath) -> Iterator[FieldError]:
                 yield invalid(path, "", "the name must not be empty")
 
 
-def is_qualified_name(name: str) -> bool:
-    """The quick answer: the same few names come up on every device."""
-    if len(name) > MAX_REMEMBERED_NAME:
-        return not any(validate_qualified_name(name, FieldPath("")))
-    return _is_known_name(name)
-
-
 @lru_cache(maxsize=4096)
-def _is_known_name(name: str) -> bool:
+def is_qualified_name(name: str) -> bool:
+    """The quick answer: the same few names come up on every device. Ask only about short ones."""
     return not any(validate_qualified_name(name, FieldPath("")))
 
 

@@ -1,0 +1,173 @@
+"""What the server keeps in memory beside the objects is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Hashable
+from typing import Any
+
+import pytest
+
+from allot.apiserver import stored_objects
+from allot.apiserver.cache import ResourceCache
+from allot.apiserver.caches import key_prefix, resource_named
+from allot.apiserver.codecs import codec_for
+from allot.apiserver.forms import OVERHEAD, Forms
+from allot.apiserver.stored_objects import StoredObject
+from allot.apiserver.window_budget import WindowBudget
+from allot.storage.interface import CompactedError, Delete, Entry, Put
+from allot.storage.memory import MemoryStore
+from allot.testing.servers import LocalServer
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+
+
+def a_cache(store: MemoryStore, plural: str, budget: WindowBudget) -> ResourceCache:
+    resource = resource_named("", plural)
+    return ResourceCache(store, key_prefix(resource), codec_for(resource), budget=budget)
+
+
+class _Owner:
+    def __init__(self) -> None:
+        self.forgotten: list[Hashable] = []
+
+    def forget(self, form: Hashable) -> None:
+        self.forgotten.append(form)
+
+
+def test_the_oldest_forms_go_first() -> None:
+    owner, forms = _Owner(), Forms(3 * (OVERHEAD + 100))
+    for number in range(5):
+        forms.keep(owner, number, 100)
+    assert owner.forgotten == [0, 1]
+    forms.keep(owner, "larger than all", 10_000)
+    assert owner.forgotten == [0, 1, 2, 3, 4, "larger than all"]
+    assert forms.bytes == 0
+
+
+def test_what_is_forgotten_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_objects, "FORMS", Forms(0))
+    codec = codec_for(resource_named("", "configmaps"))
+    entry = Entry("k", b'{"metadata":{"name":"a"},"data":{"k":"v"}}', 7, 7)
+    stored = StoredObject(entry, codec)
+    assert stored.object.metadata.name == "a"
+    assert stored.object is not stored.object
+    assert stored.body(codec, "v1") == stored.body(codec, "v1")
+    assert stored.body(codec, "v1") is not stored.body(codec, "v1")
+
+
+def test_old_revisions_do_not_stay_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = Forms(50_000)
+    monkeypatch.setattr(stored_objects, "FORMS", forms)
+    decoded: weakref.WeakSet[Any] = weakref.WeakSet()
+    plain = StoredObject.object.fget  # type: ignore[attr-defined]
+
+    def noticed(stored: StoredObject) -> Any:
+        found = plain(stored)
+        decoded.add(found)
+        return found
+
+    monkeypatch.setattr(StoredObject, "object", property(noticed))
+    # RawObject compares by value and has no hash; identity is meant here.
+    monkeypatch.setattr("allot.api.raw.RawObject.__hash__", object.__hash__)
+    monkeypatch.setattr("allot.api.raw.RawObject.__eq__", object.__eq__)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(MAPS, {"metadata": {"name": "a"}})
+            for number in range(100):
+                sent = {"data": {"k": f"{number}" + "x" * 500}}
+                await server.ask("PATCH", f"{MAPS}/a", sent, content_type=MERGE)
+            gc.collect()
+            assert forms.bytes <= forms.max_bytes
+            assert len(decoded) < 30
+
+    asyncio.run(run())
+
+
+def test_all_windows_share_one_budget_and_the_largest_gives_way() -> None:
+    async def run() -> None:
+        store, budget = MemoryStore(), WindowBudget(10_000)
+        loud, quiet = a_cache(store, "configmaps", budget), a_cache(store, "secrets", budget)
+        for cache in (loud, quiet):
+            await cache.start()
+        for number in range(10):
+            await store.write(Put(f"{quiet.prefix}default/{number}", b"x" * 100))
+            await quiet.refresh()
+        for number in range(200):
+            await store.write(Put(f"{loud.prefix}default/a", b"%d" % number + b"x" * 500))
+            await loud.refresh()
+        assert quiet.window_length == 10
+        assert loud.window_bytes + quiet.window_bytes <= 10_000
+        assert loud.window_length > 10
+        for cache in (loud, quiet):
+            await cache.close()
+
+    asyncio.run(run())
+
+
+def test_windows_are_bounded_in_changes_too() -> None:
+    async def run() -> None:
+        store, budget = MemoryStore(), WindowBudget(max_changes=100)
+        caches = [a_cache(store, plural, budget) for plural in ("configmaps", "secrets")]
+        for cache in caches:
+            await cache.start()
+        for number in range(300):
+            await store.write(Put(f"{caches[number % 2].prefix}default/a", b"%d" % number))
+            await caches[number % 2].refresh()
+        lengths = [cache.window_length for cache in caches]
+        assert sum(lengths) <= 100
+        assert min(lengths) > 30
+        for cache in caches:
+            await cache.close()
+
+    asyncio.run(run())
+
+
+def test_deleted_objects_in_the_window_count() -> None:
+    async def run() -> None:
+        store, budget = MemoryStore(), WindowBudget(5_000)
+        for number in range(50):
+            await store.write(Put(f"registry/configmaps/default/{number}", b"x" * 1000))
+        cache = a_cache(store, "configmaps", budget)
+        await cache.start()
+        for number in range(50):
+            await store.write(Delete(f"registry/configmaps/default/{number}"))
+            await cache.refresh()
+        assert cache.window_length <= 5
+        await cache.close()
+
+    asyncio.run(run())
+
+
+def test_keys_stay_sorted_through_changes() -> None:
+    async def run() -> None:
+        store = MemoryStore()
+        cache = a_cache(store, "configmaps", WindowBudget())
+        await cache.start()
+        for number in (5, 1, 9, 3):
+            await store.write(Put(f"{cache.prefix}default/{number}", b"{}"))
+            await cache.refresh()
+            keys = [stored.key for stored in cache.select(cache.prefix)]
+            assert keys == sorted(keys)
+        await store.write(Delete(f"{cache.prefix}default/5"))
+        await cache.refresh()
+        assert [stored.key[-1] for stored in cache.select(cache.prefix)] == ["1", "3", "9"]
+        await cache.close()
+
+    asyncio.run(run())
+
+
+def test_the_history_of_a_store_in_memory_is_bounded() -> None:
+    async def run() -> None:
+        store = MemoryStore(history_bytes=10_000)
+        for number in range(100):
+            await store.write(Put("a", b"%d" % number + b"x" * 1000))
+        assert await store.oldest() > 80
+        with pytest.raises(CompactedError):
+            await store.list("", revision=10)
+
+    asyncio.run(run())

@@ -327,7 +327,7 @@ async def measure(chosen: Callable[[str], bool]) -> None:
             started = time.perf_counter()
             async with Watchdog() as watchdog:
                 if monster.method == "WATCH":
-                    async with server.watch(monster.path, **(monster.query or {})) as stream:
+                    async with server.watch(monster.path) as stream:
                         await stream.take(MANY)
                     code, size = 200, 0
                 else:

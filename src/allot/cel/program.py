@@ -202,10 +202,15 @@ def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> 
 
 
 class _ProgramCache:
-    """The programs used last. Expressions that do not compile are not remembered."""
+    """The programs used last, up to a number of them and of characters in their expressions.
 
-    def __init__(self, size: int) -> None:
+    Expressions that do not compile are not remembered.
+    """
+
+    def __init__(self, size: int, characters: int) -> None:
         self._size = size
+        self._max_characters = characters
+        self._characters = 0
         self._programs: OrderedDict[Hashable, Program] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -217,11 +222,16 @@ class _ProgramCache:
                 return known
         made = make()
         with self._lock:
-            known = self._programs.setdefault(key, made)
+            known = self._programs.get(key)
+            if known is None:
+                known = self._programs[key] = made
+                self._characters += len(made.expression)
             self._programs.move_to_end(key)
-            while len(self._programs) > self._size:
-                self._programs.popitem(last=False)
+            while len(self._programs) > self._size or self._characters > self._max_characters:
+                _, dropped = self._programs.popitem(last=False)
+                self._characters -= len(dropped.expression)
             return known
 
 
-_programs: Final = _ProgramCache(1_024)
+_programs: Final = _ProgramCache(1_024, 512 * 1024)
+"""A program takes about 130 times as much memory as its expression."""

@@ -10,6 +10,7 @@ is evaluated at all, and with it whether its error surfaces.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 from allot.allocation.candidates import CandidateRules
@@ -21,6 +22,8 @@ from allot.allocation.requests import Alternative
 NOT_SHARED: Final[Consumption] = {}
 _FREE: Final = 1
 _TAKEN: Final = 2
+_ASKED_AT_ONCE: Final = 32
+"""How many devices the ledger is asked about at a time: those that come next are usually needed, too."""
 
 
 class Pick:
@@ -56,7 +59,11 @@ class Attempt:
         self._picked: dict[int, list[int]] = {}  # by device: claims that picked it whole
         self.shares: dict[int, int] = {}  # by device: shares of this attempt
         self.consumed: dict[int, dict[str, int]] = {}
-        self.counters = Counters(rules)
+
+    @cached_property
+    def counters(self) -> Counters:
+        """What is left of counters."""
+        return Counters(self.rules)
 
     # --- checking, in Kubernetes' order ---
 
@@ -67,10 +74,15 @@ class Attempt:
         if index in self._picked:
             return True
         state = self._dedicated[index]
-        if not state:
-            taken = self.rules.ledger.is_dedicated(self.devices[index].id)
-            state = self._dedicated[index] = _TAKEN if taken else _FREE
-        return state == _TAKEN
+        return state == _TAKEN or (not state and self._is_dedicated(index))
+
+    def _is_dedicated(self, index: int) -> bool:
+        """Ask the ledger, also about the devices that come next."""
+        taken = self.rules.ledger.dedicated
+        some = self.devices[index : index + _ASKED_AT_ONCE]
+        states = [_TAKEN if device.id in taken else _FREE for device in some]
+        self._dedicated[index : index + len(states)] = bytes(states)
+        return states[0] == _TAKEN
 
     def check(self, alternative: Alternative, index: int) -> Pick | None:
         """How the alternative could take the device now; None if it cannot."""

@@ -21,7 +21,6 @@ from allot.allocation.requests import Alternative
 from allot.allocation.taints import untolerated_taint
 from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import DeviceDerivedAttribute
-from allot.api.identities import DeviceId
 from allot.api.resource import DeviceSelector, DeviceTaint
 from allot.cel import (
     CelCompileError,
@@ -118,9 +117,8 @@ class CandidateRules:
         self._may_skip_operations = (
             OPTIONAL_NODE_OPERATIONS in gates and OPTIONAL_NODE_OPERATIONS in node.declared_features
         )
-        self._selectable: dict[tuple[Alternative, int], bool] = {}
+        self._selectable: dict[tuple[Alternative, int], bool | LazySelector] = {}
         self._consumption: dict[tuple[Alternative, int], Consumption | None] = {}
-        self._refused_by: dict[tuple[Alternative, DeviceId], LazySelector] = {}
         self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
         self._untolerated: dict[tuple[Alternative, int], DeviceTaint | None] = {}
         self._derived: dict[tuple[str, str, int], AttributeSet] = {}
@@ -163,25 +161,27 @@ class CandidateRules:
         known = self._selectable.get(key)
         if known is None:
             known = self._selectable[key] = self._selected(alternative, self.devices[index])
-        return known
+        return known is True
 
-    def _selected(self, alternative: Alternative, device: PoolDevice) -> bool:
+    def _selected(self, alternative: Alternative, device: PoolDevice) -> bool | LazySelector:
+        """Whether it is, or the selector that says no."""
         if not self._binding_conditions and device.device.binding_conditions:
             return False
         meter = self.meter
-        for selector in self.selectors(alternative):
-            meter.spend(_SELECTOR_WORK)
+        selectors = self.selectors(alternative)
+        meter.spend(_SELECTOR_WORK * len(selectors))
+        for selector in selectors:
             if not selector.matches(device, meter.deadline):
-                self._refused_by[alternative, device.id] = selector
-                return False
+                return selector
         if not device.selects_node_itself:
             return True
         own = device.device
         return selects_node(self.node, own.node_name, own.all_nodes, own.node_selector, meter)
 
-    def refused_by(self, alternative: Alternative, device: PoolDevice) -> LazySelector | None:
+    def refused_by(self, alternative: Alternative, index: int) -> LazySelector | None:
         """The selector that did not let a device through, if it is not selectable for that."""
-        return self._refused_by.get((alternative, device.id))
+        known = self._selectable.get((alternative, index))
+        return known if isinstance(known, LazySelector) else None
 
     def selectors(self, alternative: Alternative) -> tuple[LazySelector, ...]:
         """The selectors a device must pass: those of the class, then those of the request."""

@@ -50,7 +50,6 @@ class PoolDevice:
     ) -> None:
         spec = slice_.spec
         self.id = DeviceId(spec.driver, spec.pool.name, device.name)
-        self.pool = PoolId(spec.driver, spec.pool.name)
         self.slice = slice_
         self.device = device
         self.shareable = device.allow_multiple_allocations is True
@@ -80,6 +79,11 @@ class PoolDevice:
             device.capacity,
             device.allow_multiple_allocations,
         )
+
+    @cached_property
+    def pool(self) -> PoolId:
+        """The pool that the device belongs to."""
+        return PoolId(self.id.driver, self.id.pool)
 
     @cached_property
     def counter_keys(self) -> tuple[tuple[CounterKey, int], ...]:

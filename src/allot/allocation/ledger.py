@@ -159,6 +159,11 @@ class Ledger:
         """Whether somebody has the whole device."""
         return device in self._dedicated
 
+    @property
+    def dedicated(self) -> Collection[DeviceId]:
+        """The devices of which somebody has the whole."""
+        return self._dedicated.keys()
+
     def has_share(self, device: DeviceId) -> bool:
         return device in self._shares
 

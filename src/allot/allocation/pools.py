@@ -254,19 +254,19 @@ def _complete_pool(
     )
     devices: list[PoolDevice] = []
     names: set[str] = set()
-    for device in _prepared(providers, meter):
-        if device.id.device in names:
-            problem = problem or f"duplicate device {device.id.device}"
-        names.add(device.id.device)
-        devices.append(device)
     counted: dict[str, PoolDevice] = {}
     unknown = ""
-    for among in (devices, _prepared(others, meter)):
-        for device in among:
-            meter.spend(1)
-            if device.counter_uses:
-                counted[device.id.device] = device
-                unknown = unknown or _unknown_counter(device, counters, meter)
+    for entry in providers:
+        prepared = entry.devices(meter)
+        meter.spend(1 + len(prepared) // 4)
+        devices += prepared
+        before = len(names)
+        names.update([device.id.device for device in prepared])
+        if len(names) != before + len(prepared):
+            problem = problem or f"duplicate device {_first_duplicate(devices, meter)}"
+        unknown = unknown or _counted(prepared, counters, counted, meter)
+    for entry in others:
+        unknown = unknown or _counted(entry.devices(meter), counters, counted, meter)
     if partitionable:
         problem = problem or unknown
     if problem:
@@ -281,11 +281,30 @@ def _complete_pool(
     )
 
 
-def _prepared(entries: Iterable[SliceDevices], meter: WorkMeter) -> Iterator[PoolDevice]:
-    for entry in entries:
-        devices = entry.devices(meter)
-        meter.spend(1 + len(devices) // 2)
-        yield from devices
+def _first_duplicate(devices: Iterable[PoolDevice], meter: WorkMeter) -> str:
+    names: set[str] = set()
+    for device in devices:
+        meter.spend(1)
+        if device.id.device in names:
+            return device.id.device
+        names.add(device.id.device)
+    raise AssertionError("there is one")
+
+
+def _counted(
+    devices: Iterable[PoolDevice],
+    counters: CounterBudget,
+    counted: dict[str, PoolDevice],
+    meter: WorkMeter,
+) -> str:
+    """Add the devices that use counters; what is wrong with one of them, if anything is."""
+    for device in devices:
+        if device.counter_uses:
+            counted[device.id.device] = device
+            unknown = _unknown_counter(device, counters, meter)
+            if unknown:
+                return unknown
+    return ""
 
 
 def _unknown_counter(

@@ -41,7 +41,7 @@ def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterato
     if attempt.is_in_use(alternative, index) and _would_do(attempt, alternative, index):
         yield _in_use(attempt, device, index)
     if not rules.is_selectable(alternative, index):
-        yield _not_selected(attempt, alternative, device)
+        yield _not_selected(attempt, alternative, index)
     if rules.consumable:
         consumed = rules.consumption(alternative, index)
         if consumed is None:
@@ -87,8 +87,9 @@ def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
 # --- selectors ---
 
 
-def _not_selected(attempt: Attempt, alternative: Alternative, device: PoolDevice) -> str:
-    selector = attempt.rules.refused_by(alternative, device)
+def _not_selected(attempt: Attempt, alternative: Alternative, index: int) -> str:
+    device = attempt.devices[index]
+    selector = attempt.rules.refused_by(alternative, index)
     if selector is not None:
         values = _values_seen(selector, device)
         return f"{selector.place}{IS_FALSE}{_shown(selector.expression or '')}{values}"

@@ -130,7 +130,8 @@ def _prepared(
             f"claim {claim.key}: number of requested devices {devices_wanted}"
             f" exceeds the claim limit of {MAX_RESULTS}"
         )
-    _add_constraints(claim, gates, finder.meter)
+    if claim.claim.spec.devices.constraints:
+        _add_constraints(claim, gates, finder.meter)
     return claim
 
 

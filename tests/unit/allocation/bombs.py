@@ -124,14 +124,12 @@ def packing(devices: int, requests: int) -> AllocationProblem:
 def distinct_and_match(devices: int, requests: int) -> AllocationProblem:
     """More requests than there are distinct values, while others must match."""
     chance = random.Random(4)  # noqa: S311
-    offered = (
-        a_device(
-            f"gpu-{number:03}",
-            {f"a{at}": chance.randint(0, requests - 2) for at in range(4)}
-            | {f"b{at}": chance.randint(0, 2) for at in range(3)},
-        )
-        for number in range(devices)
-    )
+    offered = []
+    for number in range(devices):
+        attributes: dict[str, bool | int | str] = {}
+        attributes |= {f"a{at}": chance.randint(0, requests - 2) for at in range(4)}
+        attributes |= {f"b{at}": chance.randint(0, 2) for at in range(3)}
+        offered.append(a_device(f"gpu-{number:03}", attributes))
     names = [f"gpu-{number}" for number in range(requests)]
     constraints = [DeviceConstraint(distinct_attribute=f"{DRIVER}/a{at}") for at in range(4)]
     constraints += (

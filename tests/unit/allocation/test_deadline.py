@@ -20,13 +20,13 @@ from allot.allocation import (
 )
 from allot.allocation.attempt import Attempt
 from allot.allocation.work_meter import WorkMeter
-from allot.api.claims import DeviceDerivedAttribute
+from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute
 from allot.api.identities import DeviceId
 from allot.api.slices import ResourcePool, ResourceSlice
 from allot.cel import DerivedAttribute, Selector
 from allot.deadline import Deadline, DeadlineExceededError
 from allot.testing.builders import DRIVER, a_claim, a_device, a_selector, a_slice
-from tests.unit.allocation.bombs import BOMBS, DeviceConstraint, a_problem, exactly
+from tests.unit.allocation.bombs import BOMBS, a_problem, exactly
 
 BUDGET: Final = StepBudget(100_000)
 MOMENTS: Final = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987)

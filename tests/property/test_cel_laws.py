@@ -20,8 +20,11 @@ from allot.cel import (
     Program,
     compile_derived,
     compile_selector,
+    planner,
     prepare_device,
 )
+from allot.cel import program as programs
+from allot.cel.program import Use
 from allot.cel.values import Value, elements, is_list
 from allot.features import FeatureGates
 
@@ -224,6 +227,69 @@ def test_evaluators_agree_on_derived_attributes(expression: str) -> None:
     except CelError:
         return
     check_agreement(program)
+
+
+CONSTANT: Final = st.sampled_from(
+    [
+        "cidr('10.0.0.0/8').containsIP('10.1.1.1')",
+        "cidr('10.0.0.0/33').prefixLength() == 8",
+        "quantity('1Gi').isGreaterThan(quantity('1Mi'))",
+        "semver('1.2.x').major() == 1",
+        "'%s-%d'.format(['a', 1]) == 'a-1'",
+        "lists.range(9).all(c, lists.range(9).exists(e, c == e))",
+        "[1, 2].map(c, 2 / (c - 1)).size() == 2",
+        "cel.bind(c, [1, 2], c + c == c)",
+        "[3, 1, 2].sort()[1] == 2 && {'a': 1}.?b.orValue(2) == 2",
+        "has({'a': 1}.b) || [1][0] == 1",
+        "(1 / 0 == 1 ? true : false)",
+    ]
+)
+
+
+def with_constants(depth: int) -> st.SearchStrategy[str]:
+    """Constants in every position: under loops, conditions, bindings and beside the device."""
+    if depth == 0:
+        return CONSTANT | booleans(1)
+    inner = with_constants(depth - 1)
+    return st.one_of(
+        CONSTANT,
+        filled("({} && {})", inner, inner),
+        filled("({} || {})", inner, inner),
+        filled("({} ? {} : {})", inner, inner, inner),
+        filled("[1, 2, 0].all(x, {} || x > 0)", inner),
+        filled("lists.range(3).exists(x, {} && x == {})", inner, integers(1)),
+        filled("[{}, {}].filter(x, x).size() == 1", inner, inner),
+        filled("[{}].map(x, [1].all(y, x)).size() > 0", inner),
+        filled("cel.bind(b, {}, {} || b)", inner, inner),
+        filled("cel.bind(b, {}, cel.bind(c, b && true, [1, 2].all(x, c || {})))", inner, inner),
+        filled("{{'a': {}}}.a", inner),
+        filled("[{}][?0].orValue({})", inner, inner),
+        filled("dyn({}) == {}", inner, inner),
+    )
+
+
+def unfolded(expression: str) -> Program:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner, "fold_constants", lambda root: root)
+        return programs._compile(expression, Use.SELECTOR, Origin.STORED, FeatureGates(()))
+
+
+@settings(max_examples=400, deadline=None)
+@given(with_constants(3), st.sampled_from([COST_LIMIT, 10, 60, 300]))
+def test_folding_changes_neither_value_nor_error_nor_cost(expression: str, limit: int) -> None:
+    """Whichever evaluator comes first, and whatever is remembered then."""
+    try:
+        plain = unfolded(expression)
+    except CelError:
+        return
+    expected = plain.evaluator.reference(DEVICE, limit)
+    folded = programs._compile(expression, Use.SELECTOR, Origin.STORED, FeatureGates(()))
+
+    for _ in range(2):
+        assert folded.evaluator.evaluate(DEVICE, limit) == expected
+        assert folded.evaluator.reference(DEVICE, limit) == expected
+    if limit == COST_LIMIT:
+        assert outcome(folded, DEVICE) == outcome(plain, DEVICE)
 
 
 @settings(max_examples=200, deadline=None)

@@ -409,8 +409,10 @@ class _Generator:
             text = arguments[0]
             return f"{self._bound(node.on_text)}({text}) if type({text}) is str"
         for index, argument in enumerate(node.arguments):
+            if not isinstance(argument, Const | Fixed) or len(arguments) != 2:
+                continue
             known = quickly_known(argument)
-            if known is None or len(arguments) != 2:
+            if known is None:
                 continue
             kind = type(known.value)
             if kind not in _SIMPLE_CLASSES:

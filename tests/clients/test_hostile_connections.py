@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from pathlib import Path
 from typing import Final
@@ -205,7 +206,7 @@ def test_requests_that_never_end_do_not_hold_up_the_end(own_server: RunningServe
     for tls in hanging:
         tls.close()
 
-    assert "requests have not ended within 2.5 s and are given up" in said
+    assert re.search(r"requests have not ended within \S+ s and are given up", said)
     assert "Traceback" not in said
 
 

@@ -73,7 +73,7 @@ def yaml_to_json(body: bytes) -> Body:
     if body.lstrip()[:1] == b"{" and _is_json(body):
         return Body(body)
     try:
-        documents = list(parse_documents(body.decode(), 2 * MAX_VALUES))
+        documents = list(parse_documents(body.decode(), 2 * MAX_VALUES, with_places=False))
         if len(documents) > 1:
             raise _malformed("there is more than one document")
         if not documents:

@@ -249,10 +249,10 @@ _type_decoder: Final = msgspec.json.Decoder(TypeMeta)
 
 def check_type(body: bytes, expected: GroupVersionKind) -> None:
     """400 if the body says it is of another kind or version. It need not say anything."""
-    if is_too_deep(body):
-        raise bad_request("json: document is nested too deeply")
     if has_too_many_values(body):
         raise api_errors.too_many_values(MAX_VALUES)
+    if is_too_deep(body):
+        raise bad_request("json: document is nested too deeply")
     _check_encoding(body)
     try:
         found = _type_decoder.decode(body)

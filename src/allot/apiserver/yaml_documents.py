@@ -71,10 +71,15 @@ class _Anchor(NamedTuple):
     characters: int
 
 
-def parse_documents(text: str, max_values: int = MAX_VALUES) -> Iterator[Document]:
-    """Every document in `text`; empty ones are left out."""
+def parse_documents(
+    text: str, max_values: int = MAX_VALUES, *, with_places: bool = True
+) -> Iterator[Document]:
+    """Every document in `text`; empty ones are left out.
+
+    Without places, those of values in containers are not noted: they take more room than the values.
+    """
     try:
-        yield from _documents(text, max_values)
+        yield from _documents(text, max_values, with_places)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -91,12 +96,12 @@ def _problem(error: yaml.MarkedYAMLError, text: str, line: int, column: int) -> 
     return f"{error.context}: {problem}" if error.context else problem
 
 
-def _documents(text: str, max_values: int) -> Iterator[Document]:
+def _documents(text: str, max_values: int, with_places: bool) -> Iterator[Document]:
     builder: _Builder | None = None
     for event in yaml.parse(text, Loader=_LOADER):
         match event:
             case yaml.DocumentStartEvent():
-                builder = _Builder(max_values)
+                builder = _Builder(max_values, with_places)
             case yaml.DocumentEndEvent():
                 assert builder is not None
                 if builder.root is not None:
@@ -111,8 +116,9 @@ def _documents(text: str, max_values: int) -> Iterator[Document]:
 class _Builder:
     """Puts one document together from events."""
 
-    def __init__(self, max_values: int) -> None:
+    def __init__(self, max_values: int, with_places: bool) -> None:
         self.root: Any = None
+        self._with_places = with_places
         self._max_values = max_values
         self.place = Place()
         self.duplicates: list[tuple[str, Place]] = []
@@ -186,21 +192,23 @@ class _Builder:
             return
         top = self._stack[-1]
         if isinstance(top.value, list):
-            top.place.items[len(top.value)] = place
+            if self._with_places:
+                top.place.items[len(top.value)] = place
             top.value.append(value)
         elif not top.has_key:
             top.key, top.has_key, top.merges = _key(value, place), True, merges
             # The key's place, until there is a value.
             if top.key in top.value:
                 self.duplicates.append((self._path_of_next(), place))
-            top.place.items[top.key] = place
+            if self._with_places:
+                top.place.items[top.key] = place
         else:
             self._put_pair(top, value, place)
 
     def _put_pair(self, top: _Frame, value: Any, place: Place) -> None:
         top.has_key = False
         if top.merges:
-            del top.place.items["<<"]
+            top.place.items.pop("<<", None)
             sources = value if isinstance(value, list) else [value]
             if not all(isinstance(source, dict) for source in sources):
                 raise YamlError("<< can only merge mappings", place.line, place.column)
@@ -208,11 +216,13 @@ class _Builder:
                 for key, merged in source.items():
                     top.value.setdefault(key, merged)
             return
+        top.value[top.key] = value
+        if not self._with_places:
+            return
         where = top.place.items[top.key]
         where.items = place.items
         if isinstance(value, str | int | float | bool):
             where.line, where.column = place.line, place.column
-        top.value[top.key] = value
 
 
 def _key(value: Any, place: Place) -> str:

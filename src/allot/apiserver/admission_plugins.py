@@ -16,6 +16,7 @@ from allot.apiserver.defaults import (
     with_addresses,
     with_job_selector,
 )
+from allot.apiserver.pacing import Pacer
 from allot.storage.interface import MISSING, Put, Store
 from allot.validation.fields import FieldPath, invalid
 
@@ -52,7 +53,7 @@ class PodPriority:
             return Admitted(attempt.new)
         cache = self._caches.of(self._classes)
         await cache.refresh()
-        classes = [stored.object.data for stored in cache.select(cache.prefix)]
+        classes = [stored.object.data async for stored in Pacer().each(cache.select(cache.prefix))]
         by_name = {found["metadata"]["name"]: found for found in classes}
         defaults = [found for found in classes if found.get("globalDefault")]
         lowest = min(defaults, key=lambda found: found.get("value", 0), default=None)
@@ -97,17 +98,14 @@ class ServiceAddresses:
         lock = await self._store.get(self.KEY)
         cache = self._caches.of(self._services)
         await cache.refresh()
-        others = [
-            stored.object
-            for stored in cache.select(cache.prefix)
-            if stored.object.key != attempt.key
-        ]
-        addresses = {service.get("spec", "clusterIP") for service in others}
-        ports = {
-            port.get("nodePort")
-            for service in others
-            for port in service.get("spec", "ports", default=[])
-        }
+        own = self._caches.key(self._services, *attempt.key)
+        addresses: set[Any] = set()
+        ports: set[Any] = set()
+        async for stored in Pacer().each(cache.select(cache.prefix)):
+            if stored.key != own:
+                address, taken = _addresses(stored.object.data)
+                addresses.add(address)
+                ports.update(taken)
         service: RawObject = attempt.new
         self._refuse_taken(attempt, addresses - {None, "", "None"}, ports - {None, 0})
         data = with_addresses(dict(service.data), addresses, ports)

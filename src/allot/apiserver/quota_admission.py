@@ -21,6 +21,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission import Admitted, Attempt
 from allot.apiserver.caches import Caches, key_prefix, resource_named
 from allot.apiserver.codecs import storage_codec
+from allot.apiserver.pacing import Pacer
 from allot.apiserver.resources import Resource
 from allot.apiserver.stored_objects import StoredObject
 from allot.features import FeatureGates
@@ -103,7 +104,9 @@ class QuotaAdmission:
         pods = self._caches.of(self._pods)
         await classes.refresh()
         await pods.refresh()
-        known: list[DeviceClass] = [stored.object for stored in classes.select(classes.prefix)]
+        known: list[DeviceClass] = [
+            stored.object async for stored in Pacer().each(classes.select(classes.prefix))
+        ]
 
         def pod_of(key: ObjectKey) -> Pod | None:
             stored = pods.get(self._caches.key(self._pods, *key))

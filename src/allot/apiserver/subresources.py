@@ -19,7 +19,7 @@ from allot.apiserver.bodies import BodyError, patch_format
 from allot.apiserver.caches import Caches, key_prefix, resource_named
 from allot.apiserver.deletion import DeleteOptions, Preconditions, check_preconditions
 from allot.apiserver.object_store import ObjectStore, Written, api_errors_for_storage
-from allot.apiserver.pacing import Workers
+from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.reading import Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, write_options
@@ -148,7 +148,7 @@ class Subresources:
         with api_errors_for_storage():
             await cache.refresh()
         prefix = key_prefix(self._budgets, pod.metadata.namespace)
-        budgets = [stored.object for stored in cache.select(prefix)]
+        budgets = [stored.object async for stored in Pacer().each(cache.select(prefix))]
         decision = decide_eviction(pod, budgets, self._clock())
         if isinstance(decision, EvictionRefused):
             causes = (Cause(BUDGET_CAUSE, decision.cause),) if decision.cause else ()

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.plugins import FilterPlugin, ScorePlugin
+from allot.scheduler.framework.refusals import Refusals, refusals
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable
 from allot.scheduler.profiles import Profile
 from allot.scheduler.state.cluster import ClusterState
@@ -46,7 +47,7 @@ class NoNode(NamedTuple):
     """No node takes the pod. `rejected_by` are the plugins that might change their mind."""
 
     state: CycleState
-    statuses: Mapping[str, Status]
+    statuses: Refusals
     pre_filter_message: str
     rejected_by: frozenset[str]
     pending_on: frozenset[str]
@@ -114,7 +115,7 @@ class SchedulingCycle:
         if allowed.names is None and table:
             self._start = (self._start + tried.evaluated) % len(table)
         if not tried.places:
-            return self._no_node(state, tried.statuses or table.statuses(), allowed)
+            return self._no_node(state, tried.statuses or table.refusals(), allowed)
         chosen = self._best(state, pod, asked, tried.places)
         return Chosen(chosen.name, state, tried.evaluated, len(tried.places))
 
@@ -145,7 +146,7 @@ class SchedulingCycle:
     def _rejected_at_once(
         self, state: CycleState, status: Status, plugins: Iterable[str] = ()
     ) -> NoNode:
-        statuses = {node.name: status for node in self._cluster.nodes}
+        statuses = Refusals((node.name, status) for node in self._cluster.nodes)
         rejected = frozenset(plugins) or frozenset({status.plugin})
         pending = rejected if status.code is Code.PENDING else frozenset()
         return NoNode(state, statuses, status.message, rejected, pending)
@@ -256,16 +257,23 @@ class SchedulingCycle:
             percentage = max(50 - total // 125, MIN_PERCENTAGE)
         return max(total * percentage // 100, MIN_NODES)
 
-    def _no_node(self, state: CycleState, statuses: dict[str, Status], allowed: _Allowed) -> NoNode:
-        rejected = {status.plugin for status in statuses.values()}
-        pending = {s.plugin for s in statuses.values() if s.code is Code.PENDING}
-        if allowed.names is not None:
-            message = NOT_SELECTED.format(" ".join(sorted(allowed.narrowed_by)))
-            left_out = unresolvable(message).by(allowed.narrowed_by[-1])
-            for node in self._cluster.nodes:
-                statuses.setdefault(node.name, left_out)
-            rejected.update(allowed.narrowed_by)
-        return NoNode(state, statuses, "", frozenset(rejected), frozenset(pending))
+    def _no_node(
+        self, state: CycleState, statuses: Mapping[str, Status], allowed: _Allowed
+    ) -> NoNode:
+        found = refusals(statuses)
+        if allowed.names is None:
+            return NoNode(state, found, "", found.plugins, found.pending_on)
+        message = NOT_SELECTED.format(" ".join(sorted(allowed.narrowed_by)))
+        left_out = unresolvable(message).by(allowed.narrowed_by[-1])
+        everywhere = Refusals((node.name, left_out) for node in self._cluster.nodes)
+        everywhere.update(found)
+        return NoNode(
+            state,
+            everywhere,
+            "",
+            found.plugins.union(allowed.narrowed_by),
+            found.pending_on,
+        )
 
     # --- score ---
 

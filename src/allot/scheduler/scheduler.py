@@ -473,8 +473,8 @@ class Scheduler:
             return NO_NODES
         return no_node_fits(
             total,
-            decision.statuses.values(),
-            pre_filter_message=decision.pre_filter_message,
+            (),
+            pre_filter_message=decision.pre_filter_message or decision.statuses.reasons,
             post_filter_message=post_filter_message,
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, islice
 from typing import Final
 
+from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
@@ -48,6 +49,7 @@ class VerdictTable:
         self._fits = bytearray()
         self._unknown: set[int] = set()
         self._place_by_name: dict[str, int] = {}
+        self._refusals: Refusals | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -62,6 +64,7 @@ class VerdictTable:
                 self._verdicts[place] = None
                 self._fits[place] = MAY_FIT
                 self._unknown.add(place)
+                self._refusals = None
         self._generation = cluster.generation
 
     def _rebuild(self, cluster: ClusterState) -> None:
@@ -69,6 +72,7 @@ class VerdictTable:
             node.name: verdict for node, verdict in zip(self.nodes, self._verdicts, strict=True)
         }
         self._membership = cluster.membership
+        self._refusals = None
         self.nodes = nodes = cluster.nodes
         self._place_by_name = {node.name: place for place, node in enumerate(nodes)}
         self._verdicts = []
@@ -100,6 +104,7 @@ class VerdictTable:
             self._verdicts[place] = verdict
             self._fits[place] = _byte(verdict)
             self._unknown.discard(place)
+            self._refusals = None
         return verdict
 
     def verdicts(self, places: Iterable[int]) -> list[Verdict]:
@@ -124,13 +129,15 @@ class VerdictTable:
                 if status.code is Code.ERROR:
                     return status
 
-    def statuses(self) -> dict[str, Status]:
-        """What stands against each node that does not fit."""
-        return {
-            node.name: verdict.status
-            for node, verdict in zip(self.nodes, self._verdicts, strict=True)
-            if verdict is not None and verdict.status is not SUCCESS
-        }
+    def refusals(self) -> Refusals:
+        """What stands against each node that does not fit; the same object until that changes."""
+        if self._refusals is None:
+            self._refusals = Refusals(
+                (node.name, verdict.status)
+                for node, verdict in zip(self.nodes, self._verdicts, strict=True)
+                if verdict is not None and verdict.status is not SUCCESS
+            )
+        return self._refusals
 
 
 def _byte(verdict: Verdict | None) -> int:

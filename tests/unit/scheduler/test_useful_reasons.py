@@ -11,6 +11,7 @@ import pytest
 from allot.scheduler import useful_reasons
 from allot.scheduler.cycle import NoNode
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.plugins.dynamic_resources.judging import NAME
 from allot.scheduler.profiles import Profile
 from allot.scheduler.useful_reasons import MAX_SAVED_SECONDS, Allowance, Rejection, UsefulReasons
@@ -45,10 +46,10 @@ class Stage:
         pod = a_pod_with_claims(f"c{number}", pod=f"p{number}")
         state = CycleState()
         assert self.bench.plugin.pre_filter(state, pod, self.bench.cluster).status.is_success
-        statuses = {
-            node.name: self.bench.plugin.filter(state, pod, node).by(NAME)
+        statuses = Refusals(
+            (node.name, self.bench.plugin.filter(state, pod, node).by(NAME))
             for node in self.bench.cluster.nodes
-        }
+        )
         decision = NoNode(state, statuses, "", frozenset({NAME}), frozenset())
         return Rejection(self.profile, pod, decision)
 

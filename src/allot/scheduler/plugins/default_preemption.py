@@ -9,7 +9,8 @@ from allot.client.pauses import Steps, finish, finish_with_pauses
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.plugins import PostFilterAnswer, PostFilterPlugin
-from allot.scheduler.framework.status import SUCCESS, Code, Status, unschedulable
+from allot.scheduler.framework.refusals import refusals
+from allot.scheduler.framework.status import SUCCESS, Status, unschedulable
 from allot.scheduler.plugins.preemption_victims import (
     NOT_HELPFUL,
     DisruptionBudget,
@@ -92,9 +93,7 @@ class DefaultPreemption(PostFilterPlugin):
         refusal = why_not_eligible(pod, cluster.node(nominated), statuses.get(nominated))
         if refusal is not None:
             return PostFilterAnswer(unschedulable(f"preemption: {refusal}"))
-        might_help = {
-            name for name, status in statuses.items() if status.code is Code.UNSCHEDULABLE
-        }
+        might_help = refusals(statuses).might_yield
         if not might_help:  # the usual end of a pod that lacks devices
             return _not_helpful(cluster)
         nodes = [node for node in cluster.nodes if node.name in might_help]

@@ -6,13 +6,17 @@ Pieces are counted in items, not in seconds, so that what happens is the same on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from typing import Final, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 ITEMS_AT_ONCE: Final = 100
 """Items between two pauses, where each takes some microseconds."""
+
+CALLS_AT_ONCE: Final = 8
+"""Calls of the API server that are under way at the same time, where there are many to make."""
 
 Steps = Generator[None, None, T]
 """A computation that yields wherever it can be interrupted, and returns its result."""
@@ -45,3 +49,28 @@ async def with_pauses(items: Iterable[T], at_once: int = ITEMS_AT_ONCE) -> Async
         yield item
         if not position % at_once:
             await asyncio.sleep(0)
+
+
+async def few_at_once(
+    call: Callable[[T], Awaitable[R]], items: Iterable[T], at_once: int = CALLS_AT_ONCE
+) -> list[R | Exception]:
+    """What each call returns or raises, in the order of the items; so many calls are under way at once.
+
+    A server in the same process does all the work of a call before anything is waited for: with all calls at
+    once, the other tasks would get their turn only after the last.
+    """
+    results: dict[int, R | Exception] = {}
+    left = enumerate(items)
+
+    async def work() -> None:
+        for number, item in left:
+            try:
+                results[number] = await call(item)
+            except Exception as error:  # noqa: BLE001 - the caller's to judge
+                results[number] = error
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(work())
+    return [results[number] for number in sorted(results)]

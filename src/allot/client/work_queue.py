@@ -30,10 +30,6 @@ K = TypeVar("K", bound=Hashable)
 FAILURE_BACKOFF: Final = Backoff(first_seconds=0.005, most_seconds=1000.0, jitter=0.0)
 
 
-ITEMS_AT_ONCE: Final = 8
-"""Items between two pauses, even if nothing is waited for."""
-
-
 class QueueShutDownError(Exception):
     """There is nothing left, and nothing will come."""
 
@@ -184,20 +180,18 @@ async def work_off(
 ) -> None:
     """Reconcile what comes until the queue is shut down. What fails comes back later."""
 
-    handled = 0
+    turn = asyncio.Lock()
 
     async def work() -> None:
-        nonlocal handled
         while True:
-            handled += 1
-            if not handled % ITEMS_AT_ONCE:
-                # Neither a queue with items nor a reconcile with nothing to do waits for anything.
-                await asyncio.sleep(0)
             try:
                 item = await queue.get()
             except QueueShutDownError:
                 return
             try:
+                # A server in the same process makes nothing wait: one worker begins in each round of the loop.
+                async with turn:
+                    await asyncio.sleep(0)
                 await reconcile(item)
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 _report(item, error)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from allot.client.pauses import Steps, finish, finish_with_pauses, with_pauses
+from allot.client.pauses import Steps, few_at_once, finish, finish_with_pauses, with_pauses
 
 
 def counting(limit: int) -> Steps[int]:
@@ -40,5 +40,45 @@ def test_others_get_a_turn_after_so_many_items() -> None:
         work = asyncio.create_task(read())
         assert await turns_beside(work) >= 20
         assert work.result() == list(range(1000))
+
+    asyncio.run(main())
+
+
+def test_only_a_few_calls_are_under_way_at_once() -> None:
+    async def main() -> None:
+        running = most = 0
+
+        async def call(item: int) -> int:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            running -= 1
+            if item % 10 == 0:
+                raise ValueError(item)
+            return item
+
+        results = await few_at_once(call, range(100), 4)
+        assert most == 4
+        assert [result for result in results if isinstance(result, int)] == [
+            item for item in range(100) if item % 10
+        ]
+        assert isinstance(results[50], ValueError)
+        assert await few_at_once(call, [], 4) == []
+
+    asyncio.run(main())
+
+
+def test_calls_that_wait_for_nothing_leave_others_their_turn() -> None:
+    async def main() -> None:
+        done = 0
+
+        async def call(_: int) -> None:
+            nonlocal done
+            done += 1
+
+        work = asyncio.create_task(few_at_once(call, range(400), 4))
+        assert await turns_beside(work) >= 100  # type: ignore[arg-type]
+        assert done == 400
 
     asyncio.run(main())

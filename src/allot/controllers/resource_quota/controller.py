@@ -9,6 +9,7 @@ which has missed something is never written.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Final
 
@@ -50,6 +51,8 @@ SOON_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 1.0
 """A quota that was not in force did not count what came meanwhile: it is counted once more."""
 RESYNC_SECONDS: Final = 300.0
+OBJECTS_AT_ONCE: Final = 50
+"""Objects that are counted between two pauses."""
 BY_NAMESPACE: Final = "quotas by namespace"
 
 
@@ -140,7 +143,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         used: Amounts = {}
         for counter, resource in self._counters(quota):
             objects = await self._all(resource, quota.metadata.namespace)
-            add(used, total_usage(quota, counter, objects))
+            add(used, await _total_usage(quota, counter, objects))
         classes = self._classes.list()
         if ClaimCounter(classes, _nobody).names(quota.hard):
             add(used, await self._count_claims(quota, classes))
@@ -153,7 +156,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         pods = await self._all(PODS, namespace) if any(map(is_for_extended, claims)) else ()
         pod_by_key = {pod.key: pod for pod in pods}
         counter = ClaimCounter(classes, pod_by_key.get, extended_resources=self._extended)
-        return total_usage(quota, counter, claims)
+        return await _total_usage(quota, counter, claims)
 
     def _counters(self, quota: ResourceQuota) -> Iterable[tuple[Counter, Resource[Any]]]:
         """Counters that need nothing but their own objects, and where those are."""
@@ -176,6 +179,15 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             if error.is_not_found:
                 return []  # not served
             raise
+
+
+async def _total_usage(quota: ResourceQuota, counter: Counter, objects: list[Any]) -> Amounts:
+    """`total_usage`, with the others' turn in between."""
+    used = total_usage(quota, counter, objects[:OBJECTS_AT_ONCE])
+    for start in range(OBJECTS_AT_ONCE, len(objects), OBJECTS_AT_ONCE):
+        await asyncio.sleep(0)
+        add(used, total_usage(quota, counter, objects[start : start + OBJECTS_AT_ONCE]))
+    return used
 
 
 _SHRINKING: Final = frozenset(

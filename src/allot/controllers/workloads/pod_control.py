@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -13,6 +12,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import NORMAL, WARNING, EventRecorder, reference_to
 from allot.client.options import DeleteOptions
+from allot.client.pauses import CALLS_AT_ONCE, few_at_once
 from allot.client.resources import PODS, Resource
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.names import NewSuffix, generated_name, random_suffix
@@ -91,13 +91,13 @@ class PodControl:
         done, size = 0, FIRST_BATCH
         while done < len(pods):
             batch = pods[done : done + size]
-            results = await asyncio.gather(
-                *(self.create(owner, pod, names(pod)) for pod in batch), return_exceptions=True
+            results = await few_at_once(
+                lambda pod: self.create(owner, pod, names(pod)), batch, min(size, CALLS_AT_ONCE)
             )
             for result in results:
                 if isinstance(result, ClientError):
                     return None if _is_namespace_going(result) else result
-                if isinstance(result, BaseException):
+                if isinstance(result, Exception):
                     raise result
             done += len(batch)
             size *= 2
@@ -120,14 +120,11 @@ class PodControl:
 
     async def delete_all(self, owner: RawObject, pods: Sequence[Pod]) -> ClientError | None:
         """Delete them all; the first thing that went wrong is returned."""
-        results = await asyncio.gather(
-            *(self.delete(owner, pod) for pod in pods), return_exceptions=True
-        )
         failure = None
-        for result in results:
+        for result in await few_at_once(lambda pod: self.delete(owner, pod), pods):
             if isinstance(result, ClientError):
                 failure = failure or result
-            elif isinstance(result, BaseException):
+            elif isinstance(result, Exception):
                 raise result
         return failure
 

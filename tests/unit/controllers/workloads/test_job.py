@@ -19,6 +19,7 @@ from allot.controllers.workloads.job.failures import (
 )
 from allot.controllers.workloads.job.indexes import (
     COMPLETION_INDEX,
+    IndexRanges,
     read_indexes,
     written_indexes,
 )
@@ -365,3 +366,34 @@ def test_resuming_starts_the_clock_again() -> None:
     assert condition.reason == "JobResumed"
     assert job_status.start_time(job, spec, NOW) == ago(0)
     assert job_status.start_time(a_job(suspend=True), read_spec(a_job(suspend=True)), NOW) is None
+
+
+# --- absurd numbers ---
+
+MOST = 2**31 - 1
+
+
+def test_of_very_many_indexes_only_a_few_are_looked_at() -> None:
+    """2,147,483,647 completions fit into no memory."""
+    job = an_indexed_job(MOST, parallelism=100_000)
+    assert plan(job, tracked("a", index=1)).create == (0, *range(2, 501))
+    per_index = an_indexed_job(MOST, parallelism=100_000, backoffLimitPerIndex=1)
+    assert plan(per_index, tracked("a", index=1)).create == (0, *range(2, 501))
+    assert len(plan(a_job(parallelism=MOST, completions=MOST)).create) == 500
+
+
+def test_a_success_policy_about_very_many_indexes() -> None:
+    rules = [{"succeededIndexes": f"1,3-{MOST}"}]
+    job = an_indexed_job(MOST, successPolicy={"rules": rules})
+    assert reason(job, tracked("a", "Succeeded", index=1)) is None
+    rules[0]["succeededCount"] = 2  # type: ignore[assignment]
+    pods = tracked("a", "Succeeded", index=1), tracked("b", "Succeeded", index=2)
+    assert reason(job, *pods) is None
+    assert reason(job, *pods, tracked("c", "Succeeded", index=2_000_000_000)) == "SuccessPolicy"
+
+
+def test_a_status_with_absurd_indexes_is_read_in_part() -> None:
+    assert len(read_indexes(f"5,7-{MOST}")) == 1_000_000
+    ranges = IndexRanges("8-9,0-3,2-5,x,7-", 9)
+    assert list(ranges) == [0, 1, 2, 3, 4, 5, 7, 8]
+    assert (ranges.count, 6 in ranges, 8 in ranges, 9 in ranges) == (8, False, True, False)

@@ -172,3 +172,20 @@ def test_the_status_turns_when_the_update_is_done() -> None:
         2,
         2,
     )
+
+
+# --- absurd numbers ---
+
+MOST = 2**31 - 1
+
+
+def test_of_very_many_pods_a_bounded_number_is_made_and_deleted_at_once() -> None:
+    """2,147,483,647 replicas cannot even be counted through in time."""
+    parallel = a_stateful_set(MOST, podManagementPolicy="Parallel")
+    made, _ = planned(parallel, pod(0), pod(7))
+    assert [ordinal for ordinal, _ in made] == [*range(1, 7), *range(8, 502)]
+    assert planned(a_stateful_set(MOST), pod(0)) == ([(1, "new")], [])
+
+    none = a_stateful_set(0, podManagementPolicy="Parallel")
+    _, gone = planned(none, *(pod(ordinal) for ordinal in range(2000)))
+    assert gone == [f"db-{ordinal}" for ordinal in range(1999, 1499, -1)]

@@ -113,10 +113,9 @@ class DaemonSetController(WorkloadController):
         gone = [pod for pod in plan.finished if self._may_replace(daemon_set, pod)]
         delete = [*plan.delete, *gone][:MOST_AT_ONCE]
         failure = await self.pod_control.delete_all(daemon_set, delete)
-        pods = [make_pod(daemon_set, node, revision_hash) for node in plan.create_on]
-        created = await self.pod_control.create_all(
-            daemon_set, pods[:MOST_AT_ONCE], f"{name_of(daemon_set)}-"
-        )
+        nodes = plan.create_on[:MOST_AT_ONCE]
+        pods = [make_pod(daemon_set, node, revision_hash) for node in nodes]
+        created = await self.pod_control.create_all(daemon_set, pods, f"{name_of(daemon_set)}-")
         return failure or created
 
     def _may_replace(self, daemon_set: RawObject, pod: Pod) -> bool:

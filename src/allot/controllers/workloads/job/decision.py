@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 
 from allot.api.core import Pod
@@ -12,7 +13,7 @@ from allot.api.times import read_time
 from allot.controllers.workloads.conditions import conditions_of, is_true
 from allot.controllers.workloads.conditions import find_condition as find
 from allot.controllers.workloads.job.failures import seconds_to_wait, seconds_to_wait_for_index
-from allot.controllers.workloads.job.indexes import index_of, read_indexes
+from allot.controllers.workloads.job.indexes import IndexRanges, index_of
 from allot.controllers.workloads.job.spec import JobSpec
 from allot.controllers.workloads.job.tally import Tally
 from allot.controllers.workloads.pod_control import MOST_AT_ONCE
@@ -86,9 +87,9 @@ def _success_by_policy(spec: JobSpec, tally: Tally) -> Verdict | None:
         named = rule.get("succeededIndexes")
         done = tally.completed_indexes
         if named is not None:
-            wanted = read_indexes(named, spec.completions)
-            done &= wanted
-            needed = rule.get("succeededCount", len(wanted))
+            wanted = IndexRanges(named, spec.completions)
+            done = frozenset(index for index in done if index in wanted)
+            needed = rule.get("succeededCount", wanted.count)
         else:
             needed = rule.get("succeededCount", spec.completions or 0)
         if needed and len(done) >= needed:
@@ -162,7 +163,8 @@ def plan_pods(spec: JobSpec, tally: Tally, now: datetime) -> Plan:
         return Plan(delete=tally.active)
     wanted = _wanted_active(spec, tally)
     surplus = _misplaced(spec, tally)
-    others = [pod for pod in tally.active if uid_of(pod) not in set(map(uid_of, surplus))]
+    going = set(map(uid_of, surplus))
+    others = [pod for pod in tally.active if uid_of(pod) not in going]
     if len(others) > wanted:
         surplus += pods_to_delete(others, len(others) - wanted, others, now)
     if surplus:
@@ -207,20 +209,25 @@ def _creation(spec: JobSpec, tally: Tally, count: int, now: datetime) -> Plan:
         return Plan(create=(None,) * count)
     free = _free_indexes(spec, tally)
     if not spec.is_per_index:
-        return Plan(create=tuple(free[:count]))
+        return Plan(create=tuple(islice(free, count)))
     latest = tally.latest_failed_by_index
-    waits = {
-        index: seconds_to_wait_for_index(latest[index], now) if index in latest else 0.0
-        for index in free
-    }
-    ready = [index for index in free if not waits[index]]
-    later = min((wait for wait in waits.values() if wait), default=None)
-    return Plan(create=tuple(ready[:count]), wait_seconds=later)
+    ready: list[int] = []
+    waits: list[float] = []
+    for index in free:
+        wait = seconds_to_wait_for_index(latest[index], now) if index in latest else 0.0
+        if wait:
+            waits.append(wait)
+        else:
+            ready.append(index)
+            if len(ready) >= count:
+                break
+    return Plan(create=tuple(ready), wait_seconds=min(waits, default=None))
 
 
-def _free_indexes(spec: JobSpec, tally: Tally) -> list[int]:
-    """Indexes that nobody works on and that are not over, in order."""
+def _free_indexes(spec: JobSpec, tally: Tally) -> Iterator[int]:
+    """Indexes that no pod works on and that are not over, in order. There may be very many: take a few."""
     taken = {index_of(pod) for pod in tally.active}
     over = tally.completed_indexes | tally.failed_indexes
-    everything: Iterable[int] = range(spec.completions or 0)
-    return [index for index in everything if index not in taken and index not in over]
+    for index in range(spec.completions or 0):
+        if index not in taken and index not in over:
+            yield index

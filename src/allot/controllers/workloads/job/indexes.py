@@ -2,26 +2,61 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
 
 from allot.api.core import Pod
 from allot.controllers.workloads.reading import annotations_of
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
+MAX_INDEXES: Final = 1_000_000
+"""No job gets that far; a status that says so was not written here."""
+
 Indexes = frozenset[int]
 
 
+class IndexRanges:
+    """The indexes in a text, those below a limit. There may be billions of them: only their ranges are kept."""
+
+    def __init__(self, text: str | None, below: int | None = None) -> None:
+        """What is no range is left out."""
+        found: list[tuple[int, int]] = []
+        for part in (text or "").split(","):
+            first, _, last = part.strip().partition("-")
+            if not first.isdecimal() or (last and not last.isdecimal()):
+                continue
+            end = int(last or first) + 1
+            end = end if below is None else min(end, below)
+            if int(first) < end:
+                found.append((int(first), end))
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for first_, end in sorted(found):
+            if self._ends and first_ <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(first_)
+                self._ends.append(end)
+
+    @property
+    def count(self) -> int:
+        return sum(self._ends) - sum(self._starts)
+
+    def __contains__(self, index: int) -> bool:
+        at = bisect_right(self._starts, index) - 1
+        return at >= 0 and index < self._ends[at]
+
+    def __iter__(self) -> Iterator[int]:
+        for start, end in zip(self._starts, self._ends, strict=True):
+            yield from range(start, end)
+
+
 def read_indexes(text: str | None, below: int | None = None) -> Indexes:
-    """The indexes in a text, those below a limit. What is no range is left out."""
-    found: set[int] = set()
-    for part in (text or "").split(","):
-        first, _, last = part.strip().partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            continue
-        end = int(last or first) + 1
-        found.update(range(int(first), end if below is None else min(end, below)))
-    return frozenset(index for index in found if below is None or index < below)
+    """The indexes in a text, those below a limit, the first million of them. What is no range is left out."""
+    return frozenset(islice(IndexRanges(text, below), MAX_INDEXES))
 
 
 def written_indexes(indexes: Iterable[int]) -> str:

@@ -11,9 +11,9 @@ A conflict at 2. or 4. means that somebody else was first: start over with what 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Container, Iterable, Sequence
-from typing import Final
+from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
@@ -21,9 +21,12 @@ from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import PatchType, Scope
+from allot.client.pauses import few_at_once
 from allot.client.resources import PODS
 from allot.controllers.workloads.job.tally import TRACKING, is_tracked
 from allot.controllers.workloads.reading import Json, key_of, selector_of, uid_of
+
+R = TypeVar("R")
 
 MOST_UNCOUNTED: Final = 500
 """Uids in a status at once."""
@@ -31,7 +34,7 @@ MOST_UNCOUNTED: Final = 500
 
 async def verified(client: Client, pods: Sequence[Pod], finished: Iterable[Pod]) -> list[Pod]:
     """The pods, with those that have finished as the server sees them now, and without those it has no more."""
-    current = dict(await asyncio.gather(*(_look_up(client, pod) for pod in finished)))
+    current = dict(_all(await few_at_once(partial(_look_up, client), finished)))
     found = (current.get(uid_of(pod), pod) for pod in pods)
     return [pod for pod in found if pod is not None]
 
@@ -56,7 +59,15 @@ async def untrack(client: Client, pods: Iterable[Pod]) -> frozenset[str]:
         await remove_finalizer(client, key_of(pod), uid_of(pod))
         return uid_of(pod)
 
-    return frozenset(await asyncio.gather(*map(freed, pods)))
+    return frozenset(_all(await few_at_once(freed, pods)))
+
+
+def _all(results: Iterable[R | Exception]) -> Iterator[R]:
+    """What was returned; raises what was raised first."""
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+        yield result
 
 
 async def give_up(client: Client, pods: Iterable[Pod]) -> None:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.controllers.workloads.bounds import resolve
+from allot.controllers.workloads.pod_control import MOST_AT_ONCE
 from allot.controllers.workloads.pod_states import is_available, is_ready
 from allot.controllers.workloads.reading import (
     Json,
@@ -139,22 +141,24 @@ def _broken_by_update(
 
 def _all_at_once(stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions) -> Plan:
     wanted = ordinals_of(stateful_set)
+    missing = (ordinal for ordinal in wanted if ordinal not in pods)
+    surplus = (
+        pods[ordinal]
+        for ordinal in sorted(pods, reverse=True)
+        if ordinal not in wanted and not is_deleting(pods[ordinal])
+    )
+    ended = (
+        pod
+        for ordinal, pod in pods.items()
+        if ordinal in wanted and pod.is_finished and not is_deleting(pod)
+    )
     return Plan(
         create=tuple(
             (ordinal, revision_for(stateful_set, ordinal, revisions))
-            for ordinal in wanted
-            if ordinal not in pods
+            for ordinal in islice(missing, MOST_AT_ONCE)
         ),
-        delete=tuple(
-            pods[ordinal]
-            for ordinal in sorted(pods, reverse=True)
-            if ordinal not in wanted and not is_deleting(pods[ordinal])
-        ),
-        failed=tuple(
-            pod
-            for ordinal, pod in pods.items()
-            if ordinal in wanted and pod.is_finished and not is_deleting(pod)
-        ),
+        delete=tuple(islice(surplus, MOST_AT_ONCE)),
+        failed=tuple(islice(ended, MOST_AT_ONCE)),
     )
 
 
@@ -169,7 +173,7 @@ def _next_update(
     lowest = partition_of(stateful_set)
     missing, delete = 0, []
     for ordinal in reversed(ordinals_of(stateful_set)):
-        if ordinal < lowest or missing >= limit:
+        if ordinal < lowest or missing >= limit or len(delete) >= MOST_AT_ONCE:
             break
         pod = pods.get(ordinal)
         if pod is None:

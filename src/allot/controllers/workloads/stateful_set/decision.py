@@ -171,7 +171,8 @@ def _next_update(
     limit = max(resolve(rolling.get("maxUnavailable", 1), replicas, round_up=True), 1)
     min_ready = min_ready_seconds_of(stateful_set)
     lowest = partition_of(stateful_set)
-    missing, delete = 0, []
+    missing = 0
+    delete: list[Pod] = []
     for ordinal in reversed(ordinals_of(stateful_set)):
         if ordinal < lowest or missing >= limit or len(delete) >= MOST_AT_ONCE:
             break

@@ -259,7 +259,7 @@ def hopeless_claims(pods: int) -> list[Manifest]:
 
 def status_pools(pools: int = 200, devices: int = 4, capacities: int = 32) -> list[Manifest]:
     """Pools whose status is long to compute and to write down."""
-    many = {f"capacity-{number}": {"value": f"{number + 1}Gi"} for number in range(capacities)}
+    many = {f"capacity{number}": {"value": f"{number + 1}Gi"} for number in range(capacities)}
     made = [device(f"d{index}", capacity=many) for index in range(devices)]
     return [each for number in range(pools) for each in slices(made, pool=f"pool-{number}")]
 

@@ -26,6 +26,7 @@ from typing import Final, Protocol
 import yaml
 
 from allot.apiserver.credentials import prepare_credentials, write_kubeconfig
+from allot.cli.data_directory import COMPONENTS_KUBECONFIG
 from allot.testing.http_client import Address
 from tests.acceptance.runner.rest import RestClient
 from tests.acceptance.server_process import PROGRAM
@@ -251,12 +252,12 @@ def _apart(directory: Path) -> Cluster:
     cluster = Cluster(
         directory, port, data / "kubeconfig", data / "pki" / "ca.crt", [Part("apiserver", command)]
     )
-    cluster.parts += _components(cluster)
+    cluster.parts += _components(cluster, data / COMPONENTS_KUBECONFIG)
     return cluster
 
 
-def _components(cluster: Cluster) -> Iterator[Part]:
-    connection = ["--kubeconfig", str(cluster.kubeconfig)]
+def _components(cluster: Cluster, kubeconfig: Path) -> Iterator[Part]:
+    connection = ["--kubeconfig", str(kubeconfig)]
     alone = [*connection, "--no-leader-elect", "--port", "0"]
     limit = ["--decision-timeout", f"{DECISION_SECONDS:g}s"]
     hardware = ["--hardware", str(hardware_file(cluster.directory))]
@@ -320,7 +321,7 @@ def _with_kubernetes(directory: Path) -> Cluster:
         [etcd],
         foreign=frozenset({server.name}),
     )
-    cluster.parts += _components(cluster)
+    cluster.parts += _components(cluster, kubeconfig)
     return cluster
 
 

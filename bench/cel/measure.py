@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import prices
+import prices  # type: ignore[import-not-found]
 
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver

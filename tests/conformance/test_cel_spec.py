@@ -37,6 +37,7 @@ from allot.cel.planner import plan
 from allot.cel.source import Source
 from allot.cel.types import Kind, Type
 from allot.cel.values import Duration, Timestamp, Uint, Value, elements, is_list, to_key, type_of
+from allot.deadline import no_deadline
 
 DATA: Final = Path(__file__).parents[2].parent / "shared" / "cel-spec" / "conformance.jsonl"
 FILES: Final = frozenset(
@@ -262,12 +263,12 @@ def answers(case: dict[str, Any]) -> Iterator[tuple[Value, Type]]:
         return
     planned = plan(checked, environment)
     variables = {name: value_from(value) for name, value in case["bindings"].items()}
-    frame = Frame(variables, planned.slots, limit=10**9)
+    frame = Frame(variables, planned.slots, 10**9, no_deadline)
     yield interpretable(planned)(frame), checked.types[syntax]
     fast = fast_function(planned)
     if fast is not None:
         try:
-            yield fast(variables), checked.types[syntax]
+            yield fast(variables, no_deadline), checked.types[syntax]
         except Exception:  # noqa: BLE001
             return
 

@@ -71,18 +71,16 @@ class Attempt:
         """Whether the device is out of the question, before anything about it is looked at."""
         if alternative.is_admin:
             return alternative.claim.index in self._picked.get(index, ())
-        if index in self._picked:
-            return True
-        state = self._dedicated[index]
-        return state == _TAKEN or (not state and self._is_dedicated(index))
+        state = self._dedicated[index] or self._asked(index)
+        return state == _TAKEN or index in self._picked
 
-    def _is_dedicated(self, index: int) -> bool:
+    def _asked(self, index: int) -> int:
         """Ask the ledger, also about the devices that come next."""
         taken = self.rules.ledger.dedicated
         some = self.devices[index : index + _ASKED_AT_ONCE]
         states = [_TAKEN if device.id in taken else _FREE for device in some]
         self._dedicated[index : index + len(states)] = bytes(states)
-        return states[0] == _TAKEN
+        return states[0]
 
     def check(self, alternative: Alternative, index: int) -> Pick | None:
         """How the alternative could take the device now; None if it cannot."""

@@ -43,8 +43,6 @@ from allot.features import (
 
 _SELECTOR_WORK: Final = 8
 """Units of work to look up what an expression says about a device; evaluating it asks for itself."""
-_CAPACITY_WORK: Final = 2
-"""Units of work to compute what is consumed of one capacity."""
 
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue())"
@@ -210,7 +208,6 @@ class CandidateRules:
         if key in self._consumption:
             return self._consumption[key]
         device = self.devices[index]
-        self.meter.spend(_CAPACITY_WORK * len(device.capacity))
         try:
             consumed = consumption(
                 device.capacity, alternative.capacity, fractional=self._fractional

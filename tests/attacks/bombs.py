@@ -205,8 +205,8 @@ def slow_class(kind: str, devices: int = 48, selectors: int = 8) -> list[Manifes
 
 
 def slow_derived(kind: str, devices: int = 48, requests: int = 8) -> list[Manifest]:
-    """The same in derived attributes (KEP-6080) that a constraint compares."""
-    expression = f"string({expressions.dearest(kind)})"
+    """The same in derived attributes (KEP-6080) that a constraint compares; the limit is for all of a claim together."""
+    expression = f"string({expressions.dearest(kind, 0.95 / requests)})"
     names = [f"slow-{number}" for number in range(requests)]
     asked = [
         request(name, derivedAttributes=[{"name": "derived", "expression": expression}])

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.attacks import bombs, floods
 from tests.attacks.attack import Attack
-from tests.attacks.manifests import Manifest, deployment
+from tests.attacks.manifests import DRIVER, Manifest, deployment
 
 CLAIM: Final = "bomb-claim"
 
@@ -35,7 +35,7 @@ SEARCHES: Final[dict[str, Callable[[], Attack]]] = {
 
 
 def _expression(name: str, objects: list[Manifest]) -> Attack:
-    return _bomb(name, objects, "lists.range", "d")
+    return _bomb(name, objects, "slow", "lists.range", f"{DRIVER}/bombs/d")
 
 
 EXPRESSIONS: Final[dict[str, Callable[[], Attack]]] = {

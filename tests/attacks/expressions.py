@@ -57,14 +57,14 @@ def attributes_of(index: int) -> dict[str, int | str]:
 
 
 @cache
-def dearest(kind: str) -> str:
-    """An expression that is false for every device and whose estimated cost is just below the limit."""
+def dearest(kind: str, share: float = 0.99) -> str:
+    """An expression that is false for every device and whose estimated cost is just below that share of the limit."""
     low, high = 1, 2
-    while _is_accepted(_looping(kind, high)):
+    while _is_accepted(_looping(kind, high), share):
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _is_accepted(_looping(kind, middle)) else (low, middle)
+        low, high = (middle, high) if _is_accepted(_looping(kind, middle), share) else (low, middle)
     return _looping(kind, low)
 
 
@@ -76,10 +76,9 @@ def _looping(kind: str, rounds: int) -> str:
     )
 
 
-def _is_accepted(expression: str) -> bool:
-    # Room for what the bombs put around it.
+def _is_accepted(expression: str, share: float) -> bool:
     try:
         cost = compile_selector(expression, Origin.NEW, DEFAULTS).max_cost
     except CelCompileError:
         return False
-    return cost <= COST_LIMIT * 0.99 and len(expression) <= MAX_EXPRESSION_LENGTH // 2
+    return cost <= COST_LIMIT * share and len(expression) <= MAX_EXPRESSION_LENGTH // 2

@@ -22,6 +22,13 @@ class TokenBucket:
         self._tokens -= tokens
         return True
 
+    def take_up_to(self, now: float, tokens: int) -> int:
+        """Take so many, or as many as there are; how many that is."""
+        self._refill(now)
+        taken = max(min(tokens, int(self._tokens)), 0)
+        self._tokens -= taken
+        return taken
+
     def seconds_to_next(self, now: float, tokens: float = 1) -> float:
         """How long until `take` gets as many; infinite if never."""
         self._refill(now)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from allot.api.core import Pod
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import NORMAL, WARNING, EventRecorder, reference_to
 from allot.client.options import DeleteOptions
 from allot.client.pauses import CALLS_AT_ONCE, few_at_once
+from allot.client.rate_limits import TokenBucket
 from allot.client.resources import PODS, Resource
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.names import NewSuffix, generated_name, random_suffix
@@ -24,6 +27,37 @@ log = logging.getLogger(__name__)
 FIRST_BATCH: Final = 1
 MOST_AT_ONCE: Final = 500
 """Pods that one reconciliation creates or deletes at most."""
+
+
+CREATIONS_PER_SECOND: Final = 50.0
+MAX_PACED_OWNERS: Final = 1000
+
+
+class CreationPace:
+    """How many pods one owner may create: many at once, then so many per second.
+
+    A workload that asks for a hundred thousand pods does not keep those of others from being created and scheduled.
+    """
+
+    def __init__(self, now: Callable[[], float], again: Callable[[ObjectKey, float], None]) -> None:
+        """`again` has an owner looked at after so many seconds."""
+        self._now = now
+        self._again = again
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def admit(self, owner: RawObject, wanted: int) -> int:
+        """How many of the pods may be created now. For the others, the owner is looked at again."""
+        now, uid = self._now(), uid_of(owner)
+        bucket = self._buckets.pop(uid, None)
+        if bucket is None:
+            bucket = TokenBucket(CREATIONS_PER_SECOND, MOST_AT_ONCE, now)
+        self._buckets[uid] = bucket
+        if len(self._buckets) > MAX_PACED_OWNERS:
+            self._buckets.popitem(last=False)
+        admitted = bucket.take_up_to(now, wanted)
+        if admitted < wanted:
+            self._again(key_of(owner), bucket.seconds_to_next(now, CREATIONS_PER_SECOND))
+        return admitted
 
 
 class NameTakenError(ClientError):
@@ -39,12 +73,14 @@ class PodControl:
         recorder: EventRecorder,
         resource: Resource[Any],
         expectations: Expectations,
+        pace: CreationPace,
         new_suffix: NewSuffix = random_suffix,
     ) -> None:
         self._client = client
         self._recorder = recorder
         self._resource = resource
         self._expectations = expectations
+        self._pace = pace
         self._new_suffix = new_suffix
 
     async def create(self, owner: RawObject, pod: Pod, base: str = "") -> Pod:
@@ -85,9 +121,11 @@ class PodControl:
     ) -> ClientError | None:
         """Create them in batches of 1, 2, 4, … until something goes wrong; that is returned.
 
+        As many as the owner may create now; for the rest it is looked at again.
         If one cannot be created, probably none can: the server is spared the other attempts.
         """
         names = base if callable(base) else lambda _pod: base
+        pods = pods[: self._pace.admit(owner, len(pods))]
         done, size = 0, FIRST_BATCH
         while done < len(pods):
             batch = pods[done : done + size]

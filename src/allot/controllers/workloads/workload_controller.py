@@ -14,7 +14,7 @@ from allot.client.events import NORMAL, reference_to
 from allot.client.resources import PODS, Resource
 from allot.controllers.controller import QueueController, Surroundings
 from allot.controllers.workloads.expectations import Expectations
-from allot.controllers.workloads.pod_control import PodControl
+from allot.controllers.workloads.pod_control import CreationPace, PodControl
 from allot.controllers.workloads.reading import key_of
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,10 @@ class WorkloadController(QueueController[ObjectKey]):
         self.informers = surroundings.informers
         self.recorder = surroundings.recorder
         self.expectations = Expectations(self.clock)
-        self.pod_control = PodControl(self.client, self.recorder, self.resource, self.expectations)
+        self.creation_pace = CreationPace(self.clock.now, self.queue.add_after)
+        self.pod_control = PodControl(
+            self.client, self.recorder, self.resource, self.expectations, self.creation_pace
+        )
         self.workloads = self.informers.informer(self.resource)
         self.pods = self.informers.informer(PODS)
         self.workloads.add_handlers(self._touched, lambda _old, new: self._touched(new), self._gone)

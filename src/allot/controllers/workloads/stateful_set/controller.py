@@ -55,7 +55,7 @@ class StatefulSetController(WorkloadController):
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self.pod_control = NumberedPodControl(
-            self.client, self.recorder, self.resource, self.expectations
+            self.client, self.recorder, self.resource, self.expectations, self.creation_pace
         )
         self.dependents = Dependents(
             self.client,

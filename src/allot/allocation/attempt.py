@@ -21,7 +21,7 @@ from allot.allocation.requests import Alternative
 
 NOT_SHARED: Final[Consumption] = {}
 _FREE: Final = 1
-_TAKEN: Final = 2
+TAKEN: Final = 2
 _ASKED_AT_ONCE: Final = 32
 """How many devices the ledger is asked about at a time: those that come next are usually needed, too."""
 
@@ -55,7 +55,7 @@ class Attempt:
         self.devices = rules.devices
         self.picks: list[Pick] = []
         self.results_by_claim = [0] * claims
-        self._dedicated = bytearray(len(rules.devices))  # by device, once asked: _FREE or _TAKEN
+        self.dedicated = bytearray(len(rules.devices))  # by device, once asked: _FREE or TAKEN
         self._picked: dict[int, list[int]] = {}  # by device: claims that picked it whole
         self.shares: dict[int, int] = {}  # by device: shares of this attempt
         self.consumed: dict[int, dict[str, int]] = {}
@@ -71,15 +71,15 @@ class Attempt:
         """Whether the device is out of the question, before anything about it is looked at."""
         if alternative.is_admin:
             return alternative.claim.index in self._picked.get(index, ())
-        state = self._dedicated[index] or self._asked(index)
-        return state == _TAKEN or index in self._picked
+        state = self.dedicated[index] or self._asked(index)
+        return state == TAKEN or index in self._picked
 
     def _asked(self, index: int) -> int:
         """Ask the ledger, also about the devices that come next."""
         taken = self.rules.ledger.dedicated
         some = self.devices[index : index + _ASKED_AT_ONCE]
-        states = [_TAKEN if device.id in taken else _FREE for device in some]
-        self._dedicated[index : index + len(states)] = bytes(states)
+        states = [TAKEN if device.id in taken else _FREE for device in some]
+        self.dedicated[index : index + len(states)] = bytes(states)
         return states[0]
 
     def check(self, alternative: Alternative, index: int) -> Pick | None:

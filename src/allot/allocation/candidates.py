@@ -41,6 +41,8 @@ from allot.features import (
     FeatureGates,
 )
 
+_FEW_SELECTORS: Final = 2
+"""The work of so many is part of what is counted for checking a device."""
 _SELECTOR_WORK: Final = 8
 """Units of work to look up what an expression says about a device; evaluating it asks for itself."""
 
@@ -167,7 +169,8 @@ class CandidateRules:
             return False
         meter = self.meter
         selectors = self.selectors(alternative)
-        meter.spend(_SELECTOR_WORK * len(selectors))
+        if len(selectors) > _FEW_SELECTORS:
+            meter.spend(_SELECTOR_WORK * len(selectors))
         for selector in selectors:
             if not selector.matches(device, meter.deadline):
                 return selector

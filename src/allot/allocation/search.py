@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from allot.allocation.attempt import Attempt, Pick
+from allot.allocation.attempt import TAKEN, Attempt, Pick
 from allot.allocation.errors import StepsExhaustedError, TooManyFailuresError
 from allot.allocation.requests import Alternative, PreparedClaim, PreparedRequest
 from allot.api.resource import MAX_RESULTS
@@ -163,10 +163,12 @@ class Search:
                 return None
             frame.position += 1
             return attempt.check_required(alternative, alternative.all_devices[frame.nth])
-        check = attempt.check
+        check, dedicated, is_admin = attempt.check, attempt.dedicated, alternative.is_admin
         end = len(attempt.devices)
         for start in range(frame.position, end, CHECKS_AT_ONCE):
             for index in range(start, min(start + CHECKS_AT_ONCE, end)):
+                if dedicated[index] == TAKEN and not is_admin:
+                    continue
                 pick = check(alternative, index)
                 if pick is not None:
                     frame.position = index + 1

@@ -14,6 +14,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import prices  # type: ignore[import-not-found]
@@ -31,6 +32,9 @@ from allot.cel import (
 from allot.cel import program as programs
 from allot.cel.program import Use
 from allot.features import FeatureGates
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from bench.cel import prices
 
 try:
     from cel_expr_python import cel  # type: ignore[import-untyped]

@@ -256,7 +256,7 @@ def expression(row: Row, call: str) -> str:
     return f"cel.bind(a, {start}, {loop})"
 
 
-def measured(row: Row, rounds: int = 9) -> Measured:
+def measured(row: Row, rounds: int = 4) -> Measured:
     """The best of several rounds, in which both loops take turns."""
     programs = [compile_derived(expression(row, call)) for call in (row.call, "x")]
     seconds = [float("inf")] * 2

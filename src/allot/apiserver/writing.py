@@ -20,7 +20,7 @@ from allot.apiserver.bodies import YAML, Body, BodyError, media_type, patch_form
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.deletion import POLICIES, DeleteOptions
 from allot.apiserver.object_store import ObjectStore, Writer, Written
-from allot.apiserver.pacing import SLOW, Pacer, Workers
+from allot.apiserver.pacing import SLOW, Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch, strategic_merge_patch
 from allot.apiserver.reading import ListOptions, Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, options_error, write_options
@@ -30,9 +30,12 @@ from allot.apiserver.selection import Selection
 from allot.apiserver.stored_objects import StoredObject
 from allot.apiserver.strategies.pipeline import Outcome
 from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
+from allot.client.pauses import with_pauses
 from allot.validation.fields import FieldPath, not_supported
 from allot.validation.fields import invalid as invalid_field
 
+DELETES_AT_ONCE: Final = 10
+"""Objects of a collection that are deleted between two pauses."""
 MAX_ISSUES: Final = 100
 """Unknown and duplicate fields that are told, as in Kubernetes."""
 
@@ -115,7 +118,7 @@ class WriteHandlers:
         writer = self.writer(request, target, "deletecollection", _plain(options))
         listing = await self._reader.list(selection, ListOptions())
         deleted = []
-        async for stored in Pacer().each(listing.objects):
+        async for stored in with_pauses(listing.objects, DELETES_AT_ONCE):
             metadata = stored.object.metadata
             key = ObjectKey(metadata.namespace, metadata.name)
             try:

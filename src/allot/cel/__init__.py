@@ -7,6 +7,9 @@
 `compile_selector` and `compile_derived` give programs, `prepare_device` gives what they are
 evaluated on. Everything here is a function of its arguments; the caches are bounded and shared
 safely between threads.
+
+An evaluation may take a deadline, which `steps` says how often to ask. Constant parts of a plan are
+marked by `folding` and evaluated once per program.
 """
 
 from allot.cel.device import AttributeValue, PreparedDevice, prepare_device

@@ -249,6 +249,8 @@ class _Checker:
 
     def _fresh(self, parameters: tuple[Type, ...], result: Type) -> tuple[tuple[Type, ...], Type]:
         """A signature with its own type variables."""
+        if all(map(self.bindings.is_ground, parameters)) and self.bindings.is_ground(result):
+            return parameters, result
         variables: dict[Type, Type] = {}
 
         def renamed(type_: Type) -> Type:

@@ -12,6 +12,7 @@ from allot.cel.values import MAX_INT, MAX_UINT, MIN_INT, Uint
 
 
 class Token(Enum):
+    __hash__ = object.__hash__  # there is one of each, and Enum's own is slow
     BYTES = "BYTES"
     FLOAT = "NUM_FLOAT"
     IDENTIFIER = "IDENTIFIER"

@@ -65,6 +65,11 @@ RESERVED: Final = frozenset(
 _RELATIONS: Final = {
     "==": "_==_", "!=": "_!=_", "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "in": "@in",
 }  # fmt: skip
+_ENDS: Final = frozenset({",", ")", "]", "}", ":", "<EOF>"})
+_LOOSER: Final = _ENDS | _RELATIONS.keys() | {"&&", "||", "?"}
+_SINGLE: Final = frozenset(
+    {Token.INT, Token.UINT, Token.FLOAT, Token.STRING, Token.BYTES, Token.IDENTIFIER}
+)
 _SUMS: Final = {"+": "_+_", "-": "_-_"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _WORD_CONSTANTS: Final[Mapping[str, Literal]] = {"true": True, "false": False, "null": None}
@@ -163,6 +168,12 @@ class _Parser:
         self._issues.append(Issue(*self._source.position(offset), message))
         return Constant(offset, None)
 
+    def _is_followed_by(self, symbols: frozenset[str]) -> bool:
+        """Whether a literal or a name is next, and then one of these."""
+        if self._next.token not in _SINGLE:
+            return False
+        return self._lexemes[self._index + 1].text in symbols
+
     def _deeper(self, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise _TooDeep(_RULE_TOO_DEEP)
@@ -184,6 +195,11 @@ class _Parser:
     def _expression(self) -> Expression:
         self._expressions += 1
         self._deeper(self._expressions)
+        if self._is_followed_by(_ENDS):
+            # By far the most expressions in long lists: nothing but a literal or a name.
+            self._deeper(max(self._relations, self._sums) + 1)
+            self._expressions -= 1
+            return self._primary()
         expression = self._logical("||", "_||_")
         question = self._accept("?")
         if question:
@@ -227,6 +243,9 @@ class _Parser:
     def _sum(self) -> Expression:
         self._sums += 1
         self._deeper(self._sums)
+        if self._is_followed_by(_LOOSER):
+            self._sums -= 1
+            return self._primary()
         left = self._product()
         while self._next.token is Token.SYMBOL and self._next.text in _SUMS:
             operator, left_height = self._advance(), self._height

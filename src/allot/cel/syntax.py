@@ -178,9 +178,8 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 def depth(expression: Expression) -> int:
     """How deep the tree is. Counted without recursion, because it may be very deep."""
     deepest = 0
-    waiting = [(expression, 1)]
-    while waiting:
-        node, level = waiting.pop()
-        deepest = max(deepest, level)
-        waiting.extend((child, level + 1) for child in children(node))
+    level: list[Expression] = [expression]
+    while level:
+        deepest += 1
+        level = [child for node in level for child in children(node)]
     return deepest

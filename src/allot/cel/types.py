@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 class Kind(Enum):
     """The shape of a type; what may be done with a value depends on it."""
 
+    __hash__ = object.__hash__  # there is one of each, and Enum's own is slow
+
     ANY = "any"
     BOOL = "bool"
     BYTES = "bytes"
@@ -60,7 +62,8 @@ class Type(NamedTuple):
     @property
     def is_dynamic(self) -> bool:
         """Whether checking is left to the evaluation."""
-        return self.kind in _DYNAMIC_KINDS
+        kind = self.kind
+        return kind is Kind.DYN or kind is Kind.ANY or kind is Kind.ERROR
 
 
 _SHORT_NAMES: Final = {
@@ -70,7 +73,6 @@ _SHORT_NAMES: Final = {
     Kind.NULL: "null",
     Kind.ERROR: "!error!",
 }
-_DYNAMIC_KINDS: Final = frozenset({Kind.DYN, Kind.ANY, Kind.ERROR})
 
 ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
 BOOL: Final = Type(Kind.BOOL, "bool")

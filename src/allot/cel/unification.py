@@ -45,13 +45,13 @@ class Bindings:
         self._changes.append((variable, self._bound.get(variable)))
         self._bound[variable] = type_
 
-    def _is_ground(self, type_: Type) -> bool:
+    def is_ground(self, type_: Type) -> bool:
         """Whether no variable occurs in the type."""
         if not type_.parameters:
             return type_.kind is not Kind.PARAMETER
         if id(type_) in self._ground:
             return True
-        if not all(map(self._is_ground, type_.parameters)):
+        if not all(map(self.is_ground, type_.parameters)):
             return False
         self._ground[id(type_)] = type_
         return True
@@ -63,7 +63,7 @@ class Bindings:
             if bound is not None:
                 return self.resolved(bound, free_as_dyn=free_as_dyn)
             return types.DYN if free_as_dyn else type_
-        if self._is_ground(type_):
+        if self.is_ground(type_):
             return type_
         inner = tuple(self.resolved(p, free_as_dyn=free_as_dyn) for p in type_.parameters)
         return type_._replace(parameters=inner)
@@ -115,7 +115,7 @@ class Bindings:
         if type_.kind is Kind.PARAMETER:
             bound = self._bound.get(type_)
             return bound is not None and self._mentions(bound, variable)
-        if self._is_ground(type_):
+        if self.is_ground(type_):
             return False
         return any(self._mentions(inner, variable) for inner in type_.parameters)
 
@@ -130,7 +130,7 @@ def most_general(first: Type, second: Type) -> Type:
 
 
 def _is_less_specific(first: Type, second: Type) -> bool:
-    if first.is_dynamic or first.kind is Kind.PARAMETER:
+    if first is second or first.is_dynamic or first.kind is Kind.PARAMETER:
         return True
     if second.is_dynamic or second.kind is Kind.PARAMETER:
         return False

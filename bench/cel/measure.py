@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import prices  # type: ignore[import-not-found]
-
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
 from allot.cel import (

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from allot.client.leader_election import ElectionTimes
     from allot.pages import Pages
 
-GARBAGE_THRESHOLDS: Final = (50_000, 20, 100)
+GARBAGE_THRESHOLDS: Final = (50_000, 5, 1_000)
+"""Young objects often, in stretches of milliseconds; all of them hardly ever, which may take a second."""
 SWITCH_SECONDS: Final = 0.001
 """How long a thread that works on something large keeps the event loop waiting."""
 READY: Final = "ready"

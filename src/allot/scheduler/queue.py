@@ -35,6 +35,9 @@ Observer = Callable[[Place, str], None]
 """Told when a pod comes to a queue, and by which event."""
 
 
+_Active = list[tuple[tuple[float, ...], int, QueuedPod]]
+
+
 @dataclass(slots=True)
 class _InFlight:
     """A pod that is being tried, and what happened meanwhile."""
@@ -71,7 +74,10 @@ class SchedulingQueue:
         self._pods: dict[str, QueuedPod] = {}
         self._in_flight: dict[str, _InFlight] = {}
         self._happenings = Happenings()
-        self._active: list[tuple[tuple[float, ...], int, QueuedPod]] = []
+        self._new: _Active = []
+        self._rejected: _Active = []
+        """Pods to try: those that were never rejected, and those that were. They take turns."""
+        self._rejected_next = False
         self._rejected_backoff: list[tuple[float, int, QueuedPod]] = []
         self._error_backoff: list[tuple[float, int, QueuedPod]] = []
         self._timed_out: list[tuple[float, int, int, QueuedPod]] = []
@@ -310,7 +316,8 @@ class SchedulingQueue:
     def _push_active(self, queued: QueuedPod) -> None:
         self._move(queued, Place.ACTIVE, next(self._tickets))
         key = self._sort.sort_key(queued.pod, queued.queued_at)
-        heapq.heappush(self._active, (key, queued.ticket, queued))
+        heap = self._rejected if queued.rejections else self._new
+        heapq.heappush(heap, (key, queued.ticket, queued))
 
     def _push_backoff(self, queued: QueuedPod, now: float, event: str) -> None:
         failures = queued.errors if queued.last_failed else queued.rejections
@@ -324,12 +331,26 @@ class SchedulingQueue:
         self._observe(Place.BACKOFF, event)
 
     def _has_active(self) -> bool:
-        while self._active and self._active[0][2].ticket != self._active[0][1]:
-            heapq.heappop(self._active)
-        return bool(self._active)
+        return bool(self._current(self._new) or self._current(self._rejected))
 
     def _pop_active(self) -> QueuedPod | None:
-        return heapq.heappop(self._active)[2] if self._has_active() else None
+        """The first by priority. Of the same priority, new pods and rejected ones take turns: thousands that an event
+        woke for nothing do not hold up those that were never tried."""
+        new, rejected = self._current(self._new), self._current(self._rejected)
+        if not new or not rejected:
+            heap = new or rejected
+        elif new[0][0][0] != rejected[0][0][0]:
+            heap = min(new, rejected, key=lambda heap: heap[0][0])
+        else:
+            heap = rejected if self._rejected_next else new
+            self._rejected_next = not self._rejected_next
+        return heapq.heappop(heap)[2] if heap else None
+
+    def _current(self, heap: _Active) -> _Active:
+        """The heap, with a pod in front that is still to be tried."""
+        while heap and heap[0][2].ticket != heap[0][1]:
+            heapq.heappop(heap)
+        return heap
 
     def _pop_early(self) -> QueuedPod | None:
         """With nothing else to do, a pod need not sit out its backoff, unless it failed with an error."""

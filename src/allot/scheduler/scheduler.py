@@ -6,11 +6,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from allot.client.errors import log_failure
 from allot.deadline import DeadlineExceededError
@@ -19,13 +17,12 @@ from allot.scheduler.forked import ChildFailedError
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
     UNLIMITED,
-    BriefTime,
     DecisionLimits,
     DecisionTime,
     TimeSlice,
 )
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
-from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
+from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.status import Code, Status, failed
 from allot.scheduler.framework.turns import Turns
 from allot.scheduler.hard_decisions import (
@@ -39,49 +36,22 @@ from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
 from allot.scheduler.plugins.default_binder import BoundElsewhereError
 from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.sleeping_pods import Place, QueuedPod
+from allot.scheduler.rejected_pods import Beside, Rejected, RejectedPods
+from allot.scheduler.sleeping_pods import QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.useful_reasons import Rejection, UsefulReasons
+from allot.scheduler.useful_reasons import UsefulReasons
 
 log = logging.getLogger(__name__)
 
 LEFTOVERS_SECONDS: Final = 30.0
 MAX_HARD_ATTEMPTS: Final = 6
 """So many decisions about one pod are made in child processes before it has to wait."""
-MAX_NAMED_NODES: Final = 3
 UNDECIDED: Final = "the search for devices takes long and goes on."
 MAX_BINDINGS: Final = 100
 """So many pods are bound at the same time. Those that only wait, for devices or volumes, do not count."""
 MAX_REPORTS: Final = 16
 """So many pods are told at the same time why they were not scheduled."""
-
-BRIEF_WAIT_SECONDS: Final = 5.0
-"""A pod that waits for something that is under way is told so when it has waited so long."""
-
-
-class _Rejected(NamedTuple):
-    """A pod that no node takes, for now."""
-
-    profile: Profile
-    queued: QueuedPod
-    decision: NoNode
-
-
-class _Waited(NamedTuple):
-    """A pod that waits for something that is under way."""
-
-    due: float
-    """When it is told so."""
-    attempts: int
-    rejected: _Rejected
-
-
-class _Room(NamedTuple):
-    """What was done for a pod that fits nowhere."""
-
-    nominated_node: str | None
-    message: str
 
 
 class Scheduler:
@@ -120,10 +90,8 @@ class Scheduler:
         self._awake = asyncio.Event()
         self._binding = Turns(MAX_BINDINGS)
         self._reporting = Turns(MAX_REPORTS)
-        self._rejected: deque[_Rejected] = deque()
-        self._room_maker: asyncio.Task[None] | None = None
-        self._waiting: deque[_Waited] = deque()
-        """Pods that wait for something that is under way, and when they are told so."""
+        beside = Beside(self.spawn, self.wake, self._not_scheduled, self._reporting)
+        self._rejected = RejectedPods(queue, cluster, outcomes, clock, reasons, limits, beside)
         self._tasks: set[asyncio.Task[None]] = set()
         self._bindings: dict[str, asyncio.Task[None]] = {}
         """Pods that have a node and are not bound yet, by uid."""
@@ -250,12 +218,10 @@ class Scheduler:
                 result = "error"
             case NoNode() if decision.is_pending:
                 result = "unschedulable"
-                self._wait(_Rejected(profile, queued, decision))
+                self._rejected.wait(Rejected(profile, queued, decision))
             case NoNode():
                 result = "unschedulable"
-                self._rejected.append(_Rejected(profile, queued, decision))
-                if self._room_maker is None or self._room_maker.done():
-                    self._room_maker = self.spawn(self._make_room_for_all())
+                self._rejected.add(Rejected(profile, queued, decision))
             case CycleError(_, status):
                 result = "error"
                 self.spawn(self._not_scheduled(queued, status.message))
@@ -358,132 +324,6 @@ class Scheduler:
             self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
             self.wake()
 
-    # --- no node ---
-
-    def _wait(self, rejected: _Rejected) -> None:
-        """What the pod lacks is under way, so that an event will wake it in a moment. If not, it is told why it waits."""
-        decision = rejected.decision
-        now = self._clock()
-        self.queue.put_back(
-            rejected.queued,
-            now,
-            rejected_by=decision.rejected_by,
-            pending_on=decision.pending_on,
-        )
-        waited = _Waited(now + BRIEF_WAIT_SECONDS, rejected.queued.attempts, rejected)
-        self._waiting.append(waited)
-        if len(self._waiting) == 1:
-            self.spawn(self._report_long_waits())
-
-    async def _report_long_waits(self) -> None:
-        while self._waiting:
-            due, attempts, rejected = self._waiting[0]
-            await asyncio.sleep(max(due - self._clock(), 0))
-            self._waiting.popleft()
-            queued = rejected.queued
-            if self._still_waits(queued, attempts):
-                message = self._summary(rejected.decision)
-                async with self._reporting.turn():
-                    await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
-
-    def _still_waits(self, queued: QueuedPod, attempts: int) -> bool:
-        """Whether the pod has not been tried again since."""
-        return (
-            queued.pod.uid in self.queue
-            and queued.place is Place.UNSCHEDULABLE
-            and queued.attempts == attempts
-        )
-
-    async def _make_room_for_all(self) -> None:
-        """One after the other, so that what is done for one pod is seen when the next one's turn comes."""
-        while self._rejected:
-            rejected = self._rejected.popleft()
-            if rejected.queued.pod.uid not in self.queue:
-                continue  # it is gone, or another scheduler was quicker
-            try:
-                result = await self._make_room(rejected)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                log_failure(
-                    log, error, "pod %s: making room for it failed", rejected.queued.pod.key
-                )
-                self.queue.put_back(rejected.queued, self._clock())
-                self.wake()
-                continue
-            if self._reporting.all_taken:
-                await self._reporting.until_one_is_free()
-            self.spawn(self._report(rejected, result))
-            await asyncio.sleep(0)
-
-    async def _make_room(self, rejected: _Rejected) -> _Room | Status:
-        """What plugins did so that the pod may fit later, or the error that stopped them."""
-        profile, queued, decision = rejected
-        pod = queued.pod
-        texts: list[str] = []
-        nominated: str | None = None
-        if (limits := self._limits) is not None:
-            slices = limits.slice_seconds * limits.max_slices
-            decision.state.time = BriefTime(limits.slice_seconds, slices)
-        for plugin in profile.post_filter if len(self.cluster) else ():
-            answer = await plugin.post_filter(decision.state, pod, self.cluster, decision.statuses)
-            if answer.status.code is Code.ERROR:
-                return answer.status
-            if answer.status.message:
-                texts.append(answer.status.message)
-            if answer.nominated_node is not None:
-                nominated = answer.nominated_node
-            if answer.status.is_success:
-                break
-        if nominated is not None and pod.uid in self.queue:
-            self.cluster.nominations.put(pod, nominated)
-        return _Room(nominated, ", ".join(texts))
-
-    async def _report(self, rejected: _Rejected, room: _Room | Status) -> None:
-        """Say why the pod has no node, and only then let it be tried again."""
-        profile, queued, decision = rejected
-        if isinstance(room, Status):
-            await self._not_scheduled(queued, room.message)
-            return
-        message, attempts = self._summary(decision, room.message), queued.attempts
-        more: str | None = limits_hit(decision.statuses)
-        rejection = Rejection(profile, queued.pod, decision)
-        try:
-            async with self._reporting.turn():
-                if not more and self._reasons is not None:
-                    more = self._reasons.of(rejection)
-                await self._outcomes.failed(
-                    queued.pod, UNSCHEDULABLE, message, room.nominated_node, more
-                )
-        finally:
-            self.queue.put_back(
-                queued,
-                self._clock(),
-                rejected_by=decision.rejected_by or profile_names(profile),
-                pending_on=decision.pending_on,
-                timed_out=any(status.ended_by for status in decision.statuses.values()),
-            )
-            self.wake()
-        if more is None and self._reasons is not None:
-            tell = partial(self._tell, queued, attempts, message)
-            if self._reasons.tell_later(rejection, tell):
-                self.spawn(self._reasons.tell_all())
-
-    def _summary(self, decision: NoNode, post_filter_message: str = "") -> str:
-        total = len(self.cluster)
-        if not total:
-            return NO_NODES
-        return no_node_fits(
-            total,
-            (),
-            pre_filter_message=decision.pre_filter_message or decision.statuses.reasons,
-            post_filter_message=post_filter_message,
-        )
-
-    async def _tell(self, queued: QueuedPod, attempts: int, message: str, reason: str) -> None:
-        """A reason that was found out after the pod was told that no node takes it."""
-        if self._still_waits(queued, attempts):
-            async with self._reporting.turn():
-                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message, more=reason)
-
     async def _not_scheduled(self, queued: QueuedPod, message: str) -> None:
         """An attempt that ended in an error: again after a while."""
         self.cluster.nominations.remove(queued.pod.uid)
@@ -578,18 +418,3 @@ def _objection(profile: Profile, state: CycleState, pod: PodInfo, node_name: str
         if not status.is_success:
             return status
     return None
-
-
-def limits_hit(statuses: Mapping[str, Status]) -> str:
-    """On which nodes a limit ended the search for an answer, and where; empty if none did."""
-    slow = {name: status.ended_by for name, status in statuses.items() if status.ended_by}
-    if not slow:
-        return ""
-    names = ", ".join(islice(slow, MAX_NAMED_NODES))
-    more = f" and {len(slow) - MAX_NAMED_NODES} more" if len(slow) > MAX_NAMED_NODES else ""
-    return f"Without an answer: {names}{more}; {next(iter(slow.values()))}."
-
-
-def profile_names(profile: Profile) -> frozenset[str]:
-    """All plugins that could reject a pod: there were no nodes to ask them about."""
-    return frozenset(plugin.name for plugin in profile.filter)

@@ -764,3 +764,26 @@ def test_every_arrival_is_observed_with_its_cause() -> None:
         ("backoff", "Node"),
         ("active", "BackoffComplete"),
     ]
+
+
+def test_new_pods_take_turns_with_rejected_ones() -> None:
+    """A thousand pods that an event woke for nothing do not hold up one that was never tried."""
+    queue = SchedulingQueue(
+        PrioritySort(), {}, {"P": [EventRegistration(NODE_ADDED)]}, Backoff(0, 0)
+    )
+    for number in range(6):
+        queue.add(a_pod(f"old-{number}"), 0.0)
+    while (queued := queue.pop(0.0)) is not None:
+        queue.put_back(queued, 0.0, rejected_by=["P"])
+    queue.happened(NODE_ADDED, None, None, 1.0)
+    for number in range(3):
+        queue.add(a_pod(f"new-{number}"), 2.0)
+    queue.add(a_pod("urgent", priority=1), 3.0)
+
+    order = []
+    while (queued := queue.pop(3.0)) is not None:
+        order.append(queued.pod.name)
+
+    assert order[0] == "urgent"
+    assert order[1:7] == ["new-0", "old-0", "new-1", "old-1", "new-2", "old-2"]
+    assert order[7:] == ["old-3", "old-4", "old-5"]

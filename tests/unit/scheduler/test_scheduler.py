@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-import allot.scheduler.scheduler as scheduler_module
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.transport import Response
+from allot.scheduler import rejected_pods
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
@@ -502,7 +502,7 @@ def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> Non
 def test_a_pod_that_waits_long_for_something_under_way_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scheduler_module, "BRIEF_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(rejected_pods, "BRIEF_WAIT_SECONDS", 0.0)
 
     async def story() -> None:
         stage = Stage()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import islice
+from typing import Final
 
 from allot.scheduler.framework.fit_errors import count_reasons
 from allot.scheduler.framework.status import Code, Status
+
+MAX_NAMED_NODES: Final = 3
 
 
 class Refusals(dict[str, Status]):
@@ -31,6 +35,16 @@ class Refusals(dict[str, Status]):
     def might_yield(self) -> frozenset[str]:
         """Nodes that might take the pod if others were evicted."""
         return frozenset(name for name, status in self.items() if status.code is Code.UNSCHEDULABLE)
+
+    @cached_property
+    def limits_hit(self) -> str:
+        """On which nodes a limit ended the search for an answer, and where; empty if none did."""
+        slow = {name: status.ended_by for name, status in self.items() if status.ended_by}
+        if not slow:
+            return ""
+        names = ", ".join(islice(slow, MAX_NAMED_NODES))
+        more = f" and {len(slow) - MAX_NAMED_NODES} more" if len(slow) > MAX_NAMED_NODES else ""
+        return f"Without an answer: {names}{more}; {next(iter(slow.values()))}."
 
 
 def refusals(statuses: Mapping[str, Status]) -> Refusals:

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from allot.allocation import Explanation, explain
 from allot.allocation.explanation import Refusal
 from allot.scheduler.cycle import NoNode
+from allot.scheduler.explaining import deadline_of, within
 from allot.scheduler.explanations import HELD, OF_ANOTHER_CLASS, NodeExplanation, requests_in
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.profiles import Profile
@@ -30,6 +31,8 @@ MAX_EXPLAINED_NODES: Final = 6
 """So many nodes are looked at closely."""
 MAX_GLANCES: Final = 200
 """Among so many nodes those are found that differ."""
+MAX_SECONDS: Final = 0.02
+"""All of them together: nothing else is done meanwhile. What takes longer is left to those who ask for it."""
 MAX_REASON: Final = 400
 MAX_KNOWN: Final = 1000
 """Reasons that are remembered."""
@@ -194,12 +197,17 @@ class UsefulReasons:
         names = self._worth_a_look(judge, decision)
         rests_on = tuple((name, judge.last_change(name)) for name in names)
         found: list[tuple[tuple[float, tuple[int, int]], Explanation]] = []
+        is_over = within(MAX_SECONDS, self._clock)()
         for name in names:
+            if is_over():
+                break
             node = self._cluster.node(name)
             question = judge.question(decision.state, node) if node is not None else None
             if question is not None:
                 self.explanations += 1
-                explanation = explain(question)
+                explanation = explain(question, deadline=deadline_of(is_over))
+                if not explanation.is_complete:
+                    break  # what a part of the search says may mislead
                 came = NodeExplanation(node=name, requests=requests_in(explanation))
                 found.append(((came.progress, came.suitable), explanation))
         nearest = max(found, key=lambda pair: pair[0])[1] if found else None

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
 
+from allot.api.slices import Device
 from allot.scheduler import useful_reasons
 from allot.scheduler.cycle import NoNode
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.plugins.dynamic_resources.judging import NAME
 from allot.scheduler.profiles import Profile
-from allot.scheduler.useful_reasons import MAX_SAVED_SECONDS, Allowance, Rejection, UsefulReasons
+from allot.scheduler.useful_reasons import (
+    MAX_SAVED_SECONDS,
+    MAX_SECONDS,
+    Allowance,
+    Rejection,
+    UsefulReasons,
+)
 from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
 from tests.unit.scheduler.dynamic_resources.bench import Bench
 from tests.unit.scheduler.dynamic_resources.claims import (
@@ -30,12 +37,14 @@ TWO = a_request("r", an_exact_request(count=2))
 class Stage:
     """Nodes with one device each, and pods that ask for two."""
 
-    def __init__(self, nodes: int = 20, pods: int = 10) -> None:
+    def __init__(
+        self, nodes: int = 20, pods: int = 10, devices: Sequence[Device] = (a_device("gpu-0"),)
+    ) -> None:
         claims = [a_stored_claim(f"c{n}", TWO) for n in range(pods)]
         self.bench = Bench(
             *claims,
             nodes=[a_node(f"n{n}") for n in range(nodes)],
-            slices=[a_slice(a_device("gpu-0"), name=f"n{n}", node=f"n{n}") for n in range(nodes)],
+            slices=[a_slice(*devices, name=f"n{n}", node=f"n{n}") for n in range(nodes)],
         )
         self.profile = Profile("default-scheduler", [self.bench.plugin])
         self.now = 0.0
@@ -52,6 +61,11 @@ class Stage:
         )
         decision = NoNode(state, statuses, "", frozenset({NAME}), frozenset())
         return Rejection(self.profile, pod, decision)
+
+    def passes(self, seconds: float) -> float:
+        """What a clock shows on which so much time passes whenever it is looked at."""
+        self.now += seconds
+        return self.now
 
     def take(self, node: str) -> None:
         """Another claim gets the node's device."""
@@ -132,6 +146,27 @@ def test_a_slow_explanation_is_the_last_for_a_while() -> None:
 
     stage.now = 1000.0
     assert stage.reasons.of(stage.rejected(0))
+
+
+def test_an_explanation_that_takes_too_long_is_given_up_and_not_tried_again() -> None:
+    others = [a_device(f"other-{number}", {"model": "b"}) for number in range(2000)]
+    stage = Stage(nodes=1, pods=2, devices=others)
+    tick = MAX_SECONDS / 3
+    stage.reasons = UsefulReasons(stage.bench.cluster, lambda: True, lambda: stage.passes(tick))
+
+    assert [stage.reasons.of(stage.rejected(number)) for number in range(2)] == ["", ""]
+    assert stage.reasons.explanations == 1
+
+
+def test_nodes_are_looked_at_while_there_is_time() -> None:
+    stage = Stage(nodes=6)
+    for number in range(3):
+        stage.take(f"n{number}")
+    tick = MAX_SECONDS * 0.6
+    stage.reasons = UsefulReasons(stage.bench.cluster, lambda: True, lambda: stage.passes(tick))
+
+    assert stage.reasons.of(stage.rejected(0))
+    assert stage.reasons.explanations == 1, "there are two kinds of nodes, and time for one"
 
 
 def played(story: Callable[[], Coroutine[Any, Any, None]]) -> None:

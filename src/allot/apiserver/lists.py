@@ -21,6 +21,7 @@ WHOLE_BYTES: Final = 256 * 1024
 """Shorter lists are answered in one piece, with their length."""
 
 Render = Callable[[StoredObject], bytes]
+ItemOf = Callable[[bytes], bytes]
 
 
 class ListFrame(NamedTuple):
@@ -38,7 +39,8 @@ class _Form(NamedTuple):
     empty: bytes
     """The whole list if it has no items."""
     separator: bytes
-    item: Callable[[bytes], bytes]
+    item: ItemOf | None
+    """Makes an item of its JSON; None leaves it as it is."""
     content_type: str
     cost: int = 1
 
@@ -75,13 +77,17 @@ async def _pieces(
     parts = [form.head]
     size = 0
     separator = b""
+    item_of, large = form.item, LARGE // form.cost
     for stored in objects:
-        work = len(stored.entry.value) * form.cost
-        if work > LARGE:
-            item = await workers.run(work, partial(_item, form, render, stored))
+        if len(stored.entry.value) > large:
+            work = len(stored.entry.value) * form.cost
+            item = await workers.run(work, partial(_item, item_of, render, stored))
         else:
-            item = form.item(render(stored))
-        parts += (separator, item)
+            item = render(stored)
+            if item_of is not None:
+                item = item_of(item)
+        parts.append(separator)
+        parts.append(item)
         separator = form.separator
         size += len(item)
         if size >= PIECE_BYTES:
@@ -89,11 +95,13 @@ async def _pieces(
             parts, size = [], 0
         if pacer.is_due:
             await pacer.rest()
-    yield b"".join((*parts, form.tail))
+    parts.append(form.tail)
+    yield b"".join(parts)
 
 
-def _item(form: _Form, render: Render, stored: StoredObject) -> bytes:
-    return form.item(render(stored))
+def _item(item_of: ItemOf | None, render: Render, stored: StoredObject) -> bytes:
+    item = render(stored)
+    return item if item_of is None else item_of(item)
 
 
 # --- formats ---
@@ -101,7 +109,7 @@ def _item(form: _Form, render: Render, stored: StoredObject) -> bytes:
 
 def _json(frame: ListFrame) -> _Form:
     empty = msgspec.json.encode({**frame.fields, frame.items: []})
-    return _Form(empty[:-2], b"]}", empty, b",", bytes, "application/json")
+    return _Form(empty[:-2], b"]}", empty, b",", None, "application/json")
 
 
 def _pretty(frame: ListFrame) -> _Form:

@@ -188,9 +188,13 @@ class Reader:
         if selection.is_everything:
             found = candidates
         else:
-            found = [
-                stored async for stored in Pacer().each(candidates) if selection.matches(stored)
-            ]
+            found = []
+            pacer, matches = Pacer(), selection.matches
+            for stored in candidates:
+                if matches(stored):
+                    found.append(stored)
+                if pacer.is_due:
+                    await pacer.rest()
         return _page(found, selection, revision, limit)
 
     async def _past(self, selection: Selection, revision: int, after: str, limit: int) -> Listing:

@@ -131,6 +131,11 @@ def from_builtin(_: type, value: Any) -> Quantity:
         return quantity_from_json(value)
 
 
+def from_value(_: type, value: Any) -> Quantity:
+    """The same for values that were decoded before: a number with a fraction stands for its shortest text."""
+    return quantity_from_json(repr(value) if type(value) is float else value)
+
+
 def to_builtin(value: object) -> object:
     """Tells msgspec how to write our own types."""
     assert isinstance(value, Quantity)

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 import msgspec
 
 from allot.api.base import ApiObject
-from allot.api.decoding import DecodeError, from_builtin, to_builtin
+from allot.api.decoding import DecodeError, from_value, to_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.meta import ObjectMeta
 
@@ -69,7 +69,7 @@ class RawObject:
         if value is None:
             return cls()
         try:
-            return msgspec.convert(value, cls, dec_hook=from_builtin)
+            return msgspec.convert(value, cls, dec_hook=from_value)
         except msgspec.ValidationError:
             return cls()
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from allot.api.decoding import from_builtin
+from allot.api.decoding import from_value
 from allot.api.meta import NodeSelector, NodeSelectorTerm
 from allot.validation.fields import (
     FieldError,
@@ -108,13 +108,13 @@ def _validate_affinity(affinity: Part, path: FieldPath) -> Iterator[FieldError]:
 def _validate_node_affinity(affinity: Part, path: FieldPath) -> Iterator[FieldError]:
     selector = affinity.get(_REQUIRED)
     if isinstance(selector, dict):
-        typed = msgspec.convert(selector, NodeSelector, dec_hook=from_builtin)
+        typed = msgspec.convert(selector, NodeSelector, dec_hook=from_value)
         yield from validate_node_selector(typed, path / _REQUIRED)
     for index, weighted in enumerate(parts(affinity, _PREFERRED)):
         term_path = path / _PREFERRED @ index
         yield from _validate_weight(weighted, term_path)
         preference = part(weighted, "preference")
-        term = msgspec.convert(preference, NodeSelectorTerm, dec_hook=from_builtin)
+        term = msgspec.convert(preference, NodeSelectorTerm, dec_hook=from_value)
         yield from validate_node_selector_term(term, term_path / "preference")
 
 

@@ -316,6 +316,17 @@ def test_a_watch_of_a_name_that_looks_like_a_selector(server: InProcessServer, n
     assert server.request("GET", f"{MAPS}/{name}?watch=1").code == 200
 
 
+def test_quantities_may_be_numbers_with_a_fraction(server: InProcessServer) -> None:
+    """As texts they would be in quotes, which people forget."""
+    resources = {"requests": {"cpu": 0.5}, "limits": {"cpu": 0.5, "memory": 1e3}}
+    spec = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
+    pod = {"metadata": {"name": "fraction"}, "spec": {**spec, "resources": resources}}
+
+    answer = server.request("POST", f"{DEFAULT}/pods?dryRun=All", pod)
+
+    assert answer.code == 201
+
+
 @pytest.mark.parametrize("path", [CLAIMS, MAPS])
 @pytest.mark.parametrize("as_patch", [False, True])
 def test_invalid_utf_8_is_refused_wherever_it_is(

@@ -11,7 +11,7 @@ import msgspec
 from allot import features
 from allot.api.base import replace
 from allot.api.core import Container, Pod, PodParts
-from allot.api.decoding import from_builtin
+from allot.api.decoding import from_value
 from allot.apiserver.strategies.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.metadata import validate_metadata_update
@@ -28,7 +28,7 @@ MAY_NOT_CHANGE: Final = (
 
 def parts_of(pod: Pod) -> PodParts:
     """The typed parts of a pod that has been decoded without error before."""
-    return msgspec.convert(pod.data, PodParts, dec_hook=from_builtin)
+    return msgspec.convert(pod.data, PodParts, dec_hook=from_value)
 
 
 # --- create ---

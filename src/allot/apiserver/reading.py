@@ -26,6 +26,8 @@ WAIT_FOR_REVISION_SECONDS: Final = 3.0
 """How long a read waits for a revision that is not here yet."""
 MATCHES: Final = ("Exact", "NotOlderThan")
 SCAN_PAGE: Final = 1000
+MATCHED_AT_ONCE: Final = 8
+"""Objects that are matched before the clock is looked at."""
 
 
 class ListOptions(NamedTuple):
@@ -190,9 +192,9 @@ class Reader:
         else:
             found = []
             pacer, matches = Pacer(), selection.matches
-            for stored in candidates:
-                if matches(stored):
-                    found.append(stored)
+            for start in range(0, len(candidates), MATCHED_AT_ONCE):
+                some = candidates[start : start + MATCHED_AT_ONCE]
+                found += [stored for stored in some if matches(stored)]
                 if pacer.is_due:
                     await pacer.rest()
         return _page(found, selection, revision, limit)

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
+FEW_VALUES: Final = 8
+"""So many are sooner looked through than searched."""
+
 
 class Operator(Enum):
     """How a requirement compares, by the word that selectors use for it."""
@@ -47,6 +50,8 @@ class Requirement(NamedTuple):
 
     def _has(self, value: str) -> bool:
         values = self.values
+        if len(values) <= FEW_VALUES:
+            return value in values
         place = bisect_left(values, value)
         return place < len(values) and values[place] == value
 

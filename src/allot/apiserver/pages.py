@@ -48,7 +48,7 @@ class Pages:
         """The page for a request that was authorized. Its body is of no interest."""
         parts = [part for part in request.path.split("/") if part]
         if request.method not in ("GET", "HEAD"):
-            if self._find(parts, request) is None:
+            if await self._found(parts, request) is None:
                 raise api_errors.no_such_path()
             raise api_errors.method_not_allowed()
         if parts and parts[0] in _HEALTH:
@@ -56,15 +56,19 @@ class Pages:
         if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
             shown = await self._metrics.others[parts[1]](request.header("accept"))
             return Response(200, *shown)
-        if parts[:1] == ["openapi"]:
-            await asyncio.to_thread(index)  # makes all documents the first time
-        found = self._find(parts, request)
+        found = await self._found(parts, request)
         if found is None:
             if _is_below_a_version(parts):
                 raise api_errors.no_such_path()
             return text_response(404, _NOT_FOUND)
         is_json = found.content_type.startswith("application/json") and bool(found.body)
         return in_format(found, "json", pretty=is_json and request.flag("pretty"))
+
+    async def _found(self, parts: list[str], request: ApiRequest) -> Response | None:
+        """What takes long to make, such as many metrics or all documents, is made beside the event loop."""
+        if parts[:1] in (["openapi"], ["metrics"]):
+            return await asyncio.to_thread(self._find, parts, request)
+        return self._find(parts, request)
 
     def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
         match parts:

@@ -13,6 +13,7 @@ from allot.apiserver.cache import WAKE_AT_ONCE, ResourceCache
 from allot.apiserver.caches import key_prefix, resource_named
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers
+from allot.apiserver.pages import Pages
 from allot.apiserver.writing import WriteHandlers
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
@@ -148,3 +149,27 @@ def test_many_watchers_are_woken_in_groups() -> None:
         return counts
 
     assert asyncio.run(run()) == [WAKE_AT_ONCE, 2 * WAKE_AT_ONCE, 3 * WAKE_AT_ONCE]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("path", "in_thread"), [("/metrics", True), ("/openapi/v3", True), ("/version", False)]
+)
+def test_long_pages_are_made_in_threads(
+    method: str, path: str, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    plain = Pages._find
+
+    def noticing(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return plain(*arguments)
+
+    monkeypatch.setattr(Pages, "_find", noticing)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            assert (await server.ask(method, path)).code == (200 if method == "GET" else 405)
+
+    asyncio.run(run())
+    assert [thread != threading.get_ident() for thread in threads] == [in_thread]

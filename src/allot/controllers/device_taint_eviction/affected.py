@@ -18,6 +18,7 @@ from allot.api.identities import DeviceId, ObjectKey
 from allot.api.resource import NO_EXECUTE
 from allot.api.slices import ResourceSlice
 from allot.client.informer import Informer
+from allot.client.pauses import Steps
 from allot.controllers.device_taint_eviction.evictions import (
     EvictingTaint,
     Eviction,
@@ -35,6 +36,8 @@ _DEVICES: Final = "device-taint-eviction/devices"
 _POOL: Final = "device-taint-eviction/pool"
 _TAINTED: Final = "device-taint-eviction/tainted"
 _SELECTOR: Final = "device-taint-eviction/selector"
+CLAIMS_AT_ONCE: Final = 50
+"""Claims that are looked at between two pauses."""
 
 
 class Affected:
@@ -90,23 +93,34 @@ class Affected:
             if consumer.api_group or consumer.resource != "pods":
                 continue
             pod = self._pods.get(ObjectKey(claim.metadata.namespace, consumer.name))
-            if pod is not None and pod.metadata.uid == consumer.uid:
+            if pod is not None and pod.get("metadata", "uid") == consumer.uid:
                 yield pod
-
-    def pods_of_devices(self, devices: Iterable[DeviceId]) -> Iterator[Pod]:
-        for device in devices:
-            for claim in self._claims.by_index(_DEVICES, _text("device", *device)):
-                yield from self.consumers(claim)
 
     # --- what a slice means ---
 
-    def tainted_devices(self, slice_: ResourceSlice) -> Iterator[DeviceId]:
-        """The devices whose taints this slice brings, hides or takes away by its generation."""
-        found = set(_tainted(slice_))
+    def has_taints(self, slice_: ResourceSlice) -> bool:
+        """Whether its pool has devices with taints, which this slice may bring, hide or take away."""
         spec = slice_.spec
-        for other in self._slices.by_index(_TAINTED, _text("pool", spec.driver, spec.pool.name)):
-            found.update(_tainted(other))
-        yield from found
+        place = _text("pool", spec.driver, spec.pool.name)
+        return bool(self._slices.store.keys_by_index(_TAINTED, place)) or any(
+            True for _ in tainted_devices(slice_)
+        )
+
+    def finding_pods_of_pool(
+        self, driver: str, pool: str, before: Iterable[DeviceId]
+    ) -> Steps[list[Pod]]:
+        """The pods with devices of a pool that are tainted now, or were `before`; in steps."""
+        devices = set(before)
+        for slice_ in self._slices.by_index(_TAINTED, _text("pool", driver, pool)):
+            devices.update(tainted_devices(slice_))
+            yield
+        found: list[Pod] = []
+        for position, device in enumerate(devices, 1):
+            for claim in self._claims.by_index(_DEVICES, _text("device", *device)):
+                found += self.consumers(claim)
+            if not position % CLAIMS_AT_ONCE:
+                yield
+        return found
 
     # --- what a rule means ---
 
@@ -125,27 +139,35 @@ class Affected:
             case _:
                 return [claim for claim in self._claims.list() if claim.status.allocation]
 
-    def pods_of(self, rule: DeviceTaintRule) -> Iterator[Pod]:
-        for claim in self.claims_of(rule):
+    def finding_pods_of(self, rule: DeviceTaintRule) -> Steps[list[Pod]]:
+        """The pods with devices that the rule selects, in steps."""
+        found: list[Pod] = []
+        for position, claim in enumerate(self.claims_of(rule), 1):
             if any(selects(rule, device) for device in _devices(claim)):
-                yield from self.consumers(claim)
+                found += self.consumers(claim)
+            if not position % CLAIMS_AT_ONCE:
+                yield
+        return found
 
-    def reach_of(self, rule: DeviceTaintRule, *, count_devices: bool = False) -> Reach:
-        """Whom the rule evicts, or would evict if its effect was NoExecute."""
-        pods = self._pods_to_evict(rule)
+    def measuring_reach_of(
+        self, rule: DeviceTaintRule, *, count_devices: bool = False
+    ) -> Steps[Reach]:
+        """Whom the rule evicts, or would evict if its effect was NoExecute; in steps."""
+        pods = yield from self._finding_pods_to_evict(rule)
         namespaces = {key.namespace for key in pods}
         reach = Reach(len(pods), len(namespaces))
         if not count_devices:
             return reach
-        return reach._replace(
-            published_devices=self._published_devices(rule),
-            allocated_devices=self._allocated_devices(rule),
-        )
+        published = yield from self._counting_published_devices(rule)
+        allocated = yield from self._counting_allocated_devices(rule)
+        return reach._replace(published_devices=published, allocated_devices=allocated)
 
-    def _pods_to_evict(self, rule: DeviceTaintRule) -> set[ObjectKey]:
+    def _finding_pods_to_evict(self, rule: DeviceTaintRule) -> Steps[set[ObjectKey]]:
         taints_of = _taint_of_rule(rule)
-        found = set()
-        for claim in self.claims_of(rule):
+        found: set[ObjectKey] = set()
+        for position, claim in enumerate(self.claims_of(rule), 1):
+            if not position % CLAIMS_AT_ONCE:
+                yield
             if claim_eviction(claim, taints_of) is None:
                 continue
             for pod in self.consumers(claim):
@@ -153,24 +175,30 @@ class Affected:
                     found.add(pod.key)
         return found
 
-    def _published_devices(self, rule: DeviceTaintRule) -> int:
+    def _counting_published_devices(self, rule: DeviceTaintRule) -> Steps[int]:
         count = 0
+        generations: dict[tuple[str, str], int] = {}
         for slice_ in self._slices.list():
             spec = slice_.spec
             devices = (
                 DeviceId(spec.driver, spec.pool.name, device.name) for device in spec.devices or ()
             )
             selected = sum(selects(rule, device) for device in devices)
-            if selected and spec.pool.generation == self._newest_generation(
-                spec.driver, spec.pool.name
-            ):
-                count += selected
+            if selected:
+                pool = spec.driver, spec.pool.name
+                if pool not in generations:
+                    generations[pool] = self._newest_generation(*pool)
+                count += selected if spec.pool.generation == generations[pool] else 0
+            yield
         return count
 
-    def _allocated_devices(self, rule: DeviceTaintRule) -> int:
-        return sum(
-            selects(rule, device) for claim in self.claims_of(rule) for device in _devices(claim)
-        )
+    def _counting_allocated_devices(self, rule: DeviceTaintRule) -> Steps[int]:
+        count = 0
+        for position, claim in enumerate(self.claims_of(rule), 1):
+            count += sum(selects(rule, device) for device in _devices(claim))
+            if not position % CLAIMS_AT_ONCE:
+                yield
+        return count
 
 
 def rule_ref(rule: DeviceTaintRule) -> RuleRef:
@@ -211,14 +239,15 @@ def _pool_values(slice_: ResourceSlice) -> Iterable[str]:
     yield _text("pool", slice_.spec.driver, slice_.spec.pool.name)
 
 
-def _tainted(slice_: ResourceSlice) -> Iterator[DeviceId]:
+def tainted_devices(slice_: ResourceSlice) -> Iterator[DeviceId]:
+    """Those that the slice itself gives a NoExecute taint."""
     for device in slice_.spec.devices or ():
         if any(taint.effect == NO_EXECUTE for taint in device.taints):
             yield DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
 
 
 def _tainted_values(slice_: ResourceSlice) -> Iterable[str]:
-    for device in _tainted(slice_):
+    for device in tainted_devices(slice_):
         yield _text("pool", device.driver, device.pool)
         yield _text("device", *device)
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceTaintRule
 from allot.api.core import Pod
-from allot.api.identities import ObjectKey
+from allot.api.identities import DeviceId, ObjectKey
 from allot.api.raw import RawObject
 from allot.api.resource import NO_EFFECT, NO_EXECUTE
 from allot.api.slices import ResourceSlice
 from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, reference_to
 from allot.client.informer import Informer
+from allot.client.pauses import Steps, finish_with_pauses, with_pauses
 from allot.client.resources import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from allot.controllers.controller import QueueController, Surroundings
-from allot.controllers.device_taint_eviction.affected import Affected, rule_ref
+from allot.controllers.device_taint_eviction.affected import Affected, rule_ref, tainted_devices
 from allot.controllers.device_taint_eviction.evictions import Eviction, RuleRef
 from allot.controllers.device_taint_eviction.rule_status import (
     UPDATE_SECONDS,
@@ -44,7 +45,22 @@ ACTION: Final = "Evicting"
 _RAW_RULES: Final = DEVICE_TAINT_RULES.as_raw()
 
 
-class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
+class RuleSweep(NamedTuple):
+    """All pods that a rule concerns, as it was at one time."""
+
+    number: int
+
+
+class PoolSweep(NamedTuple):
+    """All pods that have tainted devices of a pool."""
+
+    driver: str
+    pool: str
+    what: str = "pool"
+    """Keeps it apart from a rule with the same words."""
+
+
+class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep | PoolSweep]):
     """Pods wait in the queue until their time has come; what is true then decides."""
 
     name = "device-taint-eviction-controller"
@@ -59,6 +75,10 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
         """Pods that were deleted, but are still here as far as the informer knows."""
         self._evicted_by: Counter[str] = Counter()
         """How many pods each rule, by uid, has evicted since this controller started."""
+        self._sweeps = 0
+        self._rule_sweeps: dict[RuleSweep, DeviceTaintRule] = {}
+        self._tainted_before: dict[PoolSweep, set[DeviceId]] = {}
+        """Devices of slices that have changed since their pool was last looked at."""
         if DEVICE_TAINTS not in surroundings.gates:
             return
         informers = surroundings.informers
@@ -102,8 +122,11 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
             self._claim_changed(new)
 
     def _slice_changed(self, slice_: ResourceSlice) -> None:
-        devices = self._affected.tainted_devices(slice_)
-        self._add_pods(self._affected.pods_of_devices(devices))
+        """One look for all slices of a pool: there may be many, and each concerns the pods of all."""
+        if self._affected.has_taints(slice_):
+            sweep = PoolSweep(slice_.spec.driver, slice_.spec.pool.name)
+            self._tainted_before.setdefault(sweep, set()).update(tainted_devices(slice_))
+            self.queue.add(sweep)
 
     def _slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> None:
         if old.spec != new.spec:
@@ -125,7 +148,10 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
 
     def _add_evicted_by(self, rule: DeviceTaintRule) -> None:
         if rule.spec.taint.effect == NO_EXECUTE:
-            self._add_pods(self._affected.pods_of(rule))
+            self._sweeps += 1
+            sweep = RuleSweep(self._sweeps)
+            self._rule_sweeps[sweep] = rule
+            self.queue.add(sweep)
 
     def _add_pods(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
@@ -133,12 +159,23 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
 
     # --- what is done about it ---
 
-    async def reconcile(self, key: PodRef | RuleRef) -> None:
+    async def reconcile(self, key: PodRef | RuleRef | RuleSweep | PoolSweep) -> None:
         match key:
+            case RuleSweep():
+                rule = self._rule_sweeps[key]
+                await self._add_in_steps(self._affected.finding_pods_of(rule))
+                del self._rule_sweeps[key]
+            case PoolSweep(driver, pool):
+                before = self._tainted_before.pop(key, set())
+                await self._add_in_steps(self._affected.finding_pods_of_pool(driver, pool, before))
             case PodRef():
                 await self._reconcile_pod(key)
             case RuleRef():
                 await self._reconcile_rule(key)
+
+    async def _add_in_steps(self, steps: Steps[list[Pod]]) -> None:
+        async for pod in with_pauses(await finish_with_pauses(steps)):
+            self.queue.add(pod_ref(pod))
 
     async def _reconcile_pod(self, ref: PodRef) -> None:
         pod = self._pods.get(ref.key)
@@ -201,7 +238,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
             return
         wait = self._wait_seconds(rule)
         if wait == 0:
-            wait = await self._write(rule, self._reach(rule))
+            wait = await self._write(rule, await self._reach(rule))
         if wait is not None and wait > 0:
             self.queue.add_after(ref, wait)
 
@@ -209,11 +246,13 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef]):
         """How long to wait before anything is said about the rule; None if all is said."""
         return None if is_final(rule) else seconds_until_update(rule, self.clock.today())
 
-    def _reach(self, rule: DeviceTaintRule) -> Reach:
+    async def _reach(self, rule: DeviceTaintRule) -> Reach:
         effect = rule.spec.taint.effect
         if effect not in (NO_EXECUTE, NO_EFFECT):
             return Reach()
-        return self._affected.reach_of(rule, count_devices=effect == NO_EFFECT)
+        counts = effect == NO_EFFECT
+        steps = self._affected.measuring_reach_of(rule, count_devices=counts)
+        return await finish_with_pauses(steps)
 
     async def _write(self, rule: DeviceTaintRule, reach: Reach) -> float | None:
         """Write the condition, unless it was written meanwhile: then it is told how long to wait."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import yaml
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from allot.apiserver.credentials import prepare_credentials, write_kubeconfig
 from allot.cli.data_directory import COMPONENTS_KUBECONFIG
@@ -41,7 +42,7 @@ KUBERNETES: Final = "ALLOT_KUBERNETES"
 HARDWARE: Final = """\
 nodes:
   count: 2
-  capacity: {cpu: 1000, memory: 4096Gi, pods: 2000}
+  capacity: {cpu: 100000, memory: 400Ti, pods: 200000}
 pools:
 - driver: ordinary.example.com
   devices:
@@ -275,7 +276,12 @@ def _with_kubernetes(directory: Path) -> Cluster:
         kubeconfig, f"https://127.0.0.1:{port}", papers.ca_file, "admin", papers.admin_token
     )
     tokens.write_text(f'{papers.admin_token},admin,admin,"system:masters"\n')
-    accounts = directory / "pki" / "service-accounts.key"
+    accounts = directory / "pki" / "accounts.key"
+    accounts.write_bytes(
+        papers.signing_key.private_bytes(
+            Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
+        )
+    )
     url, peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
     etcd = Part(
         "etcd",
@@ -304,6 +310,7 @@ def _with_kubernetes(directory: Path) -> Cluster:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={accounts}",
             f"--service-account-signing-key-file={accounts}",
+            "--authorization-mode=Node,RBAC",
             "--service-cluster-ip-range=10.0.0.0/16",
             "--endpoint-reconciler-type=none",
             "--disable-admission-plugins=ServiceAccount",

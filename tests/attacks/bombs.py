@@ -216,6 +216,17 @@ def slow_derived(kind: str, devices: int = 48, requests: int = 8) -> list[Manife
     return _attack(slices(_different(devices)), claim(asked, constraints))
 
 
+def slow_extended_resource(kind: str, devices: int = 48, selectors: int = 8) -> list[Manifest]:
+    """The same in a class whose devices serve an extended resource, for a pod that never mentions claims."""
+    slow = device_class(*_each_different(expressions.dearest(kind), selectors))
+    slow["spec"]["extendedResourceName"] = "bomb.example.com/device"
+    wanted = pod()
+    del wanted["spec"]["resourceClaims"]
+    amount = {"bomb.example.com/device": "2"}
+    wanted["spec"]["containers"][0]["resources"] = {"requests": amount, "limits": amount}
+    return [*slices(_different(devices)), slow, wanted]
+
+
 def late_error(kind: str, devices: int = 48) -> list[Manifest]:
     """An expression that takes its time before it fails, on every device."""
     missing = f'{ATTRIBUTE}["missing"] == 1'
@@ -234,6 +245,22 @@ def _different(count: int) -> list[Manifest]:
 
 
 # --- many pods ---
+
+
+def many_at_once(pods: int = 20) -> list[Manifest]:
+    """Many pods, each with two hard claims that are like no other's."""
+    *published, _claim, _pod = exclusive_counters()
+    made: list[Manifest] = []
+    for number in range(pods):
+        bomb = pod(f"bomb-{number}", f"first-{number}")
+        second = {"name": "more", "resourceClaimName": f"second-{number}"}
+        bomb["spec"]["resourceClaims"].append(second)
+        made += [
+            claim([request(f"some-{number}", 20)], name=f"first-{number}"),
+            claim([request(f"more-{number}", 24)], name=f"second-{number}"),
+            bomb,
+        ]
+    return [*published, *made]
 
 
 def shared_claim(pods: int = 257) -> list[Manifest]:

@@ -13,7 +13,8 @@ CLAIM: Final = "bomb-claim"
 
 
 def _bomb(name: str, objects: list[Manifest], *names: str) -> Attack:
-    return Attack(name, objects, told="bomb", names=(CLAIM, *names))
+    claims = (CLAIM,) if any(each["kind"] == "ResourceClaim" for each in objects) else ()
+    return Attack(name, objects, told="bomb", names=(*claims, *names))
 
 
 SEARCHES: Final[dict[str, Callable[[], Attack]]] = {
@@ -61,6 +62,9 @@ EXPRESSIONS: Final[dict[str, Callable[[], Attack]]] = {
         "cel-quantity-class", bombs.slow_class("quantity-sum", 128, 32)
     ),
     "cel-derived": lambda: _expression("cel-derived", bombs.slow_derived("format-device")),
+    "cel-extended-resource": lambda: _bomb(
+        "cel-extended-resource", bombs.slow_extended_resource("format-device")
+    ),
     "cel-error": lambda: _bomb("cel-error", bombs.late_error("cidr-listed")),
     "cel-cost": lambda: _bomb("cel-cost", bombs.slow_selectors("map", 128, 8)),
 }
@@ -68,6 +72,9 @@ EXPRESSIONS: Final[dict[str, Callable[[], Attack]]] = {
 CROWDS: Final[dict[str, Callable[[], Attack]]] = {
     "hopeless-pods": lambda: Attack(
         "hopeless-pods", flood=floods.hopeless_pods(10_000), seconds=30, finite_seconds=240
+    ),
+    "many-bombs": lambda: Attack(
+        "many-bombs", bombs.many_at_once(), told="bomb-0", names=["some-0"], seconds=30
     ),
     "shared-claim": lambda: Attack("shared-claim", bombs.shared_claim(), bound=256),
     "pool-status-60": lambda: Attack(

@@ -247,8 +247,8 @@ def _different(count: int) -> list[Manifest]:
 # --- many pods ---
 
 
-def many_at_once(pods: int = 20) -> list[Manifest]:
-    """Many pods, each with two hard claims that are like no other's."""
+def many_at_once(pods: int = 12) -> list[Manifest]:
+    """Many pods, each with two claims that are hard together and like no other's."""
     *published, _claim, _pod = exclusive_counters()
     made: list[Manifest] = []
     for number in range(pods):
@@ -256,8 +256,8 @@ def many_at_once(pods: int = 20) -> list[Manifest]:
         second = {"name": "more", "resourceClaimName": f"second-{number}"}
         bomb["spec"]["resourceClaims"].append(second)
         made += [
-            claim([request(f"some-{number}", 20)], name=f"first-{number}"),
-            claim([request(f"more-{number}", 24)], name=f"second-{number}"),
+            claim([request(f"some-{number}", 12)], name=f"first-{number}"),
+            claim([request(f"more-{number}", 12)], name=f"second-{number}"),
             bomb,
         ]
     return [*published, *made]

@@ -74,7 +74,7 @@ CROWDS: Final[dict[str, Callable[[], Attack]]] = {
         "hopeless-pods", flood=floods.hopeless_pods(10_000), seconds=30, finite_seconds=240
     ),
     "many-bombs": lambda: Attack(
-        "many-bombs", bombs.many_at_once(), told="bomb-0", names=["some-0"], seconds=30
+        "many-bombs", bombs.many_at_once(), told="bomb-0", names=["-0"], seconds=20
     ),
     "shared-claim": lambda: Attack("shared-claim", bombs.shared_claim(), bound=256),
     "pool-status-60": lambda: Attack(

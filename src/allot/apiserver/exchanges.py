@@ -151,11 +151,15 @@ class Exchange:
             await self._answer_in_pieces(response, response.more, headers, wants_gzip)
             return
         headers.append((b"content-length", str(len(response.body)).encode()))
+        body = b"" if self.scope["method"] == "HEAD" else response.body
+        if self.is_in_process:
+            await self._send(_start(response.code, headers))
+            await self._send(_body(body, more=False))
+            return
         progress = self._progress()
         await progress.send(_start(response.code, headers))
-        body = b"" if self.scope["method"] == "HEAD" else response.body
         left = len(body)
-        for piece in (body,) if self.is_in_process else _pieces(body):
+        for piece in _pieces(body):
             left -= len(piece)
             await progress.send(_body(piece, more=left > 0), len(piece))
 
@@ -197,7 +201,7 @@ class Exchange:
 
     async def _within(self, seconds: float, message: Message) -> None:
         connection = self._connection
-        if connection is not None and not connection.is_write_paused:
+        if self.is_in_process or (connection is not None and not connection.is_write_paused):
             await self._send(message)  # goes into the buffer of the connection
             return
         try:

@@ -199,7 +199,7 @@ def test_a_corrupt_file(tmp_path: Path) -> None:
 
     answer = allot("up", "--data-dir", directory, "--port", "0")
 
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert "allot.db" in answer.stderr
     assert len(answer.stderr.splitlines()) <= 3
 

@@ -27,7 +27,7 @@ HUGE: Final = 1024 * 1024
 """... and on more than this in one that the rest does not wait for."""
 SLOW: Final = 16
 """A byte of YAML, or of an object with expressions, counts as so many."""
-LARGE_THREADS: Final = 2
+LARGE_THREADS: Final = 1
 HUGE_THREADS: Final = 1
 
 

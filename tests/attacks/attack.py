@@ -377,7 +377,10 @@ def _clean_up(cluster: Cluster, client: RestClient, figures: Figures) -> None:
         time.sleep(0.5)
         ordinary.finish(BOUND_SECONDS)
         if not ordinary.bound or ordinary.unbound:
-            figures.problems.append("after the clean-up an ordinary pod is not bound")
+            figures.problems.append(
+                f"after the clean-up an ordinary pod is not bound: {ordinary.unbound}, {ordinary.problems[:5]}, "
+                f"{[_condition(client, name) for name in ordinary.unbound]}"
+            )
         seen = watchdog.stop()
     except BaseException:
         watchdog.kill()

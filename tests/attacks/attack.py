@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
@@ -126,6 +127,13 @@ HEADER: Final = (
 )
 
 
+class PatientClient(RestClient):
+    """Waits until thousands of objects are deleted; a second request for the same would only be in the way."""
+
+    def _connect(self, timeout_seconds: float) -> HTTPConnection:
+        return super()._connect(CLEAN_UP_SECONDS)
+
+
 class Watchdog:
     """The process that asks."""
 
@@ -175,7 +183,7 @@ def run_attack(
     figures.flood_codes = dict(flood.codes)
     if not is_measured_only:
         _start_again(cluster, figures)
-        with cluster.client() as client:
+        with PatientClient.from_kubeconfig(cluster.kubeconfig) as client:
             _clean_up(cluster, client, figures)
         _stop(cluster, figures)
     if "Traceback" in cluster.log:

@@ -300,8 +300,13 @@ class Scheduler:
         if needs_more:
             message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
             self.spawn(self._outcomes.failed(queued.pod, UNSCHEDULABLE, message))
-        elif self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds)):
-            return
+        else:
+            has_ended = self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds))
+            for plugin in slow_plugins(profile):
+                if plugin.name in exported:
+                    plugin.forget_outdated(exported[plugin.name])
+            if has_ended:
+                return
         if queued.hard_attempts < MAX_HARD_ATTEMPTS:
             self._leave_to_child(queued)  # or what it found out has been overtaken by changes
         else:

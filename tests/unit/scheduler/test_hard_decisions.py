@@ -125,6 +125,9 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
             known = self.known.setdefault(name, {})
             known.update({n: s for n, s in found.items() if with_timeouts or not s.ended_by})
 
+    def forget_outdated(self, exported: Any) -> None:
+        pass
+
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         self.bound.append(f"{pod.name} on {node_name}")
         return SUCCESS

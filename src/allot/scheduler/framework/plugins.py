@@ -134,7 +134,15 @@ class SlowFilterPlugin(FilterPlugin):
     def import_answers(
         self, exported: Any, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
     ) -> None:
-        """Take over what another process found out for a pod, as far as it holds here and now."""
+        """Take over what another process found out for a pod.
+
+        That a node does not fit counts for the pod even if its devices have changed since: the queue has kept the
+        events that might help it. For other pods it does not count, see `forget_outdated`.
+        """
+
+    @abstractmethod
+    def forget_outdated(self, exported: Any) -> None:
+        """Forget what was taken over although the devices had changed; the pod has been decided about."""
 
 
 class PostFilterAnswer(NamedTuple):

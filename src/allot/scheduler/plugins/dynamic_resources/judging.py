@@ -307,10 +307,15 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             # Whether a node takes too long hardly depends on single devices that come and go.
             if answer.timed_out or newest == last_change:
                 known.put(current, newest, answer)
+            elif not answer.status.is_success:
+                known.put_outdated(current, newest, answer)
             elif (still := self._still_possible(pod, current, answer)) is not None:
                 known.put(current, newest, still)
         if with_timeouts:
             known.note_timeouts(exported.timeouts, self._monotonic())
+
+    def forget_outdated(self, exported: ExportedAnswers) -> None:
+        self._answers.for_wish(exported.key).forget_outdated()
 
     def _still_possible(
         self, pod: PodInfo, target: TargetNode, answer: NodeAnswer

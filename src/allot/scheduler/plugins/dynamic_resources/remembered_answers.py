@@ -41,7 +41,8 @@ class NodeAnswers:
         self._by_node: dict[str, RememberedAnswer] = {}
         self._by_likeness: dict[Hashable, NodeAnswer] = {}
         self.retries = 0
-        """How often nodes that took too long were given another chance."""
+        """How often answers were forgotten although no devices had changed."""
+        self._outdated: list[str] = []
         self._timeouts_in_a_row = 0
         self._retry_at = 0.0
 
@@ -58,6 +59,18 @@ class NodeAnswers:
     def put(self, target: TargetNode, last_change: int, answer: NodeAnswer) -> None:
         if answer.status.code is not Code.ERROR:  # an error names the claim
             self._by_node[target.name] = RememberedAnswer(last_change, target, answer)
+
+    def put_outdated(self, target: TargetNode, last_change: int, answer: NodeAnswer) -> None:
+        """An answer from before the devices changed last. It counts until `forget_outdated`."""
+        self.put(target, last_change, answer)
+        self._outdated.append(target.name)
+
+    def forget_outdated(self) -> None:
+        if self._outdated:
+            self.retries += 1  # what was concluded from them does not count any more either
+        for name in self._outdated:
+            self._by_node.pop(name, None)
+        self._outdated.clear()
 
     def entries(self) -> Iterable[RememberedAnswer]:
         return self._by_node.values()

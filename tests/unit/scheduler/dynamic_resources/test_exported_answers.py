@@ -1,0 +1,93 @@
+"""What one process finds out about devices, and what another makes of it when they have changed meanwhile."""
+
+from __future__ import annotations
+
+import pickle
+
+from allot.api.claims import DeviceRequest
+from allot.scheduler.plugins.dynamic_resources.answers import ExportedAnswers
+from allot.scheduler.state.pods import PodInfo
+from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
+from tests.unit.scheduler.dynamic_resources.bench import Bench
+from tests.unit.scheduler.dynamic_resources.claims import (
+    a_pod_with_claims,
+    a_stored_claim,
+    an_allocation,
+)
+
+POD = a_pod_with_claims("claim")
+TWO_OF_FOUR = a_request("r", an_exact_request(count=2))
+NINE = a_request("r", an_exact_request(count=9))
+
+
+def a_bench(request: DeviceRequest) -> Bench:
+    devices = [a_device(f"gpu-{number}") for number in range(4)]
+    claims = (a_stored_claim("claim", request), a_stored_claim("other"))
+    slices = [a_slice(*devices, name="node-1", node="node-1")]
+    return Bench(*claims, slices=slices)
+
+
+def found_elsewhere(bench: Bench) -> ExportedAnswers:
+    """What a copy of the bench finds out, on its way through a pipe."""
+    bench.filter(POD)
+    node = bench.cluster.node("node-1")
+    exported = bench.plugin.export_answers(bench.state, node)
+    assert exported is not None
+    travelled: ExportedAnswers = pickle.loads(pickle.dumps(exported))  # noqa: S301
+    return travelled
+
+
+def take(bench: Bench, *devices: str) -> None:
+    bench.tracker.put(
+        a_stored_claim("other", version=2, allocation=an_allocation(*devices, node="node-1"))
+    )
+
+
+def imported(bench: Bench, exported: ExportedAnswers, pod: PodInfo = POD) -> int:
+    """Take it over, ask about the pod again, and count the searches that were needed."""
+    bench.plugin.import_answers(exported, pod, bench.cluster.node, with_timeouts=True)
+    before = bench.plugin.allocations
+    bench.filter(pod)
+    return bench.plugin.allocations - before
+
+
+def test_answers_are_taken_over() -> None:
+    exported = found_elsewhere(a_bench(TWO_OF_FOUR))
+
+    assert imported(a_bench(TWO_OF_FOUR), exported) == 0
+
+
+def test_devices_that_are_still_free_can_still_be_had() -> None:
+    exported = found_elsewhere(a_bench(TWO_OF_FOUR))
+    bench = a_bench(TWO_OF_FOUR)
+    take(bench, "gpu-3")
+
+    assert imported(bench, exported) == 0
+    reserved = bench.plugin.reserve(bench.state, POD, "node-1")
+    assert reserved.is_success
+    allocation = bench.state["DynamicResources"].reserved[0].status.allocation
+    assert [device.device for device in allocation.devices.results] == ["gpu-0", "gpu-1"]
+
+
+def test_devices_that_are_taken_are_searched_for_again() -> None:
+    exported = found_elsewhere(a_bench(TWO_OF_FOUR))
+    bench = a_bench(TWO_OF_FOUR)
+    take(bench, "gpu-0")
+
+    assert imported(bench, exported) >= 1
+    assert bench.plugin.reserve(bench.state, POD, "node-1").is_success
+
+
+def test_a_refusal_counts_for_the_pod_although_devices_changed() -> None:
+    exported = found_elsewhere(a_bench(NINE))
+    bench = a_bench(NINE)
+    take(bench, "gpu-0")
+
+    assert imported(bench, exported) == 0
+    key = bench.plugin.rests_on(bench.state, POD)
+    bench.plugin.forget_outdated(exported)
+    before = bench.plugin.allocations
+    bench.filter(POD)
+
+    assert bench.plugin.allocations > before, "for others it does not count"
+    assert bench.plugin.rests_on(bench.state, POD) != key, "nor what was concluded from it"

@@ -17,7 +17,7 @@ from allot.apiserver.codecs import Codec
 from allot.apiserver.forms import FORMS
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.stored_objects import StoredObject, with_revision, with_type
-from allot.apiserver.window_budget import WINDOW, WINDOW_BYTES, WindowBudget
+from allot.apiserver.window_budget import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import (
     Change,
     CompactedError,
@@ -222,7 +222,8 @@ class ResourceCache:
             self.window_bytes += applied.size
             self.last_change = change.revision
             self.revision = max(self.revision, change.revision)
-        if len(self._changes) > 2 * self._window_size:
+        # A little at a time: to free ten thousand objects takes a tenth of a second.
+        if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
             self.shrink_window(self.window_bytes, self._window_size)
         self._budget.settle()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 WINDOW: Final = 10_000
-"""How many changes of a resource are kept, or up to twice as many ..."""
+"""How many changes of a resource are kept, or a few more ..."""
 WINDOW_BYTES: Final = 64 << 20
 """... unless the objects in the changes of all resources have more bytes than this ..."""
 ALL_CHANGES: Final = 50_000

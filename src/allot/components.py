@@ -123,7 +123,7 @@ class Components:
         """Those that are made differently in a cluster of simulated nodes."""
         lifecycle = partial(
             NodeLifecycleController,
-            # Nodes that somebody creates to try something have no kubelet that would renew a Lease.
+            # Nodes created by hand have no kubelet that would renew a Lease.
             settings=LifecycleSettings(judges_without_lease=False),
         )
         publisher = partial(RootCaPublisher, certificates=self._root_certificates)

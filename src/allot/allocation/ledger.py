@@ -161,7 +161,7 @@ class Ledger:
 
     @property
     def dedicated(self) -> Collection[DeviceId]:
-        """The devices of which somebody has the whole."""
+        """Devices that a claim holds exclusively."""
         return self._dedicated.keys()
 
     def has_share(self, device: DeviceId) -> bool:

@@ -51,7 +51,7 @@ _decoder: Final = msgspec.json.Decoder(_Times)
 def last_written(value: bytes, now: datetime) -> datetime | None:
     """When a stored event was last written; None if that cannot be said.
 
-    Whoever counts an event again says when it happened. Times to come are not believed.
+    A recorder that counts an event again updates its time. Times in the future are ignored.
     """
     try:
         event = _decoder.decode(value)

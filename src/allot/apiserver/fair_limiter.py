@@ -60,7 +60,7 @@ class FairLimiter:
         self._waiting: dict[str, deque[_Waiting]] = {}
         self._numbers = 0
         self._is_full = False
-        """Whether somebody waits for others to release, so that who comes now waits as well."""
+        """Whether requests are queued for a release, so that a new one is queued as well."""
 
     def held_by(self, user: str) -> int:
         return self._held.get(user, 0)

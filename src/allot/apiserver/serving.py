@@ -67,7 +67,7 @@ def connections_for(files: int, most: int = MAX_CONNECTIONS) -> int:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with our own connections; signals are left to whoever runs it."""
+    """uvicorn, with our own connections; signals are handled by the caller."""
 
     def __init__(
         self, app: App, credentials: Credentials, limits: ConnectionLimits, metrics: Metrics
@@ -234,6 +234,6 @@ class _Acceptor:
 
 
 def _cut(client: socket.socket) -> None:
-    """End a connection whose handshake is still under way; whoever waits for it sees that."""
+    """End a connection during its handshake; the task that awaits it is told."""
     with contextlib.suppress(OSError):
         client.shutdown(socket.SHUT_RDWR)

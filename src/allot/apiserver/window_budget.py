@@ -1,6 +1,6 @@
 """How many recent changes caches keep for watchers: so many of each resource, and so many bytes of all together.
 
-Whoever has most gives up its oldest changes first, so that a resource with many or large changes does not
+The largest window gives up its oldest changes first, so that a resource with many or large changes does not
 shorten the windows of the others. A watcher that needs what is gone reads it from the store.
 """
 

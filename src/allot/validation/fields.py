@@ -97,7 +97,7 @@ class FieldError(NamedTuple):
 
 
 MAX_ERRORS: Final = 500
-"""Nobody corrects more mistakes at a time, and what is wrong in the same way is often wrong many times."""
+"""More errors than a person corrects at a time; errors of one kind often repeat."""
 
 
 def first_errors(errors: Iterable[FieldError]) -> list[FieldError]:

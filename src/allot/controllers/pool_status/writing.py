@@ -79,7 +79,7 @@ async def _write_as_kep(
 async def write_failure(
     client: Client, question: Question, status: ResourcePoolStatusRequestStatus
 ) -> None:
-    """Raises `ApiStatusError` unless the request is gone, or answered by somebody else."""
+    """Raises `ApiStatusError` unless the request is gone, or answered by another controller."""
     try:
         await client.update_status(REQUESTS, replace(question.whole(), status=status))
     except ApiStatusError as error:

@@ -28,7 +28,7 @@ RETRY_SECONDS: Final = 0.005
 
 
 class ClaimChangedError(Exception):
-    """Somebody did something to a claim that makes our decision wrong."""
+    """Another client changed the claim so that our decision no longer holds."""
 
 
 Change = Callable[[ResourceClaim], ResourceClaim]

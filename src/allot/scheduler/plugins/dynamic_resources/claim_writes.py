@@ -1,7 +1,7 @@
 """What is written to claims when a pod is bound, and what is taken back when that fails.
 
 Each change is a function of the claim. `claim_lanes` writes them, together with what others want of the same claim, and
-applies them again when somebody was quicker.
+applies them again after a conflict with another client.
 """
 
 from __future__ import annotations

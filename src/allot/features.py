@@ -1,7 +1,8 @@
 """Feature gates: which parts of DRA are switched on.
 
 `GATES` lists every gate with its stage, Kubernetes v1.38's default and ours: the gates of the five
-KEPs that allot implements, and of the features those build on, are on.
+KEPs that allot implements, and of the features those build on, are on. `FeatureGates` also holds
+the rules (`allot.rules`) that are in force, because whatever asks for a gate may ask for a rule.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from allot.rules import FRACTIONAL_RANGES_BY_DEFAULT, RULES, RuleSet, rules_of
 
 
 class Stage(StrEnum):
@@ -67,9 +70,7 @@ GATES: Final[Mapping[str, Gate]] = {
         Gate(DEVICE_TAINTS, Stage.GA, True, True, depends_on=_DRA),
         Gate(DEVICE_TAINT_RULES, Stage.GA, True, True, depends_on=(DEVICE_TAINTS,)),
         Gate(CONSUMABLE_CAPACITY, Stage.BETA, True, True, depends_on=_DRA),
-        Gate(
-            FRACTIONAL_CAPACITY_RANGE, Stage.BETA, False, False, depends_on=(CONSUMABLE_CAPACITY,)
-        ),
+        Gate(FRACTIONAL_CAPACITY_RANGE, Stage.BETA, True, False, depends_on=(CONSUMABLE_CAPACITY,)),
         Gate(BINDING_CONDITIONS, Stage.BETA, True, True, depends_on=(*_DRA, DEVICE_STATUS)),
         Gate(PARTITIONABLE_DEVICES, Stage.BETA, True, True, depends_on=_DRA),
         Gate(
@@ -134,21 +135,28 @@ class FeatureGateError(ValueError):
 
 
 class FeatureGates:
-    """The gates that are on: `if CONSUMABLE_CAPACITY in gates`."""
+    """The gates that are on and the rules in force: `if CONSUMABLE_CAPACITY in gates`."""
 
     __slots__ = ("_enabled",)
 
     def __init__(self, enabled: Iterable[str]) -> None:
-        """Exactly these gates. No rule is checked: `with_overrides` is for what users ask for."""
+        """Exactly these gates and rules, unchecked: `with_overrides` is for what users ask for.
+
+        Without a rule among them the answers are those of Kubernetes v1.38.
+        """
         self._enabled = frozenset(enabled)
 
     def __contains__(self, name: str) -> bool:
         return name in self._enabled
 
     def switched(self, states: Mapping[str, bool]) -> FeatureGates:
-        """These gates with some switched on or off. As in `__init__`, no rule is checked."""
+        """These gates with some switched on or off, unchecked as in `__init__`."""
         on = {name for name, state in states.items() if state}
         return FeatureGates((self._enabled - states.keys()) | on)
+
+    def with_rules(self, rule_set: RuleSet) -> FeatureGates:
+        """The same gates under other rules."""
+        return FeatureGates((self._enabled - RULES.keys()) | rules_of(rule_set))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -181,7 +189,9 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
     return wanted
 
 
-def with_overrides(overrides: Mapping[str, bool]) -> FeatureGates:
+def with_overrides(
+    overrides: Mapping[str, bool], rule_set: RuleSet = RuleSet.SEEDS
+) -> FeatureGates:
     """Our defaults with `overrides` applied; `FeatureGateError` if that cannot be."""
     unknown = [name for name in overrides if name not in GATES and name not in ALL_BY_STAGE]
     if unknown:
@@ -189,7 +199,10 @@ def with_overrides(overrides: Mapping[str, bool]) -> FeatureGates:
         raise FeatureGateError(
             f"unknown feature gate {', '.join(map(repr, sorted(unknown)))}; known gates: {known}"
         )
+    rules = rules_of(rule_set)
     state = {name: gate.default for name, gate in GATES.items()}
+    if FRACTIONAL_RANGES_BY_DEFAULT not in rules:
+        state[FRACTIONAL_CAPACITY_RANGE] = GATES[FRACTIONAL_CAPACITY_RANGE].kubernetes_default
     for name, stage in ALL_BY_STAGE.items():
         if name in overrides:
             state |= {
@@ -208,7 +221,7 @@ def with_overrides(overrides: Mapping[str, bool]) -> FeatureGates:
             )
         state[name] = value
     _refuse_broken_dependencies(state)
-    return FeatureGates(name for name, on in state.items() if on)
+    return FeatureGates({name for name, on in state.items() if on} | rules)
 
 
 def _refuse_broken_dependencies(state: Mapping[str, bool]) -> None:

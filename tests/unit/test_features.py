@@ -4,6 +4,7 @@ import pytest
 
 from allot import features
 from allot.features import FeatureGateError, parse_feature_gates, with_overrides
+from allot.rules import RULES, RuleSet
 
 KEPS = (
     features.PRIORITIZED_LIST,
@@ -78,3 +79,19 @@ def test_gates_compare_and_print() -> None:
     assert with_overrides({}) == features.DEFAULTS
     assert hash(with_overrides({})) == hash(features.DEFAULTS)
     assert "DRAAdminAccess" in repr(features.DEFAULTS)
+
+
+def test_the_switch_turns_all_rules() -> None:
+    seeds = with_overrides({}, RuleSet.SEEDS)
+    kubernetes = with_overrides({}, RuleSet.V1_38)
+
+    assert all(rule in seeds for rule in RULES)
+    assert not any(rule in kubernetes for rule in RULES)
+    assert features.FRACTIONAL_CAPACITY_RANGE in seeds
+    assert features.FRACTIONAL_CAPACITY_RANGE not in kubernetes
+    assert seeds.with_rules(RuleSet.V1_38).with_rules(RuleSet.SEEDS) == seeds
+
+
+def test_a_rule_is_not_a_feature_gate_that_users_set() -> None:
+    with pytest.raises(FeatureGateError, match="unknown feature gate"):
+        with_overrides({"SkipMissingClasses": False})

@@ -1,0 +1,126 @@
+"""Rules: where the KEPs and Kubernetes v1.38 answer differently, and which answer is given.
+
+`RULES` lists every rule of ours that changes an answer, as `docs/decisions/0003` explains it. The
+switch `rules: seeds | v1.38` turns all of them: with `seeds` they hold, with `v1.38` none does.
+Code asks for one rule by its name, in the same set as the feature gates
+(`if SKIP_MISSING_CLASSES in gates`), so that both travel together to whatever decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class RuleSet(StrEnum):
+    """Whose answers are given."""
+
+    SEEDS = "seeds"
+    V1_38 = "v1.38"
+
+
+class Rule(NamedTuple):
+    """One difference. `summary` says in one sentence what we do instead of v1.38."""
+
+    name: str
+    kep: int
+    summary: str
+
+
+# KEP-4816, prioritized alternatives
+ALTERNATIVES_ON_ALL_NODES: Final = "AlternativesOnAllNodes"
+SKIP_MISSING_CLASSES: Final = "SkipMissingClasses"
+SKIP_INCOMPLETE_POOLS: Final = "SkipIncompletePools"
+
+# KEP-5075, consumable capacity
+SHARES_HOLD_DEDICATED_DEVICES: Final = "SharesHoldDedicatedDevices"
+FRACTIONAL_RANGES_BY_DEFAULT: Final = "FractionalRangesByDefault"
+CHECK_CONSUMED_CAPACITY: Final = "CheckConsumedCapacity"
+MATCH_OR_DISTINCT: Final = "MatchOrDistinct"
+BAD_CAPACITY_IS_NOT_ELIGIBLE: Final = "BadCapacityIsNotEligible"
+
+# KEP-5007, binding conditions
+READY_DEVICES_FIRST: Final = "ReadyDevicesFirst"
+AVOID_FAILED_DEVICES: Final = "AvoidFailedDevices"
+ONE_KIND_OF_BINDING_CONDITIONS: Final = "OneKindOfBindingConditions"
+
+# KEP-6080, derived attributes
+REJECT_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "RejectDerivedAttributesWhenOff"
+IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "IgnoreDerivedAttributesWhenOff"
+
+RULES: Final[Mapping[str, Rule]] = {
+    rule.name: rule
+    for rule in (
+        Rule(
+            ALTERNATIVES_ON_ALL_NODES,
+            4816,
+            "a pod with prioritized alternatives is tried on all nodes, not on a sample",
+        ),
+        Rule(
+            SKIP_MISSING_CLASSES,
+            4816,
+            "an alternative whose device class does not exist is skipped",
+        ),
+        Rule(
+            SKIP_INCOMPLETE_POOLS,
+            4816,
+            "an alternative in mode All that meets an incomplete pool is skipped",
+        ),
+        Rule(
+            SHARES_HOLD_DEDICATED_DEVICES,
+            5075,
+            "a device that is no longer shareable is in use while a claim holds a share of it",
+        ),
+        Rule(
+            FRACTIONAL_RANGES_BY_DEFAULT,
+            5075,
+            "DRAFractionalCapacityRange is on by default",
+        ),
+        Rule(
+            CHECK_CONSUMED_CAPACITY,
+            5075,
+            "a new allocation of a share states what it consumes, with a share ID of its own",
+        ),
+        Rule(
+            MATCH_OR_DISTINCT,
+            5075,
+            "a constraint has matchAttribute or distinctAttribute, not both",
+        ),
+        Rule(
+            BAD_CAPACITY_IS_NOT_ELIGIBLE,
+            5075,
+            "a device whose capacity cannot be computed is not eligible; the others still are",
+        ),
+        Rule(
+            READY_DEVICES_FIRST,
+            5007,
+            "devices without binding conditions are tried before devices with them",
+        ),
+        Rule(
+            AVOID_FAILED_DEVICES,
+            5007,
+            "a device whose binding failed is avoided for that pod for a while",
+        ),
+        Rule(
+            ONE_KIND_OF_BINDING_CONDITIONS,
+            5007,
+            "a device may have bindingConditions without bindingFailureConditions",
+        ),
+        Rule(
+            REJECT_DERIVED_ATTRIBUTES_WHEN_OFF,
+            6080,
+            "derived attributes are rejected while their gate is off, not dropped",
+        ),
+        Rule(
+            IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
+            6080,
+            "the scheduler ignores stored derived attributes while their gate is off",
+        ),
+    )
+}
+
+
+def rules_of(rule_set: RuleSet) -> frozenset[str]:
+    """The names of the rules that hold."""
+    return frozenset(RULES) if rule_set is RuleSet.SEEDS else frozenset()

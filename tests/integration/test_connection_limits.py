@@ -21,6 +21,7 @@ from allot.apiserver.connections import ConnectionLimits
 from allot.apiserver.exchanges import Pace, Paces
 from allot.apiserver.http_protocol import ServerProtocol
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
+from allot.apiserver.serving import TLS_READ_BYTES
 
 PATIENCE = 30.0
 """Seconds after which something that must happen is said not to have happened."""
@@ -314,3 +315,27 @@ def test_what_a_connection_held_is_free_when_it_ends(
                 gc.enable()
 
     asyncio.run(story())
+
+
+def test_an_upload_is_decrypted_in_small_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    received = ServerProtocol.data_received
+
+    def data_received(self: ServerProtocol, data: bytes) -> None:
+        sizes.append(len(data))
+        received(self, data)
+
+    async def story() -> None:
+        async with a_server(tmp_path, PATIENT) as clients:
+            client = await clients.connect()
+            headers = "Content-Type: application/json", f"Content-Length: {1 << 20}"
+            client.send(f"POST {MAPS} HTTP/1.1", *headers, body=b" " * (1 << 20))
+            assert await client.code() == 400
+
+    monkeypatch.setattr(ServerProtocol, "data_received", data_received)
+    asyncio.run(story())
+
+    assert sum(sizes) > 1 << 20
+    assert max(sizes) <= TLS_READ_BYTES

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, Self
 
-from allot.cli.components import GARBAGE_THRESHOLDS, SWITCH_SECONDS
+from allot.cli.components import component_runner
 from allot.testing.servers import LocalServer
 
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
@@ -348,10 +348,9 @@ async def measure(chosen: Callable[[str], bool]) -> None:
 
 
 def main() -> None:
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    sys.setswitchinterval(SWITCH_SECONDS)
     wanted = sys.argv[1:]
-    asyncio.run(measure(lambda name: not wanted or any(word in name for word in wanted)))
+    with component_runner() as runner:
+        runner.run(measure(lambda name: not wanted or any(word in name for word in wanted)))
 
 
 if __name__ == "__main__":

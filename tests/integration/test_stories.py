@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,21 @@ import pytest
 import yaml
 from rich.console import Console
 
+from allot.api.base import replace
+from allot.api.claims import AllocatedDeviceStatus, NetworkDeviceData
 from allot.api.identities import ObjectKey
 from allot.cli.demo import play
 from allot.cli.demo_script import HARDWARE, NAMESPACE, Apply, Look, Scene, Story, present
 from allot.cli.demo_stories import STORIES
 from allot.cli.errors import CommandError
 from allot.cli.examples import examples_directory
-from allot.client.resources import DEVICE_TAINT_RULES, NAMESPACES, RESOURCE_POOL_STATUS_REQUESTS
+from allot.client.client import Client
+from allot.client.resources import (
+    DEVICE_TAINT_RULES,
+    NAMESPACES,
+    RESOURCE_CLAIMS,
+    RESOURCE_POOL_STATUS_REQUESTS,
+)
 from allot.controllers.binding import BindingController, TaintRules
 from allot.controllers.binding.simulation import SimulatedAttacher, parse_script
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
@@ -54,6 +62,33 @@ def got(claim: dict[str, Any]) -> str:
     return str(results[0].get("request", ""))
 
 
+def consumed(claims: Sequence[dict[str, Any]], capacity: str) -> list[str]:
+    """How much of a capacity each result has, in all claims that are allocated."""
+    allocations = [claim.get("status", {}).get("allocation") or {} for claim in claims]
+    return [
+        result["consumedCapacity"][capacity]
+        for allocation in allocations
+        for result in (allocation.get("devices") or {}).get("results", ())
+    ]
+
+
+async def report_network(client: Client, name: str, address: str) -> None:
+    """What a driver does when it has made the interface of a share."""
+    claim = await client.get(RESOURCE_CLAIMS, ObjectKey("default", name))
+    assert claim.status.allocation is not None
+    [result] = claim.status.allocation.devices.results
+    status = AllocatedDeviceStatus(
+        driver=result.driver,
+        pool=result.pool,
+        device=result.device,
+        share_id=result.share_id,
+        network_data=NetworkDeviceData(interface_name="net1", ips=(address,)),
+    )
+    await client.update_status(
+        RESOURCE_CLAIMS, replace(claim, status=replace(claim.status, devices=(status,)))
+    )
+
+
 class Played:
     """A story that was applied, and what came of it."""
 
@@ -69,9 +104,21 @@ class Played:
     def phases(self) -> list[str]:
         return sorted(pod["status"]["phase"] for pod in self.pods)
 
+    def claim(self, name: str) -> dict[str, Any]:
+        return next(claim for claim in self.claims if claim["metadata"]["name"] == name)
+
+    def phase(self, pod: str) -> str:
+        found = next(each for each in self.pods if each["metadata"]["name"] == pod)
+        return str(found["status"]["phase"])
+
+    def delete(self) -> None:
+        for document in reversed(self.documents):  # devices and nodes come first, and go last
+            kind, name = document["kind"], document["metadata"]["name"]
+            if self.cluster.get(kind, name) is not None:
+                self.cluster.delete(kind, name)
+
     def end(self) -> None:
-        for document in self.documents:
-            self.cluster.delete(document["kind"], document["metadata"]["name"])
+        self.delete()
         self.cluster.advance(60)
         assert self.cluster.list("Pod", "default") == []
         assert self.cluster.list("ResourceClaim", "default") == []
@@ -115,8 +162,67 @@ def test_two_interfaces(played: Played) -> None:
 
 @story("5075-consumable-capacity/story-3.yaml")
 def test_guaranteed_bandwidth(played: Played) -> None:
-    assert played.phases == ["Pending", *["Running"] * 4]
-    assert sorted(map(devices, played.claims)) == [[], ["eth1"], ["eth1"], ["eth2"], ["eth2"]]
+    streams = [claim for claim in played.claims if claim["metadata"]["name"] != "default-bandwidth"]
+    assert played.phases == ["Pending", *["Running"] * 5]
+    assert sorted(map(devices, streams)) == [[], ["eth1"], ["eth1"], ["eth2"], ["eth2"]]
+    assert consumed(streams, "bandwidth") == ["40G"] * 4
+    assert consumed([played.claim("default-bandwidth")], "bandwidth") == ["1G"]
+
+
+@story("5075-consumable-capacity/cpus.yaml")
+def test_cpus_of_a_numa_node(played: Played) -> None:
+    spread = played.claim("eight-of-each")
+    solvers = [claim for claim in played.claims if claim is not spread]
+
+    assert played.phases == ["Pending", *["Running"] * 5]
+    assert sorted(map(devices, solvers)) == [[], *[["cpudevnuma000"]] * 2, *[["cpudevnuma001"]] * 2]
+    assert consumed(solvers, "dra.cpu/cpu") == ["24"] * 4
+    assert sorted(devices(spread)) == ["cpudevnuma000", "cpudevnuma001"]
+    assert consumed([spread], "dra.cpu/cpu") == ["8", "8"]
+
+
+@story("5075-consumable-capacity/gpu-memory.yaml")
+def test_memory_of_accelerators(played: Played) -> None:
+    whole = played.claim("whole-gpu")
+    shares = [claim for claim in played.claims if claim is not whole]
+
+    assert played.phases == ["Running"] * 5
+    assert consumed([whole], "memory") == ["81559Mi"]
+    assert consumed(shares, "memory") == ["19074Mi"] * 4
+    [shared] = {device for claim in shares for device in devices(claim)}
+    assert {shared, *devices(whole)} == {"gpu-0", "gpu-1"}
+
+    [deployment] = [each for each in played.documents if each["kind"] == "Deployment"]
+    played.cluster.apply({**deployment, "spec": {**deployment["spec"], "replicas": 5}})
+    played.cluster.advance(30)
+    pods = played.cluster.list("Pod", "default")
+    assert sorted(pod["status"]["phase"] for pod in pods) == ["Pending", *["Running"] * 5]
+
+
+@story("5075-consumable-capacity/cni-nic.yaml")
+def test_shares_of_an_interface_have_network_data_of_their_own(played: Played) -> None:
+    cluster = played.cluster
+    assert played.phase("five-gigabit") == "Running"
+    assert played.phase("usual-share") == "Running"
+    assert consumed([played.claim("five-gigabit")], "bandwidth") == [str(5 * 1024**3)]
+    assert consumed([played.claim("usual-share")], "bandwidth") == ["1Mi"]
+
+    for number, name in enumerate(("five-gigabit", "usual-share")):
+        cluster.run(report_network(cluster.client, name, f"10.0.103.{number + 49}/16"))
+    reported = [cluster.get("ResourceClaim", name) for name in ("five-gigabit", "usual-share")]
+    statuses = [claim["status"]["devices"][0] for claim in reported if claim is not None]
+    assert [status["networkData"]["ips"] for status in statuses] == [
+        ["10.0.103.49/16"],
+        ["10.0.103.50/16"],
+    ]
+    assert {status["device"] for status in statuses} == {"eth1"}
+    assert len({status["shareID"] for status in statuses}) == 2
+
+    later = Played(cluster, "5075-consumable-capacity/cni-nic-later.yaml")
+    assert later.phase("eight-gigabit") == "Pending"  # more than is left, less than the device has
+    cluster.delete("Pod", "five-gigabit")
+    cluster.wait_for_phase("eight-gigabit", "Running")
+    later.delete()
 
 
 @story("6080-derived-attributes/gpu-nic.yaml")

@@ -82,14 +82,15 @@ _CONSUMABLE_CAPACITY: Final = Story(
             (Delete(_SHARED), Delete(_DISTINCT)),
         ),
         Scene(
-            "Five pods want 39.5G guaranteed. The driver counts in steps of 1G, so it is 40G for each; and there are "
+            "Five pods want 39.5G guaranteed, and one does not say. The driver counts in steps of 1G, so it is 40G for each; and there are "
             "two cards with 100G.",
             (
                 Apply(_GUARANTEED),
                 Look("pods", phases(Running=4, Pending=1), look_at.PODS, selector="app=stream"),
-                Look("resourceclaims", allocated(4), look_at.SHARES),
+                Look("resourceclaims", allocated(5), look_at.SHARES),
             ),
-            "Two of them fit on a card, and 20G are left of each. The fifth waits: two halves do not make a card. "
+            "Two of them fit on a card. The fifth waits: what is left of two cards does not make one. A pod that does "
+            "not say how much it needs gets the driver's default, 1G. "
             f"`allot explain -n {NAMESPACE} pod/NAME` tells the same of any pod, and what would help.",
             (Delete(_GUARANTEED),),
         ),

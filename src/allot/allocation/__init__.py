@@ -23,6 +23,13 @@ from allot.allocation.problem import (
     StepBudget,
     TargetNode,
 )
+from allot.allocation.prioritized_scores import (
+    ChosenAlternative,
+    chosen_alternatives,
+    has_alternatives,
+    normalized_prioritized_scores,
+    prioritized_list_score,
+)
 from allot.allocation.proposals import Proposal, Proposals, proposals
 from allot.allocation.replay import replay
 
@@ -30,6 +37,7 @@ __all__ = [
     "Abandoned",
     "Allocated",
     "AllocationProblem",
+    "ChosenAlternative",
     "Explanation",
     "Failed",
     "Infeasible",
@@ -44,7 +52,11 @@ __all__ = [
     "StepBudget",
     "TargetNode",
     "allocate",
+    "chosen_alternatives",
     "explain",
+    "has_alternatives",
+    "normalized_prioritized_scores",
+    "prioritized_list_score",
     "proposals",
     "replay",
 ]

@@ -17,6 +17,9 @@ from allot.allocation import (
     StepBudget,
     TargetNode,
     allocate,
+    has_alternatives,
+    normalized_prioritized_scores,
+    prioritized_list_score,
     replay,
 )
 from allot.allocation.errors import AllocationError
@@ -39,7 +42,6 @@ from allot.scheduler.framework.plugins import (
     SlowFilterPlugin,
 )
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, pending, unresolvable
-from allot.scheduler.plugins.dynamic_resources import scoring
 from allot.scheduler.plugins.dynamic_resources.answers import (
     NO_LIMIT,
     DynamicResourcesArgs,
@@ -191,7 +193,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             claims,
             to_allocate,
             *self._known_for(to_allocate, extension),
-            scoring.has_alternatives(to_allocate),
+            has_alternatives(to_allocate),
             extension,
         )
         return GO_ON if claims or extension is not None else NOTHING_TO_FILTER
@@ -240,7 +242,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         budget = NO_STEP_LIMIT if time.is_limited else self._args.budget
         outcome = allocate(problem, budget, self._new_share_id, deadline=time.ask)
         if isinstance(outcome, Allocated):
-            score = scoring.preference_score(claims, outcome.results)
+            score = prioritized_list_score(claims, outcome.results)
             return NodeAnswer(SUCCESS, outcome.results, score)
         if isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME and not time.passes_over:
             raise DeadlineExceededError
@@ -441,4 +443,4 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
     def normalize(
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
     ) -> None:
-        scoring.normalize(scores)
+        scores[:] = normalized_prioritized_scores(scores)

@@ -2,13 +2,32 @@ from __future__ import annotations
 
 import pytest
 
-from allot.api.claims import DeviceRequest, ResourceClaim
-from allot.scheduler.plugins.dynamic_resources.scoring import (
+from allot.allocation import (
+    Allocated,
+    AllocationProblem,
+    ChosenAlternative,
+    Inventory,
+    Ledger,
+    StepBudget,
+    TargetNode,
+    allocate,
+    chosen_alternatives,
     has_alternatives,
-    normalize,
-    preference_score,
+    normalized_prioritized_scores,
+    prioritized_list_score,
 )
-from allot.testing.builders import GPU, a_claim, a_request, an_alternative
+from allot.api.claims import DeviceRequest, ResourceClaim
+from allot.features import DEFAULTS
+from allot.testing.builders import (
+    DRIVER,
+    GPU,
+    a_claim,
+    a_device,
+    a_request,
+    a_slice,
+    an_alternative,
+)
+from tests.unit.scheduler.dynamic_resources.bench import a_class
 from tests.unit.scheduler.dynamic_resources.claims import an_allocation
 
 
@@ -28,7 +47,7 @@ def score(claim: ResourceClaim, *chosen: str) -> int:
     ]
     allocation = an_allocation()
     devices = type(allocation.devices)(tuple(results))
-    return preference_score([claim], [type(allocation)(devices=devices)])
+    return prioritized_list_score([claim], [type(allocation)(devices=devices)])
 
 
 @pytest.mark.parametrize(
@@ -61,7 +80,7 @@ def test_scores_are_summed_over_claims() -> None:
     claims = [a_claim(a_choice("r")), a_claim(a_choice("r"))]
     results = [an_allocation("x", request="r/a0"), an_allocation("y", request="r/a2")]
 
-    assert preference_score(claims, results) == 14
+    assert prioritized_list_score(claims, results) == 14
 
 
 @pytest.mark.parametrize(
@@ -76,13 +95,51 @@ def test_scores_are_summed_over_claims() -> None:
     ],
 )
 def test_the_best_gets_100_and_the_worst_0(raw: list[int], expected: list[int]) -> None:
-    scores = list(raw)
-    normalize(scores)
-
-    assert scores == expected
+    assert normalized_prioritized_scores(raw) == expected
 
 
 def test_only_claims_with_alternatives_are_worth_a_score() -> None:
     assert has_alternatives([a_claim(), a_claim(a_choice("r"))])
     assert not has_alternatives([a_claim()])
     assert not has_alternatives([])
+
+
+def test_which_alternative_each_request_got() -> None:
+    claim = a_claim(a_choice("r"), a_request("s", GPU), a_choice("t"))
+    results = [
+        result
+        for request in ("r/a0", "s", "t/a3")
+        for result in an_allocation("gpu-0", request=request).devices.results
+    ]
+    allocation = an_allocation()
+    devices = type(allocation.devices)(tuple(results))
+
+    found = list(chosen_alternatives(claim, type(allocation)(devices=devices)))
+
+    assert found == [ChosenAlternative("r", "a0", 0), ChosenAlternative("t", "a3", 3)]
+
+
+def test_an_autoscaler_can_compare_node_shapes() -> None:
+    """The public functions alone say which of two empty nodes a pod would be better off with."""
+    claim = a_claim(
+        a_request(
+            "gpu", first_available=(an_alternative("four", count=4), an_alternative("one", count=1))
+        )
+    )
+    scores = []
+    for number in (1, 4):
+        devices = tuple(a_device(f"gpu-{index}") for index in range(number))
+        slice_ = a_slice(*devices, name="shape", node="shape")
+        problem = AllocationProblem(
+            node=TargetNode("shape"),
+            claims=[claim],
+            classes={DRIVER: a_class(DRIVER)},
+            inventory=Inventory(DEFAULTS, [slice_]),
+            ledger=Ledger(DEFAULTS),
+        )
+        outcome = allocate(problem, StepBudget(1000), lambda: "share")
+        assert isinstance(outcome, Allocated)
+        scores.append(prioritized_list_score([claim], outcome.results))
+
+    assert scores == [7, 8]
+    assert normalized_prioritized_scores(scores) == [0, 100]

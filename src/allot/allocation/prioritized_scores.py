@@ -1,0 +1,80 @@
+"""The score of prioritized alternatives (KEP-4816): the more preferred the alternatives, the better the node.
+
+The scheduler ranks nodes by it. A cluster autoscaler that compares node shapes can use the same functions, so
+that it prefers what the scheduler will prefer:
+
+    outcomes = [allocate(problem(shape), budget, new_share_id) for shape in shapes]
+    scores = [prioritized_list_score(claims, outcome.results) for outcome in outcomes if ...]
+    normalized_prioritized_scores(scores)  # 100 for the best, 0 for the worst
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from allot.api.claims import AllocationResult, ResourceClaim
+
+MAX_ALTERNATIVES: Final = 8
+MAX_NORMALIZED_SCORE: Final = 100
+
+
+class ChosenAlternative(NamedTuple):
+    """The alternative that a request of a claim got; `index` 0 is the most preferred."""
+
+    request: str
+    subrequest: str
+    index: int
+
+    @property
+    def score(self) -> int:
+        """8 for a first alternative, 7 for a second, and so on."""
+        return MAX_ALTERNATIVES - self.index
+
+
+def chosen_alternatives(
+    claim: ResourceClaim, result: AllocationResult
+) -> Iterator[ChosenAlternative]:
+    """Which alternative each request with alternatives got, in the claim's order."""
+    chosen = {device.request for device in result.devices.results if "/" in device.request}
+    for request in claim.spec.devices.requests if chosen else ():
+        for index, alternative in enumerate(request.first_available):
+            if f"{request.name}/{alternative.name}" in chosen:
+                yield ChosenAlternative(request.name, alternative.name, index)
+                break
+
+
+def prioritized_list_score(
+    claims: Sequence[ResourceClaim], results: Sequence[AllocationResult]
+) -> int:
+    """The scores of all chosen alternatives, summed over all requests of all claims of a pod.
+
+    `results` are those of `Allocated`, one for each claim. Claims that were allocated before do not count: leave
+    them out of both.
+    """
+    return sum(
+        chosen.score
+        for claim, result in zip(claims, results, strict=True)
+        for chosen in chosen_alternatives(claim, result)
+    )
+
+
+def normalized_prioritized_scores(scores: Sequence[int]) -> list[int]:
+    """The scores of all nodes spread over 0..100: the best gets 100 and the worst 0.
+
+    If all are the same they all get 100, or 0 if no claim has alternatives.
+    """
+    if not scores:
+        return []
+    lowest, highest = min(scores), max(scores)
+    if lowest == highest:
+        return [MAX_NORMALIZED_SCORE if highest else 0] * len(scores)
+    spread = highest - lowest
+    return [(score - lowest) * MAX_NORMALIZED_SCORE // spread for score in scores]
+
+
+def has_alternatives(claims: Iterable[ResourceClaim]) -> bool:
+    """Whether nodes can differ in their score at all."""
+    return any(
+        request.first_available for claim in claims for request in claim.spec.devices.requests
+    )

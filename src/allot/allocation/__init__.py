@@ -12,6 +12,13 @@ from allot.allocation.allocator import allocate
 from allot.allocation.explanation import Explanation, Refusal, RequestReport, explain
 from allot.allocation.inventory import Inventory
 from allot.allocation.ledger import Ledger
+from allot.allocation.prioritized_scores import (
+    ChosenAlternative,
+    chosen_alternatives,
+    has_alternatives,
+    normalized_prioritized_scores,
+    prioritized_list_score,
+)
 from allot.allocation.problem import (
     Abandoned,
     Allocated,
@@ -22,13 +29,6 @@ from allot.allocation.problem import (
     Outcome,
     StepBudget,
     TargetNode,
-)
-from allot.allocation.prioritized_scores import (
-    ChosenAlternative,
-    chosen_alternatives,
-    has_alternatives,
-    normalized_prioritized_scores,
-    prioritized_list_score,
 )
 from allot.allocation.proposals import Proposal, Proposals, proposals
 from allot.allocation.replay import replay

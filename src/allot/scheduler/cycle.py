@@ -74,6 +74,8 @@ class _Asked(NamedTuple):
     table: VerdictTable
     remembered: Sequence[FilterPlugin]
     asked_anew: Sequence[FilterPlugin]
+    remembered_scores: Sequence[ScorePlugin]
+    """Scores that rest on the same as the remembered answers, and must be normalized."""
 
 
 class SchedulingCycle:
@@ -157,7 +159,7 @@ class SchedulingCycle:
         """All that is to be said about a node can be remembered."""
         table = asked.table
         start = self._start % len(table) if table else 0
-        wanted = self._nodes_to_find(len(table))
+        wanted = self._nodes_to_find(state, len(table))
         found = table.find(start, wanted, self._judge(state, pod, asked))
         if isinstance(found, Status):
             return found
@@ -176,7 +178,7 @@ class SchedulingCycle:
             known = (table.place_of(name) for name in allowed.names)
             places = sorted(place for place in known if place is not None)
             total = len(places)
-        wanted = self._nodes_to_find(total)
+        wanted = self._nodes_to_find(state, total)
         found: list[int] = []
         statuses: dict[str, Status] = {}
         evaluated = 0
@@ -246,12 +248,12 @@ class SchedulingCycle:
             return None
         return Chosen(name, state, 1, 1)
 
-    def _nodes_to_find(self, total: int) -> int:
-        """How many nodes that fit are enough."""
+    def _nodes_to_find(self, state: CycleState, total: int) -> int:
+        """How many nodes that fit are enough. What the profile says about that holds for every pod."""
         if total < MIN_NODES:
             return total
         percentage = self._profile.percentage_of_nodes_to_score
-        if percentage >= 100:
+        if percentage >= 100 or (state.ranks_all_nodes and not percentage):
             return total
         if not percentage:
             percentage = max(50 - total // 125, MIN_PERCENTAGE)
@@ -291,26 +293,33 @@ class SchedulingCycle:
         found = table.verdicts(places)
         for verdict, node in zip(found, nodes, strict=True):
             if verdict.raw is None:
-                self._score(state, pod, node, verdict)
+                self._score(state, pod, node, verdict, asked.remembered_scores)
         totals = [verdict.fixed for verdict in found]
-        for index, scorer in enumerate(self._raw_scores):
+        for index, scorer in enumerate(asked.remembered_scores):
             if scorer.name not in state.skipped_scores:
                 raw = [verdict.raw[index] for verdict in found if verdict.raw is not None]
                 self._add(state, pod, nodes, scorer, raw, totals)
         for scorer in self._other_scores:
-            if scorer.name not in state.skipped_scores:
+            if scorer not in asked.remembered_scores and scorer.name not in state.skipped_scores:
                 raw = [scorer.score(state, pod, node) for node in nodes]
                 self._add(state, pod, nodes, scorer, raw, totals)
         return nodes[totals.index(max(totals))]
 
-    def _score(self, state: CycleState, pod: PodInfo, node: NodeInfo, verdict: Verdict) -> None:
+    def _score(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+        verdict: Verdict,
+        remembered: Sequence[ScorePlugin],
+    ) -> None:
         weights = self._profile.weight_by_plugin
         verdict.fixed = sum(
             weights[plugin.name] * plugin.score(state, pod, node)
             for plugin in self._fixed_scores
             if plugin.name not in state.skipped_scores
         )
-        verdict.raw = tuple(plugin.score(state, pod, node) for plugin in self._raw_scores)
+        verdict.raw = tuple(plugin.score(state, pod, node) for plugin in remembered)
 
     def _add(
         self,
@@ -343,7 +352,8 @@ class SchedulingCycle:
             else:
                 remembered.append(plugin)
                 key = (*key, plugin.name, rests_on)
-        return _Asked(self._table_for(key), remembered, anew)
+        scores = [plugin for plugin in self._other_scores if plugin in remembered]
+        return _Asked(self._table_for(key), remembered, anew, [*self._raw_scores, *scores])
 
     def _table_for(self, key: Hashable) -> VerdictTable:
         """What was remembered for such pods. What nobody asked for lately is dropped."""

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from allot.allocation import (
@@ -119,6 +123,19 @@ def test_which_alternative_each_request_got() -> None:
     assert found == [ChosenAlternative("r", "a0", 0), ChosenAlternative("t", "a3", 3)]
 
 
+def a_shape(claim: ResourceClaim, gpus: int) -> AllocationProblem:
+    """The claim on an empty node with so many GPUs."""
+    devices = [a_device(f"gpu-{index}") for index in range(gpus)]
+    slices = [a_slice(*devices, name="shape", node="shape")] if devices else []
+    return AllocationProblem(
+        node=TargetNode("shape"),
+        claims=[claim],
+        classes={DRIVER: a_class(DRIVER)},
+        inventory=Inventory(DEFAULTS, slices),
+        ledger=Ledger(DEFAULTS),
+    )
+
+
 def test_an_autoscaler_can_compare_node_shapes() -> None:
     """The public functions alone say which of two empty nodes a pod would be better off with."""
     claim = a_claim(
@@ -127,19 +144,24 @@ def test_an_autoscaler_can_compare_node_shapes() -> None:
         )
     )
     scores = []
-    for number in (1, 4):
-        devices = tuple(a_device(f"gpu-{index}") for index in range(number))
-        slice_ = a_slice(*devices, name="shape", node="shape")
-        problem = AllocationProblem(
-            node=TargetNode("shape"),
-            claims=[claim],
-            classes={DRIVER: a_class(DRIVER)},
-            inventory=Inventory(DEFAULTS, [slice_]),
-            ledger=Ledger(DEFAULTS),
-        )
-        outcome = allocate(problem, StepBudget(1000), lambda: "share")
+    for gpus in (1, 4):
+        outcome = allocate(a_shape(claim, gpus), StepBudget(1000), lambda: "share")
         assert isinstance(outcome, Allocated)
         scores.append(prioritized_list_score([claim], outcome.results))
 
     assert scores == [7, 8]
     assert normalized_prioritized_scores(scores) == [0, 100]
+
+
+def test_the_example_for_autoscalers_in_the_documentation() -> None:
+    page = Path(__file__).parents[3] / "docs" / "prioritized-list.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    claim = a_claim(
+        a_request("gpu", first_available=(an_alternative("two", count=2), an_alternative("one")))
+    )
+
+    ranked = names["rank"]([a_shape(claim, gpus) for gpus in (1, 0, 2)])
+
+    assert ranked == [0, -1, 100]

@@ -188,7 +188,7 @@ def test_how_many_nodes_that_fit_are_enough(total: int, percentage: int, enough:
     """`max(5, 50 - n/125)` percent, never fewer than 100."""
     cycle = a_cycle(a_cluster(), percentage=percentage)
 
-    assert cycle._nodes_to_find(total) == enough
+    assert cycle._nodes_to_find(CycleState(), total) == enough
 
 
 def test_the_search_stops_when_there_are_enough() -> None:

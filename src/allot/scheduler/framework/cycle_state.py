@@ -10,7 +10,7 @@ from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 class CycleState:
     """One value per plugin, alive for one attempt to schedule one pod."""
 
-    __slots__ = ("_values", "skipped_filters", "skipped_scores", "time")
+    __slots__ = ("_values", "ranks_all_nodes", "skipped_filters", "skipped_scores", "time")
 
     def __init__(self, time: DecisionTime = UNLIMITED) -> None:
         self._values: dict[str, Any] = {}
@@ -19,6 +19,8 @@ class CycleState:
         self.skipped_filters: set[str] = set()
         """Plugins whose pre_filter said SKIP: their filter and add_pod/remove_pod are not called."""
         self.skipped_scores: set[str] = set()
+        self.ranks_all_nodes = False
+        """Whether a sample of the nodes that fit is not enough, unless the profile says how many are."""
 
     def __setitem__(self, plugin: str, value: Any) -> None:
         self._values[plugin] = value
@@ -37,4 +39,5 @@ class CycleState:
             copy._values[plugin] = value if clone is None else clone()
         copy.skipped_filters = set(self.skipped_filters)
         copy.skipped_scores = set(self.skipped_scores)
+        copy.ranks_all_nodes = self.ranks_all_nodes
         return copy

@@ -26,6 +26,7 @@ from allot.allocation.errors import AllocationError
 from allot.api.claims import ResourceClaim
 from allot.api.decoding import to_builtin
 from allot.deadline import DeadlineExceededError
+from allot.rules import ALTERNATIVES_ON_ALL_NODES
 from allot.scheduler.framework import events
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
@@ -189,11 +190,14 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             if problem:
                 return PreFilterAnswer(unresolvable(problem))
             to_allocate.append(claim)
+        prefers = has_alternatives(to_allocate)
+        # KEP-4816: the results from all nodes are ranked.
+        state.ranks_all_nodes |= prefers and ALTERNATIVES_ON_ALL_NODES in self._gates
         state[NAME] = PodDevices(
             claims,
             to_allocate,
             *self._known_for(to_allocate, extension),
-            has_alternatives(to_allocate),
+            prefers,
             extension,
         )
         return GO_ON if claims or extension is not None else NOTHING_TO_FILTER

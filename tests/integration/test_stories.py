@@ -234,24 +234,56 @@ def test_same_numa_node(played: Played) -> None:
     assert len(gpus) == 2
 
 
+@story("6080-derived-attributes/numa-alignment.yaml")
+def test_eight_gpus_and_a_card_on_one_numa_node(played: Played) -> None:
+    assert played.phases == ["Running"] * 2
+    halves = sorted(map(placement, played.claims))
+    assert [gpus for gpus, _ in halves] == [
+        [f"gpu-{number}" for number in range(8)],
+        [f"gpu-{number}" for number in range(8, 16)],
+    ]
+    cards = [["pci-0000-35-00-0", "pci-0000-55-00-0"], ["pci-0000-75-00-0", "pci-0000-95-00-0"]]
+    for (_, [card]), beside in zip(halves, cards, strict=True):
+        assert card in beside
+
+
+def placement(claim: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The GPUs of a claim in the order of their numbers, and its cards."""
+    gpus = [name for name in devices(claim) if name.startswith("gpu-")]
+    cards = [name for name in devices(claim) if name.startswith("pci-")]
+    return sorted(gpus, key=lambda name: int(name.removeprefix("gpu-"))), cards
+
+
+@story("6080-derived-attributes/gpu-nic-cpu.yaml")
+def test_gpu_nic_and_cpus_on_one_numa_node(played: Played) -> None:
+    assert played.phases == ["Running"] * 3
+    numa_nodes = []
+    for claim in played.claims:
+        gpus, [card] = placement(claim)
+        [cpus] = [name for name in devices(claim) if name.startswith("cpudevnuma")]
+        numa = int(cpus.removeprefix("cpudevnuma"))
+        assert {int(gpu.removeprefix("gpu-")) // 4 for gpu in gpus} == {numa}
+        assert (card == "pci-0000-18-00-0") == (numa == 0)
+        numa_nodes.append(numa)
+    assert sorted(numa_nodes) == [0, 1, 1]
+
+
 @story("6080-derived-attributes/names.yaml")
 def test_pair_by_name(played: Played) -> None:
-    assert played.phases == ["Running"]
-    gpu, nic = (int(name.rpartition("-")[2]) for name in devices(played.claims[0]))
-    assert gpu // 2 == nic
+    assert played.phases == ["Running"] * 2
+    assert sorted(map(devices, played.claims)) == [["gpu0", "eth0"], ["gpu1", "eth1"]]
 
 
-@pytest.mark.parametrize(
-    ("played", "count"),
-    [
-        ("6080-derived-attributes/tiers.yaml", 2),
-        ("6080-derived-attributes/topology-string.yaml", 2),
-    ],
-    indirect=["played"],
-)
-def test_devices_alike(played: Played, count: int) -> None:
+@story("6080-derived-attributes/tiers.yaml")
+def test_two_of_one_tier(played: Played) -> None:
+    assert played.phases == ["Running"] * 2
+    assert sorted(map(devices, played.claims)) == [["a40gb", "c48gb"], ["b80gb", "d96gb"]]
+
+
+@story("6080-derived-attributes/topology-string.yaml")
+def test_part_of_a_topology_string(played: Played) -> None:
     assert played.phases == ["Running"]
-    assert len(devices(played.claims[0])) == count
+    assert devices(played.claims[0]) == ["nic0", "nic2"]
 
 
 @pytest.mark.parametrize(
@@ -373,7 +405,9 @@ def test_demo_cleans_up_after_ctrl_c(cluster: VirtualTimeCluster) -> None:
 
 def test_demo_says_why_nothing_happens(cluster: VirtualTimeCluster) -> None:
     many = Look("pods", present(9), {"POD": ".metadata.name"})
-    waiting = Story("0", "Never", (Scene("", (Apply("6080-derived-attributes/tiers.yaml"), many)),))
+    waiting = Story(
+        "0", "Never", (Scene("", (Apply("6080-derived-attributes/gpu-nic.yaml"), many)),)
+    )
 
     with pytest.raises(CommandError, match="waited 60 s for 9 objects in vain"):
         performance(cluster, (waiting,))
@@ -395,7 +429,7 @@ def test_demo_leaves_other_peoples_namespace_alone(cluster: VirtualTimeCluster) 
 def test_demo_takes_up_what_a_killed_one_left(cluster: VirtualTimeCluster) -> None:
     left = {"name": NAMESPACE, "labels": {"allot.dev/demo": "true"}}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": left})
-    path = EXAMPLES / "6080-derived-attributes" / "tiers.yaml"
+    path = EXAMPLES / "6080-derived-attributes" / "gpu-nic.yaml"
     for document in documents(path):
         document["metadata"]["namespace"] = NAMESPACE
         cluster.apply(document)

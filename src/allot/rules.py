@@ -65,7 +65,7 @@ RULES: Final[Mapping[str, Rule]] = {
         Rule(
             SKIP_INCOMPLETE_POOLS,
             4816,
-            "an alternative in mode All that meets an incomplete pool is skipped",
+            "an alternative in mode All that meets an incomplete or invalid pool is skipped",
         ),
         Rule(
             SHARES_HOLD_DEDICATED_DEVICES,

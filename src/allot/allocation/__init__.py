@@ -32,6 +32,7 @@ from allot.allocation.problem import (
 )
 from allot.allocation.proposals import Proposal, Proposals, proposals
 from allot.allocation.replay import replay
+from allot.allocation.requests import SkippedAlternative
 
 __all__ = [
     "Abandoned",
@@ -49,6 +50,7 @@ __all__ = [
     "Proposals",
     "Refusal",
     "RequestReport",
+    "SkippedAlternative",
     "StepBudget",
     "TargetNode",
     "allocate",

@@ -10,6 +10,7 @@ from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import (
     AllocationError,
     EvaluationDeadlineError,
+    NoAlternativeLeftError,
     StepsExhaustedError,
     TooManyFailuresError,
 )
@@ -86,7 +87,10 @@ class _Allocation:
             return Failed(view.error)
         gates = problem.inventory.gates
         rules = CandidateRules(problem.node, view, problem.ledger, gates, self._meter)
-        claims = prepare_claims(problem, rules)
+        try:
+            claims = prepare_claims(problem, rules)
+        except NoAlternativeLeftError:
+            return Infeasible(view.has_invalid_pools)
         attempt = Attempt(rules, len(claims))
         requests = [request for claim in claims for request in claim.requests]
         search = self._search = Search(attempt, requests)
@@ -98,7 +102,8 @@ class _Allocation:
             solved = search.solve(budget.max_steps)
         if not solved:
             return Infeasible(view.has_invalid_pools, search.steps)
-        return Allocated(_results(problem, claims, search, new_share_id), search.steps)
+        skipped = tuple(each for request in requests for each in request.skipped)
+        return Allocated(_results(problem, claims, search, new_share_id), search.steps, skipped)
 
     def _abandoned(self, limit: Limit, at: EvaluationDeadlineError | None = None) -> Abandoned:
         search, alternative = self._search, self._meter.alternative

@@ -12,7 +12,11 @@ from allot.allocation.attributes import AttributeSet, attribute_set
 from allot.allocation.capacity import CapacityError, Consumption, consumption
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import PoolDevice
-from allot.allocation.errors import AllocationError, EvaluationDeadlineError
+from allot.allocation.errors import (
+    AllocationError,
+    EvaluationDeadlineError,
+    UnusablePoolError,
+)
 from allot.allocation.inventory import NodeView
 from allot.allocation.ledger import Ledger
 from allot.allocation.node_selectors import selects_node
@@ -134,7 +138,7 @@ class CandidateRules:
             self.meter.spend(1)
             if not pool.is_usable:
                 state = "being updated" if pool.is_incomplete else "invalid"
-                raise AllocationError(
+                raise UnusablePoolError(
                     f"{alternative.place}: asks for all devices,"
                     f" but resource pool {pool.id} is currently {state}"
                 )

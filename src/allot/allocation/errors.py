@@ -10,6 +10,18 @@ class AllocationError(Exception):
     """The attempt cannot go on: not "does not fit", but "cannot be decided"."""
 
 
+class MissingClassError(AllocationError):
+    """A device class does not exist."""
+
+
+class UnusablePoolError(AllocationError):
+    """All devices are asked for, and a pool is incomplete or invalid."""
+
+
+class NoAlternativeLeftError(AllocationError):
+    """On this node no alternative of a request can be tried."""
+
+
 class StepsExhaustedError(Exception):
     """The search used up its budget."""
 

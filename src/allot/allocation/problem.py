@@ -15,6 +15,7 @@ from allot.api.identities import DeviceId
 if TYPE_CHECKING:
     from allot.allocation.inventory import Inventory
     from allot.allocation.ledger import Ledger
+    from allot.allocation.requests import SkippedAlternative
 
 
 class TargetNode(NamedTuple):
@@ -59,6 +60,8 @@ class Allocated:
 
     results: tuple[AllocationResult, ...]
     steps: int = field(default=0, compare=False)
+    skipped: tuple[SkippedAlternative, ...] = field(default=(), compare=False)
+    """Alternatives that could not be tried (KEP-4816)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from allot.allocation.constraints import Constraint, Distinct, Match
-from allot.allocation.errors import AllocationError
+from allot.allocation.errors import (
+    AllocationError,
+    MissingClassError,
+    NoAlternativeLeftError,
+    UnusablePoolError,
+)
 from allot.allocation.problem import AllocationProblem
 from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import (
@@ -34,6 +39,7 @@ from allot.features import (
     PRIORITIZED_LIST,
     FeatureGates,
 )
+from allot.rules import SKIP_INCOMPLETE_POOLS, SKIP_MISSING_CLASSES
 
 _PREPARATION_WORK: Final = 8
 """Units of work to prepare an alternative."""
@@ -72,12 +78,23 @@ class Alternative:
         """For All: where its devices are among those of the node."""
 
 
+class SkippedAlternative(NamedTuple):
+    """An alternative that was not tried, and why. Without the rule that skips it, that would be an error."""
+
+    claim: ObjectKey
+    label: str
+    """The request and the alternative: `gpu/latest`."""
+    rule: str
+    reason: str
+
+
 @dataclass(slots=True)
 class PreparedRequest:
     """A request and its alternatives, in order of preference."""
 
     request: DeviceRequest
     alternatives: tuple[Alternative, ...]
+    skipped: tuple[SkippedAlternative, ...] = ()
 
 
 class PreparedClaim:
@@ -121,10 +138,15 @@ def _prepared(
     devices_wanted = 0
     for request in claim.claim.spec.devices.requests:
         _check_forms(claim, request, gates)
-        specs = request.first_available or (request.exactly or ExactDeviceRequest(),)
-        alternatives = tuple(_alternative(claim, request, spec, problem, finder) for spec in specs)
-        claim.requests.append(PreparedRequest(request, alternatives))
-        devices_wanted += min(alternative.count for alternative in alternatives)
+        if request.first_available:
+            prepared = _with_alternatives(claim, request, problem, finder)
+        else:
+            spec = request.exactly or ExactDeviceRequest()
+            prepared = PreparedRequest(
+                request, (_alternative(claim, request, spec, problem, finder),)
+            )
+        claim.requests.append(prepared)
+        devices_wanted += min(alternative.count for alternative in prepared.alternatives)
     if devices_wanted > MAX_RESULTS:
         raise AllocationError(
             f"claim {claim.key}: number of requested devices {devices_wanted}"
@@ -133,6 +155,35 @@ def _prepared(
     if claim.claim.spec.devices.constraints:
         _add_constraints(claim, gates, finder.meter)
     return claim
+
+
+def _with_alternatives(
+    claim: PreparedClaim, request: DeviceRequest, problem: AllocationProblem, finder: AllDevicesOf
+) -> PreparedRequest:
+    """The alternatives that can be tried on this node; `NoAlternativeLeftError` if none can."""
+    gates = problem.inventory.gates
+    alternatives: list[Alternative] = []
+    skipped: list[SkippedAlternative] = []
+    for spec in request.first_available:
+        try:
+            alternatives.append(_alternative(claim, request, spec, problem, finder))
+        except (MissingClassError, UnusablePoolError) as error:
+            rule = (
+                SKIP_MISSING_CLASSES
+                if isinstance(error, MissingClassError)
+                else SKIP_INCOMPLETE_POOLS
+            )
+            if rule not in gates:
+                raise
+            label = f"{request.name}/{spec.name}"
+            skipped.append(SkippedAlternative(claim.key, label, rule, str(error)))
+    if not alternatives:
+        why = "; ".join(each.reason for each in skipped)
+        text = f"claim {claim.key}, request {request.name}: no alternative can be tried: {why}"
+        if any(each.rule == SKIP_INCOMPLETE_POOLS for each in skipped):
+            raise NoAlternativeLeftError(text)
+        raise AllocationError(text)  # the same on every node
+    return PreparedRequest(request, tuple(alternatives), tuple(skipped))
 
 
 def _check_forms(claim: PreparedClaim, request: DeviceRequest, gates: FeatureGates) -> None:
@@ -177,7 +228,7 @@ def _alternative(
         raise AllocationError(f"{place}: missing device class name (unsupported request type?)")
     class_ = problem.classes.get(spec.device_class_name)
     if class_ is None:
-        raise AllocationError(
+        raise MissingClassError(
             f"{place}: could not retrieve device class {spec.device_class_name}:"
             f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
         )

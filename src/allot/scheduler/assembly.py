@@ -214,6 +214,7 @@ class SchedulerProcess:
             extended=self._extended,
             gate=self._binding_gate(known),
             monotonic=self._clock,
+            warn=self.outcomes.warn,
         )
 
     def _binding_gate(self, args: DynamicResourcesArgs) -> BindingGate | None:

@@ -46,6 +46,10 @@ class Outcomes:
         """Something users should know while a pod waits."""
         self._recorder.event(_reference(pod), NORMAL, reason, "Scheduling", note)
 
+    def warn(self, pod: PodInfo, reason: str, note: str) -> None:
+        """Something is wrong around a pod, whatever becomes of it."""
+        self._recorder.event(_reference(pod), WARNING, reason, "Scheduling", note)
+
     async def nominate(self, pod: PodInfo, node_name: str) -> None:
         """Note on the pod which node it will get, for whoever schedules after us."""
         if pod.nominated_node_name == node_name:

@@ -157,7 +157,7 @@ def test_the_example_for_autoscalers_in_the_documentation() -> None:
     page = Path(__file__).parents[3] / "docs" / "prioritized-list.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
-    exec(code, names)
+    exec(code, names)  # noqa: S102 - our own
     claim = a_claim(
         a_request("gpu", first_available=(an_alternative("two", count=2), an_alternative("one")))
     )

@@ -62,6 +62,7 @@ class Bench:
         for claim in claims:
             self.tracker.put(claim)
         self.tasks: list[asyncio.Task[None]] = []
+        self.warnings: list[str] = []
         client = client or Client(ScriptedTransport())
         self.plugin = DynamicResources(
             self.tracker,
@@ -72,6 +73,7 @@ class Bench:
             lambda: NOW,
             args,
             iter(f"share-{number}" for number in range(100)).__next__,
+            warn=lambda _pod, _reason, note: self.warnings.append(note),
         )
         self.state = CycleState()
 

@@ -23,6 +23,7 @@ from allot.api.resource import DELETE_PROTECTION
 from allot.api.slices import ResourcePool
 from allot.client.errors import TransportError
 from allot.features import DEFAULTS, PRIORITIZED_LIST
+from allot.rules import RuleSet
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
@@ -107,8 +108,39 @@ def test_a_pod_whose_entries_need_no_claim_is_none_of_its_business() -> None:
                     ),
                 )
             ],
-            "request r/t: device class missing does not exist",
-            id="no-such-class-of-an-alternative",
+            "",
+            id="no-such-class-of-one-alternative",
+        ),
+        pytest.param(
+            [a_request("r", first_available=(an_alternative("t", device_class_name="missing"),))],
+            "request r: device class missing of all alternatives does not exist",
+            id="no-such-class-of-all-alternatives",
+        ),
+        pytest.param(
+            [
+                a_request(
+                    "r",
+                    first_available=(
+                        an_alternative("s", device_class_name="missing"),
+                        an_alternative("t", device_class_name="lost"),
+                    ),
+                )
+            ],
+            "request r: no device class of its alternatives exists: missing, lost",
+            id="no-class-of-any-alternative",
+        ),
+        pytest.param(
+            [
+                a_request(
+                    "r",
+                    first_available=(
+                        an_alternative("s"),
+                        an_alternative("t", device_class_name=""),
+                    ),
+                )
+            ],
+            "request r/t: unsupported request type",
+            id="no-class-name-of-an-alternative",
         ),
         pytest.param(
             [a_request("r", CLASSLESS)], "request r: unsupported request type", id="no-class-name"
@@ -130,6 +162,15 @@ def test_claims_nobody_can_allocate(requests: list[DeviceRequest], message: str)
 
     assert status.message == message
     assert status.code is (Code.UNRESOLVABLE if message else Code.SUCCESS)
+
+
+def test_with_the_rules_of_kubernetes_every_class_must_exist() -> None:
+    missing = an_alternative("t", device_class_name="missing")
+    claim = a_stored_claim("claim", a_request("r", first_available=(an_alternative("s"), missing)))
+
+    status = Bench(claim, gates=DEFAULTS.with_rules(RuleSet.V1_38)).pre_filter(POD)
+
+    assert status.message == "request r/t: device class missing does not exist"
 
 
 def test_alternatives_need_their_feature() -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allot.allocation import Abandoned, Failed, Infeasible, Limit, StepBudget, TargetNode
+from allot.allocation import (
+    Abandoned,
+    Failed,
+    Infeasible,
+    Limit,
+    SkippedAlternative,
+    StepBudget,
+    TargetNode,
+)
 from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import INVALID_POOLS, Outcome
-from allot.api.claims import AllocationResult, ResourceClaim
+from allot.api.claims import AllocationResult, DeviceRequest, ResourceClaim
 from allot.features import PRIORITIZED_LIST, FeatureGates
+from allot.rules import SKIP_MISSING_CLASSES
 from allot.scheduler.framework.status import Status, failed, unresolvable
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
 
@@ -47,6 +56,8 @@ class NodeAnswer(NamedTuple):
     status: Status
     results: tuple[AllocationResult, ...] = ()
     score: int = 0
+    skipped: tuple[SkippedAlternative, ...] = ()
+    """Alternatives that could not be tried on the node."""
 
     @property
     def timed_out(self) -> bool:
@@ -106,20 +117,51 @@ def problem_with(claim: ResourceClaim, classes: Container[str], gates: FeatureGa
                     f"{where}{request.name}: has subrequests, but the DRAPrioritizedList "
                     "feature is disabled"
                 )
-            named = [
-                (f"{request.name}/{alternative.name}", alternative.device_class_name)
-                for alternative in request.first_available
-            ]
+            problem = _problem_with_alternatives(request, classes, gates)
         elif request.exactly is not None:
-            named = [(request.name, request.exactly.device_class_name)]
+            problem = _problem_with_class(request.name, request.exactly.device_class_name, classes)
         else:
             return f"{where}{request.name}: unknown request type"
-        for name, class_name in named:
-            if not class_name:
-                return f"request {name}: unsupported request type"
-            if class_name not in classes:
-                return f"request {name}: device class {class_name} does not exist"
+        if problem:
+            return problem
     return ""
+
+
+def _problem_with_alternatives(
+    request: DeviceRequest, classes: Container[str], gates: FeatureGates
+) -> str:
+    missing: list[str] = []
+    for alternative in request.first_available:
+        name, class_name = f"{request.name}/{alternative.name}", alternative.device_class_name
+        problem = _problem_with_class(name, class_name, classes)
+        if problem and class_name and SKIP_MISSING_CLASSES in gates:
+            missing.append(class_name)
+        elif problem:
+            return problem
+    if len(missing) < len(request.first_available):
+        return ""
+    if len(set(missing)) == 1:
+        return (
+            f"request {request.name}: device class {missing[0]} of all alternatives does not exist"
+        )
+    names = ", ".join(dict.fromkeys(missing))
+    return f"request {request.name}: no device class of its alternatives exists: {names}"
+
+
+def _problem_with_class(name: str, class_name: str, classes: Container[str]) -> str:
+    if not class_name:
+        return f"request {name}: unsupported request type"
+    if class_name not in classes:
+        return f"request {name}: device class {class_name} does not exist"
+    return ""
+
+
+def missing_classes(claim: ResourceClaim, classes: Container[str]) -> Iterator[tuple[str, str]]:
+    """The alternatives whose device class does not exist, and the class."""
+    for request in claim.spec.devices.requests:
+        for alternative in request.first_available:
+            if alternative.device_class_name not in classes:
+                yield f"{request.name}/{alternative.name}", alternative.device_class_name
 
 
 def is_usable_on(allocation: AllocationResult, target: TargetNode) -> bool:

@@ -247,7 +247,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         outcome = allocate(problem, budget, self._new_share_id, deadline=time.ask)
         if isinstance(outcome, Allocated):
             score = prioritized_list_score(claims, outcome.results)
-            return NodeAnswer(SUCCESS, outcome.results, score)
+            return NodeAnswer(SUCCESS, outcome.results, score, outcome.skipped)
         if isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME and not time.passes_over:
             raise DeadlineExceededError
         return NodeAnswer(status_of(outcome))

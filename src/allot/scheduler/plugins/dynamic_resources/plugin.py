@@ -21,6 +21,7 @@ from allot.scheduler.framework.plugins import (
     PostFilterAnswer,
     PostFilterPlugin,
     PreBindPlugin,
+    PreFilterAnswer,
     ReservePlugin,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
@@ -40,6 +41,11 @@ from allot.scheduler.plugins.dynamic_resources.judging import (
 )
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension, Variant
+from allot.scheduler.plugins.dynamic_resources.skipped_alternatives import (
+    SkippedAlternatives,
+    Warn,
+    no_warning,
+)
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -66,10 +72,11 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         extended: ExtendedClaims | None = None,
         gate: BindingGate | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        warn: Warn = no_warning,
     ) -> None:
         """`extended` serves extended resources with devices; None if that is off.
 
-        `gate` holds pods back until their devices are ready; None if that is off.
+        `gate` holds pods back until their devices are ready; None if that is off. `warn` tells users about a pod.
         """
         super().__init__(
             tracker,
@@ -86,6 +93,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         self._clock = clock
         self._extended = extended
         self._gate = gate
+        self._skipped = SkippedAlternatives(warn)
         self._dropped: dict[str, asyncio.Event] = {}
         """Pods whose reservations are being taken back, by uid."""
 
@@ -96,6 +104,16 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         if not status.is_success and self._gate is not None:
             self._gate.refuse(pod)
         return status
+
+    # --- filter ---
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+        answer = super().pre_filter(state, pod, cluster)
+        devices: PodDevices | None = state.get(NAME)
+        if devices is not None and devices.has_alternatives:
+            classes = self._devices.classes
+            self._skipped.report_missing_classes(pod, devices.to_allocate, classes)
+        return answer
 
     # --- when nothing fits ---
 
@@ -160,6 +178,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         answer = self._answer(devices, wanted, target, state.time, with_results=True)
         if not answer.results:
             return failed(LookupError("claim allocation not found for node"))
+        self._skipped.report_unusable_pools(pod, node_name, answer.skipped)
         if self._extended is not None and extension is not None and isinstance(variant, Variant):
             self._extended.reserve(extension, variant, answer.results[-1])
         results = answer.results[: len(devices.to_allocate)]

@@ -405,7 +405,7 @@ def verify(problem: AllocationProblem, slices: list[ResourceSlice], outcome: All
                 charged[key] = charged.get(key, 0) + counter.value.nanos
     assert len(exclusive) == len(set(exclusive))
     for (id_, name), total in consumed.items():
-        already = problem.ledger.consumed(id_).get(name, 0)
+        already = problem.ledger.consumed(id_, ()).get(name, 0)
         assert total + already <= device_by_id[id_].capacity[name].value.nanos
     for pool in problem.inventory.view(problem.node).pools:
         left = problem.ledger.available(pool).counters

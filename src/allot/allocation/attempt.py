@@ -76,9 +76,12 @@ class Attempt:
 
     def _asked(self, index: int) -> int:
         """Ask the ledger, also about the devices that come next."""
-        taken = self.rules.ledger.dedicated
+        taken, shared = self.rules.ledger.dedicated, self.rules.shares_in_the_way
         some = self.devices[index : index + _ASKED_AT_ONCE]
-        states = [TAKEN if device.id in taken else _FREE for device in some]
+        states = [
+            TAKEN if device.id in taken or (not device.shareable and device.id in shared) else _FREE
+            for device in some
+        ]
         self.dedicated[index : index + len(states)] = bytes(states)
         return states[0]
 
@@ -146,7 +149,7 @@ class Attempt:
     def has_capacity(self, index: int, wanted: Consumption) -> bool:
         """Whether the device has that much left of every capacity."""
         device = self.devices[index]
-        allocated = self.rules.ledger.consumed(device.id)
+        allocated = self.rules.ledger.consumed(device.id, device.capacity)
         attempted = self.consumed.get(index)
         for name, capacity in device.capacity:
             left = capacity.value.nanos - wanted[name].nanos - allocated.get(name, 0)

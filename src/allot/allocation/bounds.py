@@ -286,7 +286,7 @@ class Bounds:
     def _left(self, index: int, name: str) -> int:
         attempt = self._attempt
         device = attempt.devices[index]
-        allocated = attempt.rules.ledger.consumed(device.id).get(name, 0)
+        allocated = attempt.rules.ledger.consumed(device.id, device.capacity).get(name, 0)
         attempted = attempt.consumed.get(index, {}).get(name, 0)
         return device.device.capacity[name].value.nanos - allocated - attempted
 

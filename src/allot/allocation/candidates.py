@@ -6,6 +6,7 @@ expression is evaluated decides whether its error surfaces.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from allot.allocation.attributes import AttributeSet, attribute_set
@@ -25,6 +26,7 @@ from allot.allocation.requests import Alternative
 from allot.allocation.taints import untolerated_taint
 from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import DeviceDerivedAttribute
+from allot.api.identities import DeviceId
 from allot.api.resource import DeviceSelector, DeviceTaint
 from allot.cel import (
     CelCompileError,
@@ -44,6 +46,7 @@ from allot.features import (
     PARTITIONABLE_DEVICES,
     FeatureGates,
 )
+from allot.rules import SHARES_HOLD_DEDICATED_DEVICES
 
 _FEW_SELECTORS: Final = 2
 """The work of so many is part of what is counted for checking a device."""
@@ -114,6 +117,10 @@ class CandidateRules:
         self.devices = view.devices
         self.ledger = ledger
         self.consumable = CONSUMABLE_CAPACITY in gates
+        # KEP-5075: who holds a share of a device that may not be shared any more still holds it.
+        self.shares_in_the_way: Collection[DeviceId] = (
+            ledger.shared if SHARES_HOLD_DEDICATED_DEVICES in gates else ()
+        )
         self._fractional = FRACTIONAL_CAPACITY_RANGE in gates
         self._binding_conditions = BINDING_CONDITIONS in gates
         self._taints = DEVICE_TAINTS in gates

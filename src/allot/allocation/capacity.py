@@ -53,14 +53,20 @@ def consumption(
     return consumed
 
 
+def unrequested_amount(capacity: DeviceCapacity) -> Quantity:
+    """What is consumed of a capacity that a request does not mention: the default, or all of it."""
+    policy = capacity.request_policy
+    if policy is not None and policy.default is not None:
+        return policy.default
+    return capacity.value
+
+
 def _consumed(
     capacity: DeviceCapacity, requested: Quantity | None, *, fractional: bool
 ) -> Quantity:
     policy = capacity.request_policy
     if requested is None:
-        if policy is not None and policy.default is not None:
-            return policy.default
-        return capacity.value
+        return unrequested_amount(capacity)
     if policy is None:
         return requested
     limits = policy.valid_range

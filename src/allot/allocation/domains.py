@@ -103,7 +103,7 @@ class Outlook:
             token_by_device[index] = value_tokens(value, lists=constraint.lists)
             values.append(value)
         consumed = tuple(amount.nanos for amount in pick.consumed.values())
-        allocated = attempt.rules.ledger.consumed(device.id)
+        allocated = attempt.rules.ledger.consumed(device.id, device.capacity)
         left = tuple(
             (name, capacity.value.nanos - allocated.get(name, 0))
             for name, capacity in (device.capacity if pick.shared else ())

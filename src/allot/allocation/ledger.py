@@ -6,16 +6,19 @@ are. Admin access takes nothing and is not entered.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
 
+from allot.allocation.capacity import unrequested_amount
 from allot.allocation.pools import CounterBudget, Pool, PoolId
 from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import AllocationResult, DeviceRequestAllocationResult
 from allot.api.identities import DeviceId
+from allot.api.slices import DeviceCapacity
 from allot.features import CONSUMABLE_CAPACITY, FeatureGates
+from allot.rules import CHECK_CONSUMED_CAPACITY
 
-NOTHING: Mapping[str, int] = {}
+NOTHING: Mapping[Any, int] = {}
 
 
 def shown_holder(name: str) -> str:
@@ -35,6 +38,8 @@ class Available(NamedTuple):
 class _Share(NamedTuple):
     device: DeviceId
     consumed: tuple[tuple[str, int], ...]
+    stated: frozenset[str]
+    """The capacities of which the claim's status says what is consumed."""
 
 
 class _Entry(NamedTuple):
@@ -54,6 +59,8 @@ class Ledger:
         self._dedicated: dict[DeviceId, dict[str, None]] = {}
         self._shares: dict[DeviceId, dict[str, int]] = {}
         self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._stated: dict[DeviceId, dict[frozenset[str], int]] = {}
+        self._estimates = CHECK_CONSUMED_CAPACITY in gates
         self._taken_by_pool: dict[PoolId, dict[str, int]] = {}
         self._available: dict[PoolId, tuple[Pool, Available]] = {}
 
@@ -70,9 +77,11 @@ class Ledger:
         for device in entry.dedicated:
             self._dedicated.setdefault(device, {})[holder] = None
             self._take(device)
-        for device, consumed in entry.shares:
+        for device, consumed, stated in entry.shares:
             held = self._shares.setdefault(device, {})
             held[holder] = held.get(holder, 0) + 1
+            shares = self._stated.setdefault(device, {})
+            shares[stated] = shares.get(stated, 0) + 1
             total = self._consumed.setdefault(device, {})
             for name, amount in consumed:
                 total[name] = total.get(name, 0) + amount
@@ -88,9 +97,9 @@ class Ledger:
             if not self._dedicated.get(device, True):
                 del self._dedicated[device]
             self._give_back(device)
-        for device, consumed in entry.shares:
-            self._remove_share(holder, device, consumed)
-            self._give_back(device)
+        for share in entry.shares:
+            self._remove_share(holder, share)
+            self._give_back(share.device)
 
     def without(self, holder: str, meter: WorkMeter | None = None) -> Ledger:
         """A copy from which one claim is gone. Takes time in proportion to all claims."""
@@ -111,16 +120,18 @@ class Ledger:
             device = DeviceId(result.driver, result.pool, result.device)
             if result.share_id is not None and CONSUMABLE_CAPACITY in self.gates:
                 amounts = sorted(
-                    (name, amount.nanos) for name, amount in result.consumed_capacity.items()
+                    (name, amount.nanos)
+                    for name, amount in result.consumed_capacity.items()
+                    if amount.nanos >= 0 or not self._estimates
                 )
-                shares.append(_Share(device, tuple(amounts)))
+                stated = frozenset(name for name, _ in amounts)
+                shares.append(_Share(device, tuple(amounts), stated))
             else:
                 dedicated[device] = None
         return _Entry(tuple(dedicated), tuple(shares))
 
-    def _remove_share(
-        self, holder: str, device: DeviceId, consumed: Iterable[tuple[str, int]]
-    ) -> None:
+    def _remove_share(self, holder: str, share: _Share) -> None:
+        device, consumed, stated = share
         held = self._shares[device]
         held[holder] -= 1
         if not held[holder]:
@@ -129,7 +140,12 @@ class Ledger:
             # The last share is gone, and with it every trace of what was consumed.
             del self._shares[device]
             del self._consumed[device]
+            del self._stated[device]
             return
+        shares = self._stated[device]
+        shares[stated] -= 1
+        if not shares[stated]:
+            del shares[stated]
         total = self._consumed[device]
         for name, amount in consumed:
             total[name] -= amount
@@ -164,6 +180,11 @@ class Ledger:
         """Devices that a claim holds exclusively."""
         return self._dedicated.keys()
 
+    @property
+    def shared(self) -> Collection[DeviceId]:
+        """Devices of which claims hold shares."""
+        return self._shares.keys()
+
     def has_share(self, device: DeviceId) -> bool:
         return device in self._shares
 
@@ -171,9 +192,39 @@ class Ledger:
         """The devices of a pool that somebody has, or has a share of. Not all need be published."""
         return self._taken_by_pool.get(pool, NOTHING).keys()
 
-    def consumed(self, device: DeviceId) -> Mapping[str, int]:
-        """What all shares of a device consume together, in billionths."""
-        return self._consumed.get(device, NOTHING)
+    def consumed(
+        self, device: DeviceId, capacities: Iterable[tuple[str, DeviceCapacity]]
+    ) -> Mapping[str, int]:
+        """What all shares of a device consume together, in billionths.
+
+        `capacities` are those that are published. A share whose status does not say what it
+        consumes of one of them consumes what a request that does not mention it would.
+        """
+        total = self._consumed.get(device, NOTHING)
+        if not self._estimates or device not in self._stated:
+            return total
+        known = self._stated[device]
+        missing: dict[str, int] = {}
+        for name, capacity in capacities:
+            unstated = 0
+            for names, shares in known.items():
+                if name not in names:
+                    unstated += shares
+            if unstated:
+                missing[name] = unstated * max(0, unrequested_amount(capacity).nanos)
+        if not missing:
+            return total
+        return {name: total.get(name, 0) + missing.get(name, 0) for name in {*total, *missing}}
+
+    def held_as(self, device: DeviceId) -> Hashable:
+        """How a device is held, by whomever: equal where it makes no difference for the next claim."""
+        consumed = self._consumed.get(device, NOTHING)
+        stated = self._stated.get(device, NOTHING) if self._estimates else NOTHING
+        return (
+            device in self._dedicated,
+            tuple(sorted(consumed.items())),
+            tuple(sorted((tuple(sorted(names)), shares) for names, shares in stated.items())),
+        )
 
     def holders(self, device: DeviceId) -> tuple[str, ...]:
         """The claims that have the device or a share of it."""

@@ -247,7 +247,9 @@ def _smaller_amounts(
         capacity = device.device.capacity.get(name)
         if capacity is None:
             continue
-        left = capacity.value.nanos - problem.ledger.consumed(device.id).get(name, 0)
+        left = capacity.value.nanos - problem.ledger.consumed(device.id, device.capacity).get(
+            name, 0
+        )
         if 0 < left < requested.nanos:
             amounts[left] = Quantity.parse(amount_text(left, capacity.value))
         for amount in _allowed_amounts(capacity.request_policy):

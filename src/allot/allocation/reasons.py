@@ -80,7 +80,10 @@ def _in_use(attempt: Attempt, device: PoolDevice, index: int) -> str:
     holders = attempt.rules.ledger.holders(device.id)
     if holders and attempt.rules.ledger.is_dedicated(device.id):
         return f"held by claim {', '.join(map(shown_holder, holders))}"
-    pick = next(pick for pick in attempt.picks if pick.index == index)
+    pick = next((pick for pick in attempt.picks if pick.index == index), None)
+    if pick is None:
+        by = ", ".join(map(shown_holder, holders))
+        return f"shares of it, which may not be shared any more, are held by claim {by}"
     return f"taken by request {pick.alternative.label} of claim {pick.alternative.claim.key}"
 
 
@@ -155,7 +158,7 @@ def _no_capacity(
     index: int,
     consumed: Consumption,
 ) -> str:
-    allocated = attempt.rules.ledger.consumed(device.id)
+    allocated = attempt.rules.ledger.consumed(device.id, device.capacity)
     attempted = attempt.consumed.get(index, {})
     for name, capacity in device.capacity:
         left = capacity.value.nanos - allocated.get(name, 0) - attempted.get(name, 0)

@@ -9,9 +9,8 @@ from typing import Final
 import msgspec
 
 from allot.api.identities import DeviceId, GroupVersion
-from allot.api.quantity import Quantity
 from allot.api.resource import GROUP as DRA
-from allot.api.slices import ResourceSlice
+from allot.api.slices import Device, ResourceSlice
 from allot.apiserver.cache import ResourceCache
 from allot.apiserver.codecs import codec_for, stored_resource
 from allot.apiserver.pacing import Pacer
@@ -81,16 +80,14 @@ class Caches:
     async def namespace(self, name: str) -> StoredObject | None:
         return await self.get(self.namespaces, self.key(self.namespaces, "", name))
 
-    async def device_capacities(
-        self, devices: Iterable[DeviceId]
-    ) -> dict[DeviceId, dict[str, Quantity]]:
-        """The capacities of those devices that are published."""
+    async def published_devices(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
+        """Those devices that are published, as their newest generation has them."""
         cache = self.of(self._slices)
         await cache.refresh()
         wanted: dict[tuple[str, str], set[str]] = {}
         for driver, pool, name in devices:
             wanted.setdefault((driver, pool), set()).add(name)
-        capacities: dict[DeviceId, dict[str, Quantity]] = {}
+        found: dict[DeviceId, Device] = {}
         generations: dict[DeviceId, int] = {}
         pacer = Pacer()
         for (driver, pool), names in wanted.items():
@@ -103,10 +100,8 @@ class Caches:
                     device = DeviceId(driver, pool, published.name)
                     if generation > generations.get(device, -1):
                         generations[device] = generation
-                        capacities[device] = {
-                            name: capacity.value for name, capacity in published.capacity.items()
-                        }
-        return capacities
+                        found[device] = published
+        return found
 
     async def close(self) -> None:
         for each in self._caches.values():

@@ -7,23 +7,23 @@ so this holds for several API servers on one store as well. Kubernetes does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
+from allot.allocation.capacity import unrequested_amount
 from allot.api.base import ApiObject
 from allot.api.claims import DeviceRequestAllocationResult, ResourceClaim
 from allot.api.decoding import from_builtin, to_builtin
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
+from allot.api.slices import Device
 from allot.storage.interface import MISSING, Delete, Entry, Operation, Put
 
 PREFIX: Final = "allocated-devices/"
-
-Capacity = Mapping[str, Quantity]
 
 
 class Holder(ApiObject, frozen=True):
@@ -68,12 +68,14 @@ def changed_records(
     old: ResourceClaim | None,
     new: ResourceClaim | None,
     entry_by_device: Mapping[DeviceId, Entry | None],
-    capacity_of: Callable[[DeviceId], Capacity],
+    published: Mapping[DeviceId, Device],
+    *,
+    checks_shares: bool,
 ) -> list[Operation] | AlreadyHeld:
     """The operations that go with writing the claim, or who stands against it.
 
-    `entry_by_device` has the records of all `touched_devices`; `capacity_of` knows the capacity
-    of devices that are published, and nothing of others.
+    `entry_by_device` has the records of all `touched_devices`, `published` those devices that are.
+    `checks_shares` is the rule `CheckConsumedCapacity`.
     """
     before, after = _holdings(old), _holdings(new)
     operations: list[Operation] = []
@@ -83,7 +85,9 @@ def changed_records(
         uids = {holder.uid for holder in (*ours, *former)}
         others = tuple(holder for holder in record.holders if holder.uid not in uids)
         added = tuple(holder for holder in ours if holder not in former)
-        held = _held_by_others(device, added, ours, others, capacity_of)
+        held = _held_by_others(
+            device, added, ours, others, published.get(device), checks_shares=checks_shares
+        )
         if held is not None:
             return held
         key, expected = record_key(device), entry.revision if entry else MISSING
@@ -119,28 +123,44 @@ def _held_by_others(
     added: tuple[Holder, ...],
     ours: tuple[Holder, ...],
     others: tuple[Holder, ...],
-    capacity_of: Callable[[DeviceId], Capacity],
+    published: Device | None,
+    *,
+    checks_shares: bool,
 ) -> AlreadyHeld | None:
     if not added:
         return None
-    # A device is held as a whole by one claim, or in shares.
+    # A device is held as a whole by one claim, or in shares; the latter only as long as it may be shared.
+    is_exclusive = published is not None and published.allow_multiple_allocations is not True
     for holder in added:
         for other in others:
-            if not holder.share_id or not other.share_id:
+            if is_exclusive or not holder.share_id or not other.share_id:
                 how = "in shares to" if other.share_id else "to"
                 return AlreadyHeld(
                     f'device {device} is already allocated {how} claim "{other.claim}"'
                 )
-    for name, capacity in capacity_of(device).items():
-        wanted = sum(_amounts(ours, name), Quantity.of(0))
-        taken = sum(_amounts(others, name), Quantity.of(0))
-        if taken + wanted > capacity and any(True for _ in _amounts(added, name)):
-            return AlreadyHeld(_over_consumed(device, name, capacity, taken, wanted, others))
+            if checks_shares and holder.share_id == other.share_id:
+                return AlreadyHeld(
+                    f'share {holder.share_id} of device {device} belongs to claim "{other.claim}"'
+                )
+    for name, capacity in published.capacity.items() if published is not None else ():
+        # Shares that do not say what they consume are counted like requests that do not say it.
+        unstated = unrequested_amount(capacity) if checks_shares else None
+        wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
+        taken = sum(_amounts(others, name, unstated), Quantity.of(0))
+        if taken + wanted > capacity.value and any(True for _ in _amounts(added, name, unstated)):
+            return AlreadyHeld(_over_consumed(device, name, capacity.value, taken, wanted, others))
     return None
 
 
-def _amounts(holders: tuple[Holder, ...], name: str) -> Iterator[Quantity]:
-    return (holder.consumed[name] for holder in holders if name in holder.consumed)
+def _amounts(
+    holders: tuple[Holder, ...], name: str, unstated: Quantity | None
+) -> Iterator[Quantity]:
+    for holder in holders:
+        amount = holder.consumed.get(name)
+        if unstated is not None and (amount is None or amount.nanos < 0):
+            amount = unstated
+        if amount is not None:
+            yield amount
 
 
 def _over_consumed(

@@ -30,6 +30,7 @@ from allot.apiserver.strategies.pipeline import Accepted, Outcome, Refused, Reje
 from allot.apiserver.strategies.request import Caller, WriteRequest
 from allot.apiserver.uids import new_uid
 from allot.features import FeatureGates
+from allot.rules import CHECK_CONSUMED_CAPACITY
 from allot.storage.interface import (
     MISSING,
     Check,
@@ -45,6 +46,7 @@ from allot.storage.interface import (
     StoreFullError,
     StoreUnavailableError,
 )
+from allot.validation.consumed_capacity import validate_consumed_capacity
 from allot.validation.expressions import ExpressionChecker
 
 MAX_TRIES: Final = 100
@@ -315,9 +317,14 @@ class ObjectStore:
         entries = {
             device: await self._store.get(device_holders.record_key(device)) for device in devices
         }
-        capacities = await self._caches.device_capacities(devices)
+        published = await self._caches.published_devices(devices)
+        checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
+        if isinstance(new, ResourceClaim):
+            errors = list(validate_consumed_capacity(new, old, published, self._gates))
+            if errors:
+                raise api_errors.invalid(resource.group, resource.kind, key.name, errors)
         changed = device_holders.changed_records(
-            old, new, entries, lambda device: capacities.get(device, {})
+            old, new, entries, published, checks_shares=checks_shares
         )
         if isinstance(changed, device_holders.AlreadyHeld):
             raise api_errors.conflict(resource, key.name, changed.message)

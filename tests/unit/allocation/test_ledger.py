@@ -41,10 +41,10 @@ def test_shares_add_up() -> None:
     ledger.add("default/a", a_share("1Gi"))
     ledger.add("default/b", a_share("2Gi"))
 
-    assert ledger.consumed(GPU) == {"memory": 3 * 2**30 * 10**9}
+    assert ledger.consumed(GPU, ()) == {"memory": 3 * 2**30 * 10**9}
     assert not ledger.is_dedicated(GPU)
     ledger.remove("default/a")
-    assert ledger.consumed(GPU) == {"memory": 2 * 2**30 * 10**9}
+    assert ledger.consumed(GPU, ()) == {"memory": 2 * 2**30 * 10**9}
 
 
 def test_without_the_feature_a_share_is_the_whole_device() -> None:

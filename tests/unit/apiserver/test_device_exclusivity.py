@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 from allot.apiserver import device_holders
+from allot.features import DEFAULTS
+from allot.rules import RuleSet
 from allot.testing.servers import Answer, LocalServer
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
@@ -193,5 +195,115 @@ def test_two_servers_on_one_store_do_not_both_give_it_away() -> None:
             )
             await two.server.close()
             assert sorted(answer.code for answer in answers) == [200] + [409] * 9
+
+    asyncio.run(run())
+
+
+def a_slice(generation: int, **device: Any) -> dict[str, Any]:
+    published = {"name": "gpu-0", **device}
+    return {
+        "metadata": {"name": f"s{generation}"},
+        "spec": {
+            **SLICE["spec"],
+            "pool": {"name": "p", "generation": generation, "resourceSliceCount": 1},
+            "devices": [published],
+        },
+    }
+
+
+def test_shares_of_a_device_that_is_dedicated_now_are_in_use() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(SLICES, SLICE)
+            await claims(server, "a", "b", "c")
+            assert (await allocate(server, "a", a_share(0, "1Gi"))).code == 200
+            await server.post(SLICES, a_slice(2, capacity={"memory": {"value": "8Gi"}}))
+            refused = await allocate(server, "b", a_share(1, "1Gi"))
+            assert refused.code == 409, "whoever takes a share, it is not to be shared"
+            assert 'already allocated in shares to claim "default/a"' in refused.json["message"]
+            assert (await allocate(server, "b", a_result())).code == 409
+            await allocate(server, "a")
+            assert (await allocate(server, "b", a_result())).code == 200
+            shareable = a_slice(3, allowMultipleAllocations=True)
+            await server.post(SLICES, shareable)
+            assert (await allocate(server, "c", a_result(shareID=SHARES[2]))).code == 409
+
+    asyncio.run(run())
+
+
+def test_shares_of_an_exclusive_device_go_to_one_claim_only() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(SLICES, a_slice(1))
+            await claims(server, "a", "b")
+            assert (await allocate(server, "a", a_result(shareID=SHARES[0]))).code == 200
+            assert (await allocate(server, "b", a_result(shareID=SHARES[1]))).code == 409
+
+    asyncio.run(run())
+
+
+def test_no_share_is_added_to_a_capacity_that_shrank() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(SLICES, SLICE)
+            await claims(server, "a", "b")
+            assert (await allocate(server, "a", a_share(0, "4Gi"))).code == 200
+            less = {"memory": {"value": "2Gi"}}
+            await server.post(SLICES, a_slice(2, allowMultipleAllocations=True, capacity=less))
+            assert (await allocate(server, "b", a_share(1, "0"))).code == 409
+            assert (await allocate(server, "a")).code == 200
+
+    asyncio.run(run())
+
+
+MEMORY = "status.allocation.devices.results[0].consumedCapacity[memory]"
+
+
+def test_a_new_share_states_what_it_consumes() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(SLICES, SLICE)
+            await claims(server, "a", "b")
+            missing = await allocate(server, "a", a_result(shareID=SHARES[0]))
+            assert (missing.code, missing.json["reason"]) == (422, "Invalid")
+            assert f"{MEMORY}: Required value" in missing.json["message"]
+            negative = await allocate(server, "a", a_share(0, "-1Gi"))
+            assert negative.code == 422
+            assert f'{MEMORY}: Invalid value: "-1Gi": must not be neg' in negative.json["message"]
+            assert (await allocate(server, "a", a_share(0, "1Gi"))).code == 200
+            stolen = await allocate(server, "b", a_share(0, "1Gi"))
+            assert stolen.code == 409
+            assert 'belongs to claim "default/a"' in stolen.json["message"]
+
+    asyncio.run(run())
+
+
+def test_v1_38_takes_the_word_of_whoever_allocates() -> None:
+    async def run() -> None:
+        gates = DEFAULTS.with_rules(RuleSet.V1_38)
+        async with LocalServer(gates=gates) as server:
+            await server.post(SLICES, SLICE)
+            await claims(server, "a", "b", "c")
+            assert (await allocate(server, "a", a_result(shareID=SHARES[0]))).code == 200
+            assert (await allocate(server, "b", a_share(0, "-1Gi"))).code == 200
+            assert (await allocate(server, "c", a_share(1, "8Gi"))).code == 200
+
+    asyncio.run(run())
+
+
+def test_a_stored_share_without_amounts_stays_valid_and_counts_in_full() -> None:
+    async def run() -> None:
+        async with LocalServer(gates=DEFAULTS.with_rules(RuleSet.V1_38)) as old:
+            await old.post(SLICES, SLICE)
+            await claims(old, "a", "b")
+            await allocate(old, "a", a_result(shareID=SHARES[0]))
+            new = LocalServer(old.store)
+            await new.server.start()
+            claim = await new.get(f"{CLAIMS}/a")
+            consumer = {"resource": "pods", "name": "p", "uid": "1"}
+            claim["status"]["reservedFor"] = [consumer]
+            assert (await new.ask("PUT", f"{CLAIMS}/a/status", claim)).code == 200
+            assert (await allocate(new, "b", a_share(1, "1Gi"))).code == 409
+            await new.server.close()
 
     asyncio.run(run())

@@ -45,9 +45,13 @@ def summing_up_shares(census: PoolCensus, ledger: Ledger) -> Steps[ShareableSumm
 def _summing_up_consumption(census: PoolCensus, ledger: Ledger) -> Steps[dict[str, int]]:
     """By capacity, in billionths."""
     amounts: dict[str, int] = {}
+    capacity_by_device = {
+        counted.device.name: counted.device.capacity for counted in census.devices
+    }
     summed = 0
     for device in census.taken:
-        consumed = ledger.consumed(DeviceId(*census.id, device))
+        published = capacity_by_device.get(device, {}).items()
+        consumed = ledger.consumed(DeviceId(*census.id, device), published)
         for name, amount in consumed.items():
             amounts[name] = amounts.get(name, 0) + amount
         summed += 1 + len(consumed)

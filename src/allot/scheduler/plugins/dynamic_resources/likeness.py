@@ -106,8 +106,6 @@ def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
     names = ledger.taken(pool)
     if not names:
         return ()
-    devices = [(name, DeviceId(pool.driver, pool.pool, name)) for name in sorted(names)]
     return tuple(
-        (name, ledger.is_dedicated(device), tuple(sorted(ledger.consumed(device).items())))
-        for name, device in devices
+        (name, ledger.held_as(DeviceId(pool.driver, pool.pool, name))) for name in sorted(names)
     )

@@ -59,7 +59,7 @@ EXPRESSIONS: Final[dict[str, Callable[[], Attack]]] = {
         "cel-720-devices", bombs.slow_selectors("cidr-device", 720)
     ),
     "cel-quantity-class": lambda: _expression(
-        "cel-quantity-class", bombs.slow_class("quantity-sum", 128, 32)
+        "cel-quantity-class", bombs.slow_class("quantity-sum", 128, 31)
     ),
     "cel-derived": lambda: _expression("cel-derived", bombs.slow_derived("format-device")),
     "cel-extended-resource": lambda: _bomb(

@@ -11,8 +11,10 @@ import gc
 import socket
 import ssl
 import weakref
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ from allot.apiserver.connections import ConnectionLimits
 from allot.apiserver.exchanges import Pace, Paces
 from allot.apiserver.http_protocol import ServerProtocol
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
-from allot.apiserver.serving import TLS_READ_BYTES
+from allot.apiserver.serving import HANDSHAKE_BATCH, TLS_READ_BYTES
 
 PATIENCE = 30.0
 """Seconds after which something that must happen is said not to have happened."""
@@ -339,3 +341,34 @@ def test_an_upload_is_decrypted_in_small_pieces(
 
     assert sum(sizes) > 1 << 20
     assert max(sizes) <= TLS_READ_BYTES
+
+
+def test_handshakes_begin_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = 0
+    started: Counter[int] = Counter()
+    make = ServerProtocol.__init__
+
+    def init(self: ServerProtocol, *args: Any, **kwargs: Any) -> None:
+        started[step] += 1
+        make(self, *args, **kwargs)
+
+    async def count_steps() -> None:
+        nonlocal step
+        while True:
+            step += 1
+            await asyncio.sleep(0)
+
+    async def story() -> None:
+        async with a_server(tmp_path, PATIENT._replace(max_connections=128)) as clients:
+            silent = [await clients.connect_silently() for _ in range(40)]
+            counting = asyncio.create_task(count_steps())
+            for connection in silent:  # a ClientHello may well be nonsense
+                connection.send(b"x" * 10)
+            assert await clients.is_served()
+            counting.cancel()
+
+    monkeypatch.setattr(ServerProtocol, "__init__", init)
+    asyncio.run(story())
+
+    assert sum(started.values()) == 41
+    assert max(started.values()) <= HANDSHAKE_BATCH

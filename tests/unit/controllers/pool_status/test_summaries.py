@@ -151,7 +151,9 @@ def test_what_is_left_of_shared_devices() -> None:
         shareable("a", memory="10Gi"), shareable("b", memory="30Gi", cores="8"), a_device("c")
     )
     ledger = holding(
-        share("b", 1, memory="15Gi", cores="500m"), share("b", 2, memory="5Gi", cores="0"), {"device": "c"}
+        share("b", 1, memory="15Gi", cores="500m"),
+        share("b", 2, memory="5Gi", cores="0"),
+        {"device": "c"},
     )
 
     status = the_status(pool, ledger=ledger)

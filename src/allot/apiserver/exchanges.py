@@ -14,6 +14,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.flow_control import Turn
 from allot.apiserver.responses import GZIP_FROM, Gzip, Response, StreamResponse, compressed
 from allot.apiserver.uids import new_uid
+from allot.client.asgi import WHOLE_BODY
 
 MAX_BODY: Final = 3 * 1024 * 1024
 """Larger bodies are refused, as Kubernetes does."""
@@ -24,9 +25,8 @@ UNREAD_BODY: Final = 64 * 1024
 WATCH_SECONDS: Final = 60.0
 """A watcher that takes nothing for so long is given up."""
 TLS: Final = "allot.tls"
-WHOLE_BODY: Final = "allot.body"
 CONNECTION: Final = "allot.connection"
-"""ASGI extensions: the client's certificate; a body that is there already, from a client in this process; the connection."""
+"""ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
 
 _NOTHING: Final[MutableMapping[str, Any]] = {}
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from itertools import count
-from typing import Any, Final
-from urllib.parse import unquote
+from typing import Any
 
-from allot.apiserver.exchanges import WHOLE_BODY
+from allot.client.asgi import (
+    DISCONNECT,
+    Application,
+    CollectedAnswer,
+    Headers,
+    Message,
+    http_scope,
+)
 from allot.client.link import (
     WINDOW,
     AnyFrame,
@@ -18,7 +24,6 @@ from allot.client.link import (
     ChunkFrame,
     EndFrame,
     FrameProtocol,
-    Headers,
     HeadFrame,
     RequestFrame,
     ResponseFrame,
@@ -26,17 +31,6 @@ from allot.client.link import (
 )
 
 log = logging.getLogger(__name__)
-
-Message = MutableMapping[str, Any]
-Application = Callable[
-    [
-        MutableMapping[str, Any],
-        Callable[[], Awaitable[Message]],
-        Callable[[Message], Awaitable[None]],
-    ],
-    Awaitable[None],
-]
-_DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 
 
 class LinkLostError(Exception):
@@ -110,13 +104,13 @@ class LinkServer:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, frame: RequestFrame) -> None:
-        exchange = _Exchange(frame.body)
+        answer = CollectedAnswer(frame.body)
         try:
-            await self._app(self._scope(frame), exchange.receive, exchange.send)
+            await self._app(self._scope(frame), answer.receive, answer.send)
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
-        body = b"".join(exchange.parts)
-        self._protocol.send(ResponseFrame(frame.id, exchange.code or 500, exchange.headers, body))
+        code = answer.code or 500
+        self._protocol.send(ResponseFrame(frame.id, code, answer.headers, answer.body))
 
     async def _serve(self, frame: RequestFrame, stream: _Outgoing) -> None:
         failure = ""
@@ -130,37 +124,8 @@ class LinkServer:
         self._protocol.send(EndFrame(frame.id, failure))
 
     def _scope(self, frame: RequestFrame) -> dict[str, Any]:
-        path = frame.path
-        return {
-            "type": "http",
-            "method": frame.method,
-            "path": unquote(path) if "%" in path else path,
-            "raw_path": path.encode(),
-            "query_string": frame.query.encode(),
-            "headers": [self._authorization, *frame.headers],
-            "extensions": {WHOLE_BODY: frame.body},
-        }
-
-
-class _Exchange:
-    """One request and its answer."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body: bytes | None = body
-        self.code = 0
-        self.headers: list[tuple[bytes, bytes]] = []
-        self.parts: list[bytes] = []
-
-    async def receive(self) -> Message:
-        body, self._body = self._body, None
-        return _DISCONNECT if body is None else {"type": "http.request", "body": body}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.code = message["status"]
-            self.headers = message["headers"]
-        elif body := message.get("body", b""):
-            self.parts.append(body)
+        headers = [self._authorization, *frame.headers]
+        return http_scope(frame.method, frame.path, frame.query.encode(), headers, frame.body)
 
 
 class _Outgoing:
@@ -185,7 +150,7 @@ class _Outgoing:
 
     async def receive(self) -> Message:
         await self._left.wait()
-        return _DISCONNECT
+        return DISCONNECT
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

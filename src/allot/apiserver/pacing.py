@@ -32,7 +32,10 @@ HUGE_THREADS: Final = 1
 
 
 class Pacer:
-    """Says when work on the event loop has taken long enough."""
+    """Says when work on the event loop has taken long enough.
+
+    By time, because what users send decides how long an item takes; `client/pauses.py` counts items of known cost.
+    """
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, stretch: float = STRETCH_SECONDS

@@ -7,29 +7,21 @@ caller's task; a stream has a task of its own, and hands over one piece at a tim
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
-from urllib.parse import unquote, urlencode
+from typing import Any
+from urllib.parse import urlencode
 
+from allot.client.asgi import (
+    DISCONNECT,
+    Application,
+    CollectedAnswer,
+    Message,
+    headers_with,
+    http_scope,
+)
 from allot.client.errors import TransportError
 from allot.client.transport import JSON, Query, Response, Stream
-
-Message = MutableMapping[str, Any]
-Application = Callable[
-    [
-        MutableMapping[str, Any],
-        Callable[[], Awaitable[Message]],
-        Callable[[Message], Awaitable[None]],
-    ],
-    Awaitable[None],
-]
-
-_CONTENT_TYPE: Final = b"content-type"
-_JSON_TYPE: Final = (_CONTENT_TYPE, JSON.encode())
-_WHOLE_BODY: Final = "allot.body"
-"""The ASGI extension with a body that need not be waited for. Who does not know it reads the body as usual."""
-_END: Final[Message] = {"type": "http.disconnect"}
 
 
 class InProcessTransport:
@@ -52,21 +44,16 @@ class InProcessTransport:
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        given = self._headers
-        if body is not None or headers:
-            json = content_type is JSON
-            given = [*given, _JSON_TYPE if json else (_CONTENT_TYPE, content_type.encode())]
-            if headers:
-                given += _encoded(headers)
-        exchange = _Exchange(body or b"")
-        scope = _scope(method, path, query, given)
-        scope["extensions"] = {_WHOLE_BODY: body or b""}
+        given = headers_with(self._headers, body, content_type, headers)
+        body = body or b""
+        answer = CollectedAnswer(body)
+        scope = http_scope(method, path, _encoded(query), given, body)
         # With a store in memory nothing else would ever wait, and no other task have its turn.
         await asyncio.sleep(0)
-        await self._app(scope, exchange.receive, exchange.send)
-        if not exchange.code:
+        await self._app(scope, answer.receive, answer.send)
+        if not answer.code:
             raise TransportError("the application did not answer", was_sent=True)
-        return Response(exchange.code, exchange.headers, exchange.body)
+        return Response(answer.code, answer.headers, answer.body)
 
     @asynccontextmanager
     async def stream(
@@ -78,10 +65,8 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         handover = _Handover()
-        given = [*self._headers, *_encoded(headers)] if headers else self._headers
-        scope = _scope("GET", path, query, given)
-        scope["extensions"] = {_WHOLE_BODY: b""}
-        handover.run(self._app, scope)
+        given = headers_with(self._headers, None, headers=headers)
+        handover.run(self._app, http_scope("GET", path, _encoded(query), given))
         self._streams.add(handover)
         try:
             await handover.started()
@@ -96,47 +81,8 @@ class InProcessTransport:
             await handover.close()
 
 
-def _encoded(headers: Mapping[str, str] | None) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them, with names in small letters."""
-    return [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
-
-
-def _scope(
-    method: str, path: str, query: Query | None, headers: list[tuple[bytes, bytes]]
-) -> dict[str, Any]:
-    return {
-        "type": "http",
-        "method": method,
-        "path": unquote(path) if "%" in path else path,
-        "raw_path": path.encode(),
-        "query_string": urlencode(query).encode() if query else b"",
-        "headers": headers,
-    }
-
-
-class _Exchange:
-    """One request and its answer."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body: bytes | None = body
-        self.code = 0
-        self.headers: list[tuple[bytes, bytes]] = []
-        self._pieces: list[bytes] = []
-
-    @property
-    def body(self) -> bytes:
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-
-    async def receive(self) -> Message:
-        body, self._body = self._body, None
-        return _END if body is None else {"type": "http.request", "body": body}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.code = message["status"]
-            self.headers = message["headers"]
-        else:
-            self._pieces.append(message.get("body", b""))
+def _encoded(query: Query | None) -> bytes:
+    return urlencode(query).encode() if query else b""
 
 
 class _Handover:
@@ -167,7 +113,7 @@ class _Handover:
 
     async def _receive(self) -> Message:
         await self._gone.wait()
-        return _END
+        return DISCONNECT
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -23,14 +23,13 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from allot.client.asgi import Headers, headers_with
 from allot.client.errors import TransportError
 from allot.client.transport import JSON, Query, Response, Stream
 
 WINDOW: Final = 1 << 20
 SIZE_BYTES: Final = 4
 """Every frame begins with its length."""
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class Frame(msgspec.Struct, array_like=True, frozen=True):
@@ -280,9 +279,7 @@ class LinkTransport:
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        given = self._headers
-        if body is not None or headers:
-            given = [*given, (b"content-type", content_type.encode()), *_encoded(headers)]
+        given = headers_with(self._headers, body, content_type, headers)
         return await self._link.ask(
             method, path, urlencode(query) if query else "", given, body or b""
         )
@@ -296,7 +293,7 @@ class LinkTransport:
         idle_seconds: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
-        given = [*self._headers, *_encoded(headers)]
+        given = headers_with(self._headers, None, headers=headers)
         incoming = self._link.open(path, urlencode(query) if query else "", given)
         self._streams.add(incoming)
         try:
@@ -310,7 +307,3 @@ class LinkTransport:
         """Break off all streams. The link stays for others."""
         for incoming in tuple(self._streams):
             incoming.received(EndFrame(incoming.number, "the client was closed"))
-
-
-def _encoded(headers: Mapping[str, str] | None) -> Headers:
-    return [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]

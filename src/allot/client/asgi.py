@@ -1,0 +1,86 @@
+"""Requests to an ASGI application in this process: how they are stated, and how one answer is collected."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+from allot.client.transport import JSON
+
+WHOLE_BODY: Final = "allot.body"
+"""The ASGI extension with a body that need not be waited for. Who does not know it reads the body as usual."""
+
+Message = MutableMapping[str, Any]
+Headers = list[tuple[bytes, bytes]]
+Application = Callable[
+    [
+        MutableMapping[str, Any],
+        Callable[[], Awaitable[Message]],
+        Callable[[Message], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+
+DISCONNECT: Final[Message] = {"type": "http.disconnect"}
+_CONTENT_TYPE: Final = b"content-type"
+_JSON_TYPE: Final = (_CONTENT_TYPE, JSON.encode())
+
+
+def http_scope(
+    method: str, path: str, query: bytes, headers: Headers, body: bytes = b""
+) -> dict[str, Any]:
+    """A request whose body is known. `path` is escaped."""
+    return {
+        "type": "http",
+        "method": method,
+        "path": unquote(path) if "%" in path else path,
+        "raw_path": path.encode(),
+        "query_string": query,
+        "headers": headers,
+        "extensions": {WHOLE_BODY: body},
+    }
+
+
+def headers_with(
+    given: Headers,
+    body: bytes | None,
+    content_type: str = JSON,
+    headers: Mapping[str, str] | None = None,
+) -> Headers:
+    """The headers of a request: those `given`, the type of its body, if it has one, and `headers`."""
+    if body is not None:
+        is_json = content_type is JSON
+        given = [*given, _JSON_TYPE if is_json else (_CONTENT_TYPE, content_type.encode())]
+    if headers:
+        encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        given = [*given, *encoded]
+    return given
+
+
+class CollectedAnswer:
+    """What an application sends in answer to one request, until it is complete."""
+
+    __slots__ = ("_pieces", "_unread", "code", "headers")
+
+    def __init__(self, body: bytes) -> None:
+        self._unread: bytes | None = body
+        self.code = 0
+        """0 as long as nothing was answered."""
+        self.headers: Headers = []
+        self._pieces: list[bytes] = []
+
+    @property
+    def body(self) -> bytes:
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+
+    async def receive(self) -> Message:
+        body, self._unread = self._unread, None
+        return DISCONNECT if body is None else {"type": "http.request", "body": body}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.code = message["status"]
+            self.headers = message["headers"]
+        elif body := message.get("body", b""):
+            self._pieces.append(body)

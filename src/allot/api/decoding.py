@@ -51,6 +51,8 @@ def is_too_deep(body: bytes) -> bool:
 
     Innermost pairs of brackets are taken away until none is left: a few quick passes for a usual document.
     """
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return False
     brackets = body.translate(None, _NO_BRACKETS)
     for _ in range(MAX_DEPTH):
         inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
@@ -77,6 +79,8 @@ def _depth(body: bytes) -> int:
 
 def has_too_many_values(body: bytes) -> bool:
     """Whether JSON has more values than anybody needs, counted by what begins or divides them."""
+    if len(body) <= MAX_VALUES:
+        return False
     if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
         return False
     return any(count == MAX_VALUES for count, _ in enumerate(_beginnings.finditer(body)))

@@ -40,6 +40,9 @@ class Admitted(NamedTuple):
 
 
 class AdmissionPlugin(Protocol):
+    def handles(self, verb: str, resource: Resource) -> bool:
+        """Whether it has a say in these writes at all; the answer never changes."""
+
     async def admit(self, attempt: Attempt) -> Admitted:
         """Let it pass, perhaps changed; raises `ApiError` to refuse it."""
 
@@ -55,15 +58,24 @@ class Admission:
     ) -> None:
         """`turn` gives what to hold while something is created in a namespace, from admission to the write."""
         self._plugins = tuple(plugins)
+        self._concerned: dict[tuple[str, Resource], tuple[AdmissionPlugin, ...]] = {}
         self.turn = turn
 
     async def admit(self, attempt: Attempt) -> Admitted:
+        concerned = self._concerned.get((attempt.verb, attempt.resource))
+        if concerned is None:
+            concerned = self._find_concerned(attempt.verb, attempt.resource)
         operations: list[Operation] = []
         warnings: list[str] = []
-        for plugin in self._plugins:
+        for plugin in concerned:
             admitted = await plugin.admit(attempt)
             if admitted.object is not attempt.new:
                 attempt = attempt._replace(new=admitted.object)
             operations.extend(admitted.operations)
             warnings.extend(admitted.warnings)
         return Admitted(attempt.new, tuple(operations), tuple(warnings))
+
+    def _find_concerned(self, verb: str, resource: Resource) -> tuple[AdmissionPlugin, ...]:
+        concerned = tuple(plugin for plugin in self._plugins if plugin.handles(verb, resource))
+        self._concerned[verb, resource] = concerned
+        return concerned

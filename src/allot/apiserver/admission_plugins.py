@@ -17,6 +17,7 @@ from allot.apiserver.defaults import (
     with_job_selector,
 )
 from allot.apiserver.pacing import Pacer
+from allot.apiserver.resources import Resource
 from allot.storage.interface import MISSING, Put, Store
 from allot.validation.fields import FieldPath, invalid
 
@@ -29,13 +30,12 @@ class NamespaceLifecycle:
     def __init__(self) -> None:
         self._namespaces = resource_named("", "namespaces")
 
+    def handles(self, verb: str, resource: Resource) -> bool:
+        return resource is self._namespaces and verb == "delete"
+
     async def admit(self, attempt: Attempt) -> Admitted:
         name = attempt.key.name
-        if (
-            attempt.resource is self._namespaces
-            and attempt.verb == "delete"
-            and name in KEPT_NAMESPACES
-        ):
+        if name in KEPT_NAMESPACES:
             raise api_errors.forbidden(attempt.resource, name, "this namespace may not be deleted")
         return Admitted(attempt.new)
 
@@ -48,9 +48,10 @@ class PodPriority:
         self._classes = resource_named("scheduling.k8s.io", "priorityclasses")
         self._pods = resource_named("", "pods")
 
+    def handles(self, verb: str, resource: Resource) -> bool:
+        return resource is self._pods and verb == "create"
+
     async def admit(self, attempt: Attempt) -> Admitted:
-        if attempt.resource is not self._pods or attempt.verb != "create":
-            return Admitted(attempt.new)
         cache = self._caches.of(self._classes)
         await cache.refresh()
         classes = [stored.object.data async for stored in Pacer().each(cache.select(cache.prefix))]
@@ -70,9 +71,10 @@ class JobSelector:
     def __init__(self) -> None:
         self._jobs = resource_named("batch", "jobs")
 
+    def handles(self, verb: str, resource: Resource) -> bool:
+        return resource is self._jobs and verb == "create"
+
     async def admit(self, attempt: Attempt) -> Admitted:
-        if attempt.resource is not self._jobs or attempt.verb != "create":
-            return Admitted(attempt.new)
         job: RawObject = attempt.new
         data: dict[str, Any] = with_job_selector(dict(job.data))
         return Admitted(type(job)(data))
@@ -92,9 +94,10 @@ class ServiceAddresses:
         self._caches = caches
         self._services = resource_named("", "services")
 
+    def handles(self, verb: str, resource: Resource) -> bool:
+        return resource is self._services and verb != "delete"
+
     async def admit(self, attempt: Attempt) -> Admitted:
-        if attempt.resource is not self._services or attempt.new is None:
-            return Admitted(attempt.new)
         lock = await self._store.get(self.KEY)
         cache = self._caches.of(self._services)
         await cache.refresh()

@@ -31,7 +31,7 @@ from allot.apiserver.exchanges import (
     Send,
 )
 from allot.apiserver.flow_control import MUTATING, READ_ONLY, FlowControl, Turn
-from allot.apiserver.handlers import Handlers
+from allot.apiserver.handlers import SEVERAL, Handlers
 from allot.apiserver.metrics import Labels, Metrics
 from allot.apiserver.pages import Pages
 from allot.apiserver.requests import ApiRequest, parse_query
@@ -118,7 +118,8 @@ class App:
                 return None
             if kind is MUTATING:
                 request = request._replace(body=await exchange.read(turn))
-            await turn.begin(self._handlers.seats(request, target, verb))
+            several = verb in SEVERAL
+            await turn.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
         except ApiError as error:
             return error_response(error)
@@ -138,10 +139,14 @@ class App:
     async def _request(self, exchange: Exchange) -> ApiRequest:
         scope = exchange.scope
         headers: dict[str, str] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+        impersonates = False
+        for raw_name, value in scope["headers"]:
+            name = raw_name.decode("latin-1")
+            headers.setdefault(name, value.decode("latin-1"))
+            if name.startswith(IMPERSONATE):
+                impersonates = True
         user = await self._authentication.user_for(_credentials(headers, exchange))
-        if any(name.startswith(IMPERSONATE) for name in headers):
+        if impersonates:
             user = self._impersonated(user, scope)
         # Not decoded yet: an escaped slash in a name does not divide it.
         path = scope["raw_path"].decode("latin-1")
@@ -184,7 +189,7 @@ class App:
         watcher, response = await self._handlers.watch(request, target)
         call.end()  # it goes on without a seat
         labels = call.labels
-        self._metrics.requests.labels(*labels, "200").inc()
+        self._metrics.requests.count_watch(labels)
         gauge = self._metrics.watchers.labels(*labels)
         sent = self._metrics.watch_bytes.labels(labels.group, labels.version, labels.resource)
         self._watchers.add(watcher)
@@ -217,8 +222,9 @@ class _Call:
 
     def end(self) -> None:
         """Let others have their turn. It may be called again."""
-        if self.turn is not None:
-            self.turn.end()
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            turn.end()
 
 
 async def _stop_when_gone(watcher: Watcher, receive: Receive) -> None:

@@ -16,7 +16,7 @@ from allot.api.identities import GroupVersion
 from allot.api.resource import GROUP
 from allot.apiserver import api_errors
 from allot.apiserver.admission import Admitted, Attempt
-from allot.apiserver.resources import find
+from allot.apiserver.resources import Resource, find
 from allot.client.rate_limits import TokenBucket
 
 MAX_USERS: Final = 10_000
@@ -47,13 +47,12 @@ class PoolStatusRequestLimit:
         self._resource = found
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
+    def handles(self, verb: str, resource: Resource) -> bool:
+        is_limited = self._limit.per_second > 0
+        return is_limited and resource is self._resource and verb == "create"
+
     async def admit(self, attempt: Attempt) -> Admitted:
-        if (
-            attempt.resource is self._resource
-            and attempt.verb == "create"
-            and not attempt.writer.dry_run
-            and self._limit.per_second > 0
-        ):
+        if not attempt.writer.dry_run:
             self._take(attempt.writer.caller.name)
         return Admitted(attempt.new)
 

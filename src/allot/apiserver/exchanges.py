@@ -82,15 +82,15 @@ class Exchange:
         self._whole: bytes | None = extensions.get(WHOLE_BODY)
         self.certificate: Any = extensions.get(TLS)
         self._connection: Connection | None = extensions.get(CONNECTION)
-        self._announced = _announced_size(self.header(b"content-length"))
-        self._is_chunked = bool(self.header(b"transfer-encoding"))
+        self.is_in_process = self._whole is not None
+        """Whether the client is in this process, so that nothing needs to be waited for."""
+        self._announced = 0
+        self._is_chunked = False
+        if not self.is_in_process:
+            self._announced = _announced_size(self.header(b"content-length"))
+            self._is_chunked = bool(self.header(b"transfer-encoding"))
         self._is_reading = False
         self._is_read = False
-
-    @property
-    def is_in_process(self) -> bool:
-        """Whether the client is in this process, so that nothing needs to be waited for."""
-        return self._whole is not None
 
     def header(self, name: bytes) -> bytes:
         for found, value in self.scope["headers"]:
@@ -141,11 +141,13 @@ class Exchange:
 
     async def answer(self, response: Response) -> None:
         """Send it; raises `ClientGoneError` when the client was too slow and is cut off."""
-        wants_gzip = _accepts_gzip(self.header(b"accept-encoding"))
-        if wants_gzip and response.more is None and len(response.body) >= GZIP_FROM:
+        wants_gzip = (response.more is not None or len(response.body) >= GZIP_FROM) and (
+            _accepts_gzip(self.header(b"accept-encoding"))
+        )
+        if wants_gzip and response.more is None:
             response = await asyncio.to_thread(compressed, response)
         headers = [*_common_headers(response.content_type), *response.headers]
-        if self._leaves_body_unread:
+        if not self.is_in_process and self._leaves_body_unread:
             headers.append((b"connection", b"close"))
         if response.more is not None:
             await self._answer_in_pieces(response, response.more, headers, wants_gzip)
@@ -213,7 +215,7 @@ class Exchange:
 
     @property
     def _leaves_body_unread(self) -> bool:
-        if self._is_read or self._whole is not None:
+        if self._is_read:
             return False
         waits = bool(self.header(b"expect")) and self._announced > 0
         is_long = self._is_chunked or self._announced > UNREAD_BODY
@@ -281,9 +283,9 @@ def _accepts_gzip(header: bytes) -> bool:
     return False
 
 
-def _common_headers(content_type: str) -> list[tuple[bytes, bytes]]:
-    return [
-        (b"audit-id", new_uid().encode()),
-        (b"cache-control", b"no-cache, private"),
-        (b"content-type", content_type.encode()),
-    ]
+_CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
+
+
+def _common_headers(content_type: str) -> Headers:
+    audit_id = (b"audit-id", new_uid().encode())
+    return [audit_id, _CACHE_CONTROL, (b"content-type", content_type.encode())]

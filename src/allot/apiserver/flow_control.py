@@ -70,6 +70,10 @@ class FlowControl:
         self._metrics = metrics
         self._levels = {name: PriorityLevel(name, limits) for name in (SYSTEM, WORKLOAD)}
         self._notice = Notice(log)
+        self.inflight = {READ_ONLY: 0, MUTATING: 0}
+        """Requests that are being answered now, those of all levels."""
+        for kind in self.inflight:
+            metrics.inflight.labels(kind).set_function(partial(self.inflight.__getitem__, kind))
         for level in self._levels.values():
             for kind, seats in level.seats.items():
                 waiting = metrics.waiting.labels(level.name, kind)
@@ -95,9 +99,6 @@ class FlowControl:
         watches[user.name] -= 1
         if not watches[user.name]:
             del watches[user.name]
-
-    def count(self, kind: str, change: int) -> None:
-        self._metrics.inflight_of(kind).inc(change)
 
     def rejection(
         self, level: PriorityLevel, user: str, kind: str, reason: str, state: str
@@ -157,7 +158,7 @@ class Turn:
                 held = seats.held_by(self._user)
                 state = f"{held} of {seats.limit} {self._kind} seats are in use"
                 raise self._rejection(level, error.reason, state) from None
-        self._flow.count(self._kind, 1)
+        self._flow.inflight[self._kind] += 1
         self._is_counted = True
 
     def end(self) -> None:
@@ -170,7 +171,7 @@ class Turn:
                 level.bodies.release(self._user, self._bytes)
                 self._bytes = 0
         if self._is_counted:
-            self._flow.count(self._kind, -1)
+            self._flow.inflight[self._kind] -= 1
             self._is_counted = False
 
     def _rejection(self, level: PriorityLevel, reason: str, state: str) -> ApiError:

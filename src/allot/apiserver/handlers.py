@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
@@ -23,7 +24,7 @@ from allot.apiserver.codecs import codec_for
 from allot.apiserver.flow_control import seats_for
 from allot.apiserver.lists import list_response
 from allot.apiserver.object_store import Written
-from allot.apiserver.pacing import SLOW, Workers
+from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.reading import Reader, list_options
 from allot.apiserver.rendering import ListMeta, Renderer, renderer_for
 from allot.apiserver.requests import ApiRequest
@@ -41,6 +42,9 @@ from allot.apiserver.subresources import Subresources
 from allot.apiserver.watching import Watcher, watch_options
 from allot.apiserver.writing import WriteHandlers
 from allot.storage.interface import Store
+
+SEVERAL: Final = frozenset(("list", "deletecollection"))
+"""Verbs that are about more than one object."""
 
 
 class Handlers:
@@ -84,10 +88,8 @@ class Handlers:
         if not self._authorizer.allows(request.user, attributes):
             raise refusal(request.user, attributes)
 
-    def seats(self, request: ApiRequest, target: Target, verb: str) -> int:
-        """How much of the server's attention a request takes: lists of many objects take more."""
-        if verb not in ("list", "deletecollection"):
-            return 1
+    def seats(self, request: ApiRequest, target: Target) -> int:
+        """How many seats a request for several objects takes."""
         objects = self._caches.of(target.resource).count
         limit = request.query.get("limit", "")
         if limit.isascii() and limit.isdigit() and len(limit) < 10:
@@ -97,8 +99,8 @@ class Handlers:
     async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
         """The answer to anything but a watch."""
         # Settled first: nobody should learn after a write that the answer is not acceptable.
-        several = verb in ("list", "deletecollection")
-        accepted = self._negotiate(request, LIST_TRANSFORMS if several else OBJECT_TRANSFORMS)
+        transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
+        accepted = self._negotiate(request, transforms)
         renderer = self._renderer(request, target, accepted)
         answer = _Answer(request, accepted, renderer, self._workers)
         part = target.subresource
@@ -167,11 +169,16 @@ class _Answer(NamedTuple):
 
     async def written(self, code: int, written: Written) -> Response:
         response = await self.one(code, written.stored)
+        if not written.warnings:
+            return response
         return response._replace(headers=warning_headers(written.warnings))
 
     async def one(self, code: int, stored: StoredObject) -> Response:
-        render, size = self.renderer.one, len(stored.entry.value)
-        body = await self.workers.run(size, lambda: render(stored))
+        size = len(stored.entry.value)
+        if size <= LARGE:
+            body = self.renderer.one(stored)
+        else:
+            body = await self.workers.run(size, partial(self.renderer.one, stored))
         return await self.formatted(Response(code, body))
 
     async def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
@@ -186,6 +193,8 @@ class _Answer(NamedTuple):
 
     async def formatted(self, response: Response) -> Response:
         format_, pretty = self.accepted.format, self.request.flag("pretty")
+        if format_ == "json" and not pretty:
+            return response
         size = len(response.body) * (SLOW if format_ == "yaml" else 1)
         return await self.workers.run(size, lambda: in_format(response, format_, pretty=pretty))
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import accumulate
+from typing import Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from allot.exposition import Exposition
 
-_LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+_LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope")
 
 
 class Labels(NamedTuple):
@@ -24,35 +30,83 @@ class Labels(NamedTuple):
     scope: str = ""
 
 
+class _Series:
+    """The requests that have the same labels."""
+
+    __slots__ = ("codes", "in_bucket", "seconds")
+
+    def __init__(self) -> None:
+        self.codes: dict[int, int] = {}
+        self.in_bucket = [0] * (len(BUCKETS) + 1)
+        self.seconds = 0.0
+
+
+class RequestCollector(Collector):
+    """Counts requests, on the event loop only: every request pays for it, so it takes no locks."""
+
+    def __init__(self) -> None:
+        self._series: dict[Labels, _Series] = {}
+
+    def count(self, labels: Labels, code: int, seconds: float) -> None:
+        """A request that was answered after so many seconds."""
+        series = self._of(labels)
+        series.codes[code] = series.codes.get(code, 0) + 1
+        series.in_bucket[bisect_left(BUCKETS, seconds)] += 1
+        series.seconds += seconds
+
+    def count_watch(self, labels: Labels) -> None:
+        """A watch that has begun; how long it takes says nothing."""
+        codes = self._of(labels).codes
+        codes[200] = codes.get(200, 0) + 1
+
+    def _of(self, labels: Labels) -> _Series:
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = _Series()
+        return series
+
+    def describe(self) -> Iterable[Metric]:
+        return self._families()
+
+    def collect(self) -> Iterable[Metric]:
+        requests, durations = self._families()
+        for labels, series in self._series.items():
+            for code, number in series.codes.items():
+                requests.add_metric([*labels, str(code)], number)
+            totals = list(accumulate(series.in_bucket))
+            if totals[-1]:
+                bounds = [*map(floatToGoString, BUCKETS), "+Inf"]
+                durations.add_metric(labels, list(zip(bounds, totals, strict=True)), series.seconds)
+        return requests, durations
+
+    def _families(self) -> tuple[CounterMetricFamily, HistogramMetricFamily]:
+        return CounterMetricFamily(
+            "apiserver_request",
+            "Requests by what they asked for and how they were answered.",
+            labels=(*_LABELS, "code"),
+        ), HistogramMetricFamily(
+            "apiserver_request_duration_seconds",
+            "How long requests took; watches are not among them.",
+            labels=_LABELS,
+        )
+
+
 class Metrics:
     """The metrics of one server; several in one process do not mix."""
 
     def __init__(self) -> None:
-        self._series: dict[tuple[Labels, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
         self.others: dict[str, Callable[[str], Awaitable[Exposition]]] = {}
         """By name: components that serve no pages themselves. They are told what the client accepts."""
         ProcessCollector(registry=self.registry)
-        self.requests = Counter(
-            "apiserver_request",
-            "Requests by what they asked for and how they were answered.",
-            (*_LABELS, "code"),
-            registry=self.registry,
-        )
-        self.durations = Histogram(
-            "apiserver_request_duration_seconds",
-            "How long requests took; watches are not among them.",
-            _LABELS,
-            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
-            registry=self.registry,
-        )
+        self.requests = RequestCollector()
+        self.registry.register(self.requests)
         self.inflight = Gauge(
             "apiserver_current_inflight_requests",
             "Requests that are being answered now, by what they do.",
             ("request_kind",),
             registry=self.registry,
         )
-        self._inflight = {kind: self.inflight.labels(kind) for kind in ("readOnly", "mutating")}
         self.waiting = Gauge(
             "apiserver_flowcontrol_current_inqueue_requests",
             "Requests that wait for a seat.",
@@ -96,17 +150,6 @@ class Metrics:
             registry=self.registry,
         )
 
-    def inflight_of(self, kind: str) -> Gauge:
-        """What counts the requests of this kind, readOnly or mutating, that are being answered."""
-        return self._inflight[kind]
-
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered."""
-        requests, durations = self._series.get((labels, code)) or self._new_series(labels, code)
-        requests.inc()
-        durations.observe(seconds)
-
-    def _new_series(self, labels: Labels, code: int) -> tuple[Counter, Histogram]:
-        series = self.requests.labels(*labels, str(code)), self.durations.labels(*labels)
-        self._series[labels, code] = series
-        return series
+        self.requests.count(labels, code, seconds)

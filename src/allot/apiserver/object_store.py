@@ -23,7 +23,7 @@ from allot.apiserver.behaviours import behaviour_for
 from allot.apiserver.caches import Caches
 from allot.apiserver.codecs import Codec, storage_codec
 from allot.apiserver.deletion import DeleteOptions, Gone
-from allot.apiserver.pacing import Workers
+from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.resources import Resource
 from allot.apiserver.stored_objects import StoredObject
 from allot.apiserver.strategies.pipeline import Accepted, Outcome, Refused, Rejected
@@ -72,6 +72,10 @@ class Written(NamedTuple):
     stored: StoredObject
     warnings: list[str]
     gone: bool = False
+
+    def with_warnings(self, first: list[str]) -> Written:
+        """The same, after what was noticed when the request was read."""
+        return self._replace(warnings=[*first, *self.warnings]) if first else self
 
 
 class ObjectStore:
@@ -123,9 +127,12 @@ class ObjectStore:
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
             request = self._request(writer, namespace, home)
-            new, warnings = await self._workers.run(
-                writer.size, partial(self._prepared, resource, obj, request)
-            )
+            if writer.size <= LARGE:
+                new, warnings = self._prepared(resource, obj, request)
+            else:
+                new, warnings = await self._workers.run(
+                    writer.size, partial(self._prepared, resource, obj, request)
+                )
             metadata = replace(new.metadata, uid=new_uid(), creation_timestamp=self._clock())
             new = codec.with_metadata(new, metadata)
             name = metadata.name
@@ -160,6 +167,8 @@ class ObjectStore:
         return _accepted(outcome, resource, obj.metadata.name)
 
     async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
+        if size <= LARGE:
+            return codec.encode(obj, codec.storage_version)
         return await self._workers.run(size, lambda: codec.encode(obj, codec.storage_version))
 
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:

@@ -59,9 +59,14 @@ class QuotaAdmission:
             return nullcontext()
         return self._turns.setdefault(namespace, asyncio.Lock())
 
+    def handles(self, verb: str, resource: Resource) -> bool:
+        """Whether such writes may use more of a quota than before."""
+        if not resource.namespaced:
+            return False
+        may_grow = not resource.group and resource.plural in _GROWING
+        return verb == "create" or (verb == "update" and may_grow)
+
     async def admit(self, attempt: Attempt) -> Admitted:
-        if not attempt.key.namespace or not _may_use_more(attempt):
-            return Admitted(attempt.new)
         await self._caches.of(self._quotas).refresh()
         stored_by_uid = {
             stored.object.metadata.uid: stored for stored in self._in_force(attempt.key.namespace)
@@ -83,7 +88,10 @@ class QuotaAdmission:
         return Admitted(attempt.new, tuple(operations))
 
     def _in_force(self, namespace: str) -> list[StoredObject]:
-        found = self._caches.of(self._quotas).select(key_prefix(self._quotas, namespace))
+        cache = self._caches.of(self._quotas)
+        if not cache.count:
+            return []
+        found = cache.select(key_prefix(self._quotas, namespace))
         return [stored for stored in found if is_in_force(stored.object)]
 
     async def _counter(self, resource: Resource) -> Counter:
@@ -114,10 +122,3 @@ class QuotaAdmission:
 
         extended = "DRAExtendedResource" in self._gates
         return ClaimCounter(known, pod_of, extended_resources=extended)
-
-
-def _may_use_more(attempt: Attempt) -> bool:
-    if attempt.verb == "create":
-        return True
-    resource = attempt.resource
-    return attempt.verb == "update" and not resource.group and resource.plural in _GROWING

@@ -208,8 +208,8 @@ class Subresources:
 
     async def finalize(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
-        read = await self._writes.read_object(request, target, options)
-        sent = await self._writes.placed(read.object, request, target, "update")
+        read = await self._writes.read_object(request, target, options, "update")
+        sent = read.object
 
         def change(old: RawObject, _: WriteRequest) -> Outcome:
             refused: Refused | None = unmet_precondition(sent.metadata, old.metadata)

@@ -20,7 +20,7 @@ from allot.apiserver.bodies import YAML, Body, BodyError, media_type, patch_form
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.deletion import POLICIES, DeleteOptions
 from allot.apiserver.object_store import ObjectStore, Writer, Written
-from allot.apiserver.pacing import SLOW, Workers
+from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch, strategic_merge_patch
 from allot.apiserver.reading import ListOptions, Reader
 from allot.apiserver.requests import ApiRequest, WriteOptions, options_error, write_options
@@ -67,27 +67,25 @@ class WriteHandlers:
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
-        read = await self.read_object(request, target, options)
-        placed = await self.placed(read.object, request, target, "create")
+        read = await self.read_object(request, target, options, "create")
         written = await self._objects.create(
             target.resource,
             target.namespace,
-            placed,
+            read.object,
             self.writer(request, target, "create", options),
         )
-        return written._replace(warnings=[*read.warnings, *written.warnings])
+        return written.with_warnings(read.warnings)
 
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
-        read = await self.read_object(request, target, options)
-        placed = await self.placed(read.object, request, target, "update")
+        read = await self.read_object(request, target, options, "update")
         write = _behaviour(target)
 
         def change(old: Any, circumstances: WriteRequest) -> Outcome:
-            return write(placed, old, circumstances)
+            return write(read.object, old, circumstances)
 
         written = await self.apply(request, target, change, "update", options)
-        return written._replace(warnings=[*read.warnings, *written.warnings])
+        return written.with_warnings(read.warnings)
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
@@ -103,7 +101,7 @@ class WriteHandlers:
             return write(placed, old, circumstances)
 
         written = await self.apply(request, target, change, "patch", options)
-        return written._replace(warnings=[*warnings, *written.warnings])
+        return written.with_warnings(warnings)
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
         options = delete_options(request, "delete")
@@ -159,31 +157,25 @@ class WriteHandlers:
         size = work_size(request, target)
         return Writer(caller, target.version, verb, options.dry_run, size)
 
-    async def placed(self, obj: Any, request: ApiRequest, target: Target, verb: str) -> Any:
-        """The object in the place that the URL names."""
-        size = len(request.body)
-        return await self._workers.run(size, lambda: in_place(obj, target, verb=verb))
-
     async def read_object(
-        self, request: ApiRequest, target: Target, options: WriteOptions
+        self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
-        body = await self.read_body(request)
-        return await self._workers.run(
-            work_size(request, target),
-            lambda: self.read_json(body.json, target, options, body.duplicates),
-        )
+        """The object in the body of a request, in the place that the URL names."""
+        size = max(work_size(request, target), reading_size(request))
+        if size <= LARGE:
+            return self._read(request, target, options, verb)
+        return await self._workers.run(size, lambda: self._read(request, target, options, verb))
+
+    def _read(
+        self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
+    ) -> ReadBody:
+        body = json_body(request)
+        obj, warnings = self.read_json(body.json, target, options, body.duplicates)
+        return ReadBody(in_place(obj, target, verb=verb), warnings)
 
     async def read_body(self, request: ApiRequest) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
-        content_type = request.header("content-type")
-        size = len(request.body) * (SLOW if media_type(content_type) == YAML else 1)
-        try:
-            body = await self._workers.run(size, lambda: read_body(request.body, content_type))
-        except BodyError as error:
-            raise ApiError(error.code, error.reason, error.message) from None
-        if not body.json.strip():
-            raise bad_request("the body of the request is empty; an object was expected")
-        return body
+        return await self._workers.run(reading_size(request), lambda: json_body(request))
 
     def read_json(
         self,
@@ -240,6 +232,23 @@ def work_size(request: ApiRequest, target: Target) -> int:
     """How much work the body of a request makes, in bytes of a plain object."""
     has_expressions = target.resource.group == DRA and b'"expression' in request.body
     return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
+
+
+def reading_size(request: ApiRequest) -> int:
+    """How much work it is to make JSON of the body of a request, in bytes of JSON."""
+    is_yaml = media_type(request.header("content-type")) == YAML
+    return len(request.body) * (SLOW if is_yaml else 1)
+
+
+def json_body(request: ApiRequest) -> Body:
+    """The body of a request as JSON; 400 if it is empty."""
+    try:
+        body = read_body(request.body, request.header("content-type"))
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+    if not body.json.strip():
+        raise bad_request("the body of the request is empty; an object was expected")
+    return body
 
 
 def _behaviour(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:

@@ -14,21 +14,15 @@ class Counters:
     """What is left at the moment. Looked up in the ledger when first needed."""
 
     def __init__(self, rules: CandidateRules) -> None:
-        self._available: dict[PoolId, Available] = {}
-        self._rules = rules
-        self.left = _Left(self)
-        self.groups = _Placed(self)
+        self._available = _AvailableByPool(rules)
+        self.left = _Left(self._available)
+        self.groups = _Placed(self._available)
         self.payers = 0
         """How many of the picks paid."""
 
     def available(self, pool: PoolId) -> Available:
         """What a pool has left without this attempt."""
-        known = self._available.get(pool)
-        if known is None:
-            rules = self._rules
-            known = rules.ledger.available(rules.view.pool_by_id[pool], rules.meter)
-            self._available[pool] = known
-        return known
+        return self._available[pool]
 
     def suffice_for(self, device: PoolDevice) -> bool:
         """Whether all counters of the pool stay within bounds, also those the device leaves alone:
@@ -76,25 +70,39 @@ class Counters:
             self.groups[set_key] = placed
 
 
+class _AvailableByPool(dict[PoolId, Available]):
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: CandidateRules) -> None:
+        self._rules = rules
+
+    def __missing__(self, pool: PoolId) -> Available:
+        rules = self._rules
+        available = rules.ledger.available(rules.view.pool_by_id[pool], rules.meter)
+        self[pool] = available
+        return available
+
+
 class _Left(dict[CounterKey, int]):
-    def __init__(self, counters: Counters) -> None:
-        super().__init__()
-        self._counters = counters
+    __slots__ = ("_available",)
+
+    def __init__(self, available: _AvailableByPool) -> None:
+        self._available = available
 
     def __missing__(self, key: CounterKey) -> int:
         driver, pool, counter_set, name = key
-        amounts = self._counters.available(PoolId(driver, pool)).counters[counter_set]
-        amount = self[key] = amounts[name]
+        available = self._available[PoolId(driver, pool)]
+        amount = self[key] = available.counters[counter_set][name]
         return amount
 
 
 class _Placed(dict[SetKey, Groups]):
-    def __init__(self, counters: Counters) -> None:
-        super().__init__()
-        self._counters = counters
+    __slots__ = ("_available",)
+
+    def __init__(self, available: _AvailableByPool) -> None:
+        self._available = available
 
     def __missing__(self, key: SetKey) -> Groups:
         driver, pool, counter_set = key
-        groups = self._counters.available(PoolId(driver, pool)).groups.get(counter_set)
-        self[key] = groups
+        groups = self[key] = self._available[PoolId(driver, pool)].groups.get(counter_set)
         return groups

@@ -253,7 +253,6 @@ class Ledger:
             return known[1]
         meter = meter or WorkMeter()
         counters: CounterBudget = {}
-        overcommitted = False
         for name, amounts in pool.counters.items():
             meter.spend(1 + len(amounts) // 16)
             counters[name] = dict(amounts)
@@ -270,9 +269,10 @@ class Ledger:
                     left[counter] -= amount
                 placed = groups.get(use.counter_set)
                 groups[use.counter_set] = use.groups if placed is None else placed & use.groups
+        overcommitted = False
         for left in counters.values():
             meter.spend(1 + len(left) // 16)
-            overcommitted = overcommitted or any(amount < 0 for amount in left.values())
+            overcommitted = overcommitted or (bool(left) and min(left.values()) < 0)
         available = Available(counters, groups, overcommitted)
         self._available[pool.id] = (pool, available)
         return available

@@ -63,8 +63,6 @@ class Alternative:
         self.subrequest = subrequest
         self.label = f"{request.name}/{subrequest}" if subrequest else request.name
         """The name under which results, constraints and configuration know it."""
-        self.place = f"claim {claim.key}, request {subrequest or request.name}"
-        """How error texts begin."""
         self.spec = spec
         self.class_ = class_
         self.is_admin = isinstance(spec, ExactDeviceRequest) and spec.admin_access is True
@@ -76,6 +74,11 @@ class Alternative:
         """How many devices are needed; for All, known once the devices are."""
         self.all_devices: tuple[int, ...] = ()
         """For All: where its devices are among those of the node."""
+
+    @property
+    def place(self) -> str:
+        """How error texts begin."""
+        return f"claim {self.claim.key}, request {self.subrequest or self.request}"
 
 
 class SkippedAlternative(NamedTuple):
@@ -186,17 +189,24 @@ def _with_alternatives(
     return PreparedRequest(request, tuple(alternatives), tuple(skipped))
 
 
+def _place(
+    claim: PreparedClaim, request: DeviceRequest, spec: ExactDeviceRequest | DeviceSubRequest
+) -> str:
+    name = spec.name if isinstance(spec, DeviceSubRequest) else request.name
+    return f"claim {claim.key}, request {name}"
+
+
 def _check_forms(claim: PreparedClaim, request: DeviceRequest, gates: FeatureGates) -> None:
-    place = f"claim {claim.key}, request {request.name}"
     if request.first_available and PRIORITIZED_LIST not in gates:
         raise AllocationError(
-            f"{place}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
+            f"claim {claim.key}, request {request.name}: has subrequests,"
+            f" but the {PRIORITIZED_LIST} feature is disabled"
         )
     if CONSUMABLE_CAPACITY in gates:
         return
     disabled = f"has capacity requests, but the {CONSUMABLE_CAPACITY} feature is disabled"
     if request.exactly is not None and request.exactly.capacity is not None:
-        raise AllocationError(f"{place}: {disabled}")
+        raise AllocationError(f"claim {claim.key}, request {request.name}: {disabled}")
     for subrequest in request.first_available:
         if subrequest.capacity is not None:
             raise AllocationError(f"claim {claim.key}, subrequest {subrequest.name}: {disabled}")
@@ -210,26 +220,30 @@ def _alternative(
     finder: AllDevicesOf,
 ) -> Alternative:
     gates = problem.inventory.gates
-    name = spec.name if isinstance(spec, DeviceSubRequest) else request.name
-    place = f"claim {claim.key}, request {name}"
     if spec.derived_attributes and DERIVED_ATTRIBUTES not in gates:
         raise AllocationError(
-            f"{place}: cannot handle request with derived attributes, the feature is disabled"
+            f"{_place(claim, request, spec)}: cannot handle request with derived attributes,"
+            " the feature is disabled"
         )
     for index, selector in enumerate(spec.selectors):
         if selector.cel is None:
             raise AllocationError(
-                f"{place}, selector #{index}: CEL expression empty (unsupported selector type?)"
+                f"{_place(claim, request, spec)}, selector #{index}:"
+                " CEL expression empty (unsupported selector type?)"
             )
     admin = spec.admin_access if isinstance(spec, ExactDeviceRequest) else None
     if admin is not None and ADMIN_ACCESS not in gates:
-        raise AllocationError(f"{place}: admin access is requested, but the feature is disabled")
+        raise AllocationError(
+            f"{_place(claim, request, spec)}: admin access is requested, but the feature is disabled"
+        )
     if not spec.device_class_name:
-        raise AllocationError(f"{place}: missing device class name (unsupported request type?)")
+        raise AllocationError(
+            f"{_place(claim, request, spec)}: missing device class name (unsupported request type?)"
+        )
     class_ = problem.classes.get(spec.device_class_name)
     if class_ is None:
         raise MissingClassError(
-            f"{place}: could not retrieve device class {spec.device_class_name}:"
+            f"{_place(claim, request, spec)}: could not retrieve device class {spec.device_class_name}:"
             f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
         )
     alternative = Alternative(claim, request, spec, class_)
@@ -239,7 +253,7 @@ def _alternative(
         alternative.all_devices = finder.all_devices(alternative)
         alternative.count = len(alternative.all_devices)
     elif spec.allocation_mode != EXACT_COUNT:
-        raise AllocationError(f"{place}: unsupported count mode {spec.allocation_mode}")
+        raise AllocationError(f"{alternative.place}: unsupported count mode {spec.allocation_mode}")
     return alternative
 
 

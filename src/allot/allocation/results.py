@@ -71,6 +71,10 @@ def _device_result(
 def _configuration(
     claim: PreparedClaim, selected: Sequence[Alternative]
 ) -> tuple[DeviceAllocationConfiguration, ...]:
+    if not claim.claim.spec.devices.config and not any(
+        alternative.class_.spec.config for alternative in selected
+    ):
+        return ()
     names = [(alternative.request, alternative.label) for alternative in selected]
     entries = [*_from_classes(selected), *_from_claim(claim, names)]
     return tuple(

@@ -20,6 +20,11 @@ An empty id asks whether there is anything at all in the domain.
 """
 
 
+Part = tuple[str, Value]
+"""What a device has in a place: its kind and its value."""
+_SOMETHING: Final[Part] = ("domain", True)
+
+
 class Attribute(Protocol):
     """An attribute's value: the one field that is set. If several are, lists come first."""
 
@@ -62,19 +67,22 @@ class AttributeValue(NamedTuple):
 
 
 class PreparedDevice:
-    """A device in the form in which expressions read it. Immutable after it is made."""
+    """A device in the form in which expressions read it. Immutable after it is made.
 
-    __slots__ = ("_tokens", "_wholes", "device", "error", "variables")
+    Tokens are computed when a program first reads their part.
+    """
+
+    __slots__ = ("_parts", "_tokens", "device", "error", "variables")
 
     def __init__(
-        self, device: Mapping[str, Value], tokens: dict[Place, Hashable], error: str | None
+        self, device: Mapping[str, Value], parts: Mapping[Place, Part], error: str | None
     ) -> None:
         self.device = device
         self.variables: Mapping[str, Value] = {"device": device}
         self.error = error
         """Why no expression can be evaluated on this device, if so."""
-        self._tokens = tokens
-        self._wholes: dict[Place, Hashable] = {}
+        self._parts = parts
+        self._tokens: dict[Place, Hashable] = {}
 
     def fingerprint(self, places: Iterable[Place]) -> Hashable:
         """What a program that reads `places` can tell this device by."""
@@ -82,14 +90,17 @@ class PreparedDevice:
         return tuple([token(place) or self._token(place) for place in places])
 
     def _token(self, place: Place) -> Hashable:
-        """The token of something missing, or of a whole map, which is made on demand."""
-        if len(place) == 3:
+        """The token of a part, or of a whole map of them; None if the part is missing."""
+        part = self._parts.get(place)
+        if part is not None:
+            token: Hashable = (part[0], _token(part[1]))
+        elif len(place) == 3:
             return None
-        whole = self._wholes.get(place)
-        if whole is None:
-            parts = (item for item in self._tokens.items() if item[0][: len(place)] == place)
-            whole = self._wholes[place] = frozenset(parts)
-        return whole
+        else:
+            within = [key for key in self._parts if key[: len(place)] == place]
+            token = frozenset((key, self._tokens.get(key) or self._token(key)) for key in within)
+        self._tokens[place] = token
+        return token
 
 
 def prepare_device(
@@ -101,7 +112,7 @@ def prepare_device(
 ) -> PreparedDevice:
     """The device, ready for evaluation. A broken attribute is reported by every evaluation."""
     error: str | None = None
-    tokens: dict[Place, Hashable] = {}
+    parts: dict[Place, Part] = {}
     attribute_values = DomainMap()
     for qualified_name in sorted(attributes):
         domain, identifier = split_name(qualified_name, driver)
@@ -111,19 +122,19 @@ def prepare_device(
             error = error or f"attribute {qualified_name}: {problem}"
             continue
         attribute_values.setdefault(domain, {})[identifier] = value
-        tokens["attributes", domain, identifier] = (kind, _token(value))
-        tokens["attributes", domain, ""] = True
+        parts["attributes", domain, identifier] = (kind, value)
+        parts["attributes", domain, ""] = _SOMETHING
     capacity_values = DomainMap()
     for qualified_name in sorted(capacity):
         domain, identifier = split_name(qualified_name, driver)
         quantity = capacity[qualified_name].value
         capacity_values.setdefault(domain, {})[identifier] = quantity
-        tokens["capacity", domain, identifier] = ("quantity", _token(quantity))
-        tokens["capacity", domain, ""] = True
+        parts["capacity", domain, identifier] = ("quantity", quantity)
+        parts["capacity", domain, ""] = _SOMETHING
     shared = bool(allow_multiple_allocations)
-    tokens["driver",] = ("string", driver)
-    tokens["name",] = ("string", name)
-    tokens["allowMultipleAllocations",] = ("bool", shared)
+    parts["driver",] = ("string", driver)
+    parts["name",] = ("string", name)
+    parts["allowMultipleAllocations",] = ("bool", shared)
     device: dict[str, Value] = {
         "driver": driver,
         "name": name,
@@ -131,7 +142,7 @@ def prepare_device(
         "capacity": capacity_values,
         "allowMultipleAllocations": shared,
     }
-    return PreparedDevice(device, tokens, error)
+    return PreparedDevice(device, parts, error)
 
 
 def split_name(qualified_name: str, driver: str) -> tuple[str, str]:

@@ -41,6 +41,7 @@ _UNTRACKED_BELOW: Final = 10_000
 """Estimates are not strict bounds, but an evaluation never costs ten times its estimate."""
 
 _MEMO_SIZE: Final = 4_096
+_NO_GATES: Final = FeatureGates(())
 
 
 class Use(Enum):
@@ -174,8 +175,8 @@ def compile_derived(
 
 
 def _compiled(expression: str, use: Use, origin: Origin, gates: FeatureGates | None) -> Program:
-    gates = gates or FeatureGates(())
-    key = (expression, use, environment(origin, gates), origin)
+    gates = gates or _NO_GATES
+    key = (expression, use is Use.SELECTOR, origin is Origin.STORED, environment(origin, gates))
     return _programs.get(key, lambda: _compile(expression, use, origin, gates))
 
 

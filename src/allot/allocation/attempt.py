@@ -10,13 +10,13 @@ is evaluated at all, and with it whether its error surfaces.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Final
 
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.capacity import Consumption
 from allot.allocation.counters import Counters, Groups
 from allot.allocation.errors import AllocationError
+from allot.allocation.lazy import lazy
 from allot.allocation.requests import Alternative
 
 NOT_SHARED: Final[Consumption] = {}
@@ -60,7 +60,7 @@ class Attempt:
         self.shares: dict[int, int] = {}  # by device: shares of this attempt
         self.consumed: dict[int, dict[str, int]] = {}
 
-    @cached_property
+    @lazy
     def counters(self) -> Counters:
         """What is left of counters."""
         return Counters(self.rules)

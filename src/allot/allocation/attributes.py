@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from allot.cel.device import Attribute
 
@@ -19,6 +19,10 @@ class AttributeSet(NamedTuple):
 
     def __str__(self) -> str:
         return ", ".join(str(value) for value in sorted(self.values, key=str))
+
+
+NOT_PUBLISHED: Final = AttributeSet("not published", frozenset(), is_list=False)
+"""Stands for a value that is not there, where None means that it is not known yet."""
 
 
 def attribute_set(attribute: Attribute) -> AttributeSet:

@@ -1,15 +1,16 @@
 """Candidates: what is true of a device for a request, whatever else has been picked.
 
-Every answer is computed when it is first needed and kept for the attempt, because *when* an
-expression is evaluated decides whether its error surfaces.
+Every answer is computed when it is first needed, because *when* an expression is evaluated decides
+whether its error surfaces. What selectors and attributes say is kept with the slice (`slice_cache`),
+for later searches too; the rest is kept for the attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, TypeVar
 
-from allot.allocation.attributes import AttributeSet, attribute_set
+from allot.allocation.attributes import NOT_PUBLISHED, AttributeSet, attribute_set
 from allot.allocation.capacity import CapacityError, Consumption, consumption
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import PoolDevice
@@ -53,6 +54,8 @@ _FEW_SELECTORS: Final = 2
 _SELECTOR_WORK: Final = 8
 """Units of work to look up what an expression says about a device; evaluating it asks for itself."""
 
+Value = TypeVar("Value")
+
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue())"
     " or guarding the check with has() for optional fields"
@@ -62,15 +65,24 @@ _HINT = (
 class LazySelector:
     """A selector that is compiled when the first device is examined, not before."""
 
-    __slots__ = ("_program", "expression", "place")
+    __slots__ = ("_key", "_program", "expression", "place")
 
     def __init__(self, place: str, selector: DeviceSelector) -> None:
         self.place = place
         self.expression = selector.cel.expression if selector.cel is not None else None
+        self._key = self.expression or ""
         self._program: Selector | None = None
 
     def matches(self, device: PoolDevice, deadline: Deadline = no_deadline) -> bool:
         """Whether the device is selected; `AllocationError` if that cannot be said."""
+        row = device.cache.selected.get(self._key)
+        known = row[device.number] if row is not None else None
+        if known is None:
+            known = self._evaluated(device, deadline)
+            device.cache.selected.remember(self._key, device.number, known)
+        return known
+
+    def _evaluated(self, device: PoolDevice, deadline: Deadline) -> bool:
         if self._program is None:
             self._program = self._compiled()
             deadline()
@@ -86,8 +98,10 @@ class LazySelector:
 
     @property
     def reads(self) -> tuple[tuple[str, ...], ...]:
-        """The parts of a device that decided, once a device has been examined."""
-        return self._program.reads if self._program is not None else ()
+        """The parts of a device that decide."""
+        if self._program is None:
+            self._program = self._compiled()
+        return self._program.reads
 
     def _compiled(self) -> Selector:
         if self.expression is None:
@@ -132,8 +146,6 @@ class CandidateRules:
         self._consumption: dict[tuple[Alternative, int], Consumption | None] = {}
         self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
         self._untolerated: dict[tuple[Alternative, int], DeviceTaint | None] = {}
-        self._derived: dict[tuple[str, str, int], AttributeSet] = {}
-        self._attributes: dict[tuple[str, int], AttributeSet | None] = {}
 
     # --- mode All ---
 
@@ -263,38 +275,21 @@ class CandidateRules:
         """
         name = constraint.attribute
         device = self.devices[index]
-        derived = self._derived_by(alternative, name, device.id.driver)
-        if derived is not None:
-            return self._derived_value(derived, index)
-        key = (name, index)
-        if key in self._attributes:
-            return self._attributes[key]
-        attribute = device.device.attributes.get(name)
-        if attribute is None:
-            domain, slash, identifier = name.partition("/")
-            if slash and domain == device.id.driver:
-                attribute = device.device.attributes.get(identifier)
-        value = None if attribute is None else attribute_set(attribute)
-        self._attributes[key] = value
-        return value
+        if alternative.derived:
+            derived = _in_domain(alternative.derived, name, device.id.driver)
+            if derived is not None:
+                row = device.cache.derived.get(derived.expression)
+                value = row[device.number] if row is not None else None
+                return value or self._derived_value(derived, device)
+        row = device.cache.attributes.get(name)
+        value = row[device.number] if row is not None else None
+        if value is None:
+            attribute = _in_domain(device.device.attributes, name, device.id.driver)
+            value = NOT_PUBLISHED if attribute is None else attribute_set(attribute)
+            device.cache.attributes.remember(name, device.number, value)
+        return None if value is NOT_PUBLISHED else value
 
-    def _derived_by(
-        self, alternative: Alternative, name: str, driver: str
-    ) -> DeviceDerivedAttribute | None:
-        if not alternative.derived:
-            return None
-        derived = alternative.derived.get(name)
-        if derived is None and name.startswith(f"{driver}/"):
-            # A bare name stands in the driver's domain, as it does among a device's attributes.
-            derived = alternative.derived.get(name.removeprefix(f"{driver}/"))
-        return derived
-
-    def _derived_value(self, derived: DeviceDerivedAttribute, index: int) -> AttributeSet:
-        key = (derived.name, derived.expression, index)
-        known = self._derived.get(key)
-        if known is not None:
-            return known
-        device = self.devices[index]
+    def _derived_value(self, derived: DeviceDerivedAttribute, device: PoolDevice) -> AttributeSet:
         deadline = self.meter.deadline
         self.meter.spend(_SELECTOR_WORK)
         try:
@@ -312,5 +307,15 @@ class CandidateRules:
             ) from None
         except DeadlineExceededError:
             raise EvaluationDeadlineError(derived.expression, device.id) from None
-        self._derived[key] = value
+        device.cache.derived.remember(derived.expression, device.number, value)
         return value
+
+
+def _in_domain(values: Mapping[str, Value], name: str, driver: str) -> Value | None:
+    """What has the name: a bare name is in the driver's domain."""
+    value = values.get(name)
+    if value is None:
+        domain, slash, identifier = name.partition("/")
+        if slash and domain == driver:
+            return values.get(identifier)
+    return value

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Collection
 from typing import NamedTuple
 
+from allot.allocation.lazy import lazy
+from allot.allocation.slice_cache import SliceCache
 from allot.allocation.taints import blocking_taints
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
-from allot.api.slices import Device, DeviceCapacity, ResourceSlice
+from allot.api.slices import Device, DeviceCapacity, DeviceCounterConsumption, ResourceSlice
 from allot.cel import PreparedDevice, prepare_device
 
 
@@ -18,12 +19,10 @@ class CounterUse:
 
     __slots__ = ("amounts", "counter_set", "groups")
 
-    def __init__(
-        self, counter_set: str, amounts: Mapping[str, int], groups: frozenset[str]
-    ) -> None:
-        self.counter_set = counter_set
-        self.amounts = amounts
-        self.groups = groups
+    def __init__(self, use: DeviceCounterConsumption) -> None:
+        self.counter_set = use.counter_set
+        self.amounts = {name: counter.value.nanos for name, counter in use.counters.items()}
+        self.groups = frozenset(use.compatibility_groups)
 
 
 class PoolId(NamedTuple):
@@ -46,29 +45,35 @@ class PoolDevice:
     """One device of a slice."""
 
     def __init__(
-        self, slice_: ResourceSlice, device: Device, taint_rules: Iterable[DeviceTaintRule]
+        self,
+        slice_: ResourceSlice,
+        device: Device,
+        taint_rules: Collection[DeviceTaintRule],
+        cache: SliceCache | None = None,
+        number: int = 0,
     ) -> None:
         spec = slice_.spec
+        self.cache = cache or SliceCache(1)
+        """What is known about the devices of the slice, of which this is the one with `number`."""
+        self.number = number
         self.id = DeviceId(spec.driver, spec.pool.name, device.name)
         self.slice = slice_
         self.device = device
         self.shareable = device.allow_multiple_allocations is True
-        self.taints = blocking_taints(self.id, device.taints, taint_rules)
+        self.taints = (
+            blocking_taints(self.id, device.taints, taint_rules)
+            if device.taints or taint_rules
+            else ()
+        )
         self.skip_node_operations = spec.skip_node_operations
         self.selects_node_itself = spec.per_device_node_selection is True
         self.capacity: tuple[tuple[str, DeviceCapacity], ...] = tuple(
             sorted(device.capacity.items())
         )
-        self.counter_uses = tuple(
-            CounterUse(
-                use.counter_set,
-                {name: counter.value.nanos for name, counter in use.counters.items()},
-                frozenset(use.compatibility_groups),
-            )
-            for use in device.consumes_counters
-        )
+        uses = device.consumes_counters
+        self.counter_uses = tuple([CounterUse(use) for use in uses]) if uses else ()
 
-    @cached_property
+    @lazy
     def prepared(self) -> PreparedDevice:
         """The device in the form in which CEL reads it; made when the first expression needs it."""
         device = self.device
@@ -80,12 +85,12 @@ class PoolDevice:
             device.allow_multiple_allocations,
         )
 
-    @cached_property
+    @lazy
     def pool(self) -> PoolId:
         """The pool that the device belongs to."""
         return PoolId(self.id.driver, self.id.pool)
 
-    @cached_property
+    @lazy
     def counter_keys(self) -> tuple[tuple[CounterKey, int], ...]:
         """What the device uses up, counter by counter."""
         driver, pool = self.pool
@@ -96,7 +101,7 @@ class PoolDevice:
                 amounts[key] = amounts.get(key, 0) + amount
         return tuple(amounts.items())
 
-    @cached_property
+    @lazy
     def group_keys(self) -> tuple[tuple[SetKey, frozenset[str]], ...]:
         """The counter sets that the device uses, and the groups it goes with there."""
         return tuple(((*self.pool, use.counter_set), use.groups) for use in self.counter_uses)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Any, Final, Protocol, TypeVar
 
-from allot.allocation.devices import PoolDevice, PoolId
+from allot.allocation.devices import CounterUse, PoolDevice, PoolId
 from allot.allocation.errors import AllocationError
 from allot.allocation.go_texts import device_text
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import TargetNode
+from allot.allocation.slice_cache import SliceCache
 from allot.allocation.taints import may_select
 from allot.allocation.work_meter import WorkMeter
 from allot.api.classes import DeviceTaintRule
@@ -26,6 +27,8 @@ __all__ = ["CounterBudget", "Pool", "PoolId", "SliceDevices", "WholePool", "gath
 _SLICE_WORK: Final = 2
 _PREPARATION_WORK: Final = 8
 """Units of work to look at a slice, and to prepare a device of it."""
+_UNITS_AT_ONCE: Final = 64
+"""How much work on single devices is counted together."""
 _LONGEST_RUN: Final = 256
 """How much is sorted at once."""
 
@@ -53,14 +56,20 @@ class SliceDevices:
         """The devices as allocation sees them."""
         if self._devices is None:
             spec = self.slice.spec
-            meter.spend(len(self._taint_rules))
+            units = len(self._taint_rules)
             rules = [
                 rule for rule in self._taint_rules if may_select(rule, spec.driver, spec.pool.name)
             ]
+            devices = spec.devices or ()
+            cache = SliceCache(len(devices))
             prepared = []
-            for device in spec.devices or ():
-                meter.spend(_PREPARATION_WORK + len(rules))
-                prepared.append(PoolDevice(self.slice, device, rules))
+            for number, device in enumerate(devices):
+                units += _PREPARATION_WORK + len(rules)
+                if units >= _UNITS_AT_ONCE:
+                    meter.spend(units)
+                    units = 0
+                prepared.append(PoolDevice(self.slice, device, rules, cache, number))
+            meter.spend(units)
             self._devices = tuple(prepared)
         return self._devices
 
@@ -298,29 +307,26 @@ def _counted(
     meter: WorkMeter,
 ) -> str:
     """Add the devices that use counters; what is wrong with one of them, if anything is."""
+    units = 0
     for device in devices:
-        if device.counter_uses:
+        for use in device.counter_uses:
             counted[device.id.device] = device
-            unknown = _unknown_counter(device, counters, meter)
-            if unknown:
-                return unknown
+            units += 1 + len(use.amounts) // 8
+            if units >= _UNITS_AT_ONCE:
+                meter.spend(units)
+                units = 0
+            known = counters.get(use.counter_set)
+            if known is None or not use.amounts.keys() <= known.keys():
+                return f"device {device.id.device} consumes unknown {_unknown(use, known)}"
+    meter.spend(units)
     return ""
 
 
-def _unknown_counter(
-    device: PoolDevice, counters: Mapping[str, Mapping[str, int]], meter: WorkMeter
-) -> str:
-    for use in device.counter_uses:
-        meter.spend(1 + len(use.amounts) // 8)
-        known = counters.get(use.counter_set)
-        if known is None:
-            return f"device {device.id.device} consumes unknown counter set {use.counter_set}"
-        for name in use.amounts:
-            if name not in known:
-                return (
-                    f"device {device.id.device} consumes unknown counter {use.counter_set}/{name}"
-                )
-    return ""
+def _unknown(use: CounterUse, known: Mapping[str, int] | None) -> str:
+    if known is None:
+        return f"counter set {use.counter_set}"
+    name = next(name for name in use.amounts if name not in known)
+    return f"counter {use.counter_set}/{name}"
 
 
 def sorted_in_runs(

@@ -1,0 +1,34 @@
+"""Attributes that are computed when first asked for.
+
+As `functools.cached_property`, without the lock it takes in Python 3.11: what allocation prepares
+belongs to one thread, and devices are prepared by the thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+Owner = TypeVar("Owner")
+Computed = TypeVar("Computed")
+
+
+class lazy(Generic[Owner, Computed]):  # noqa: N801
+    """Decorates a method without arguments. The answer replaces it in the object."""
+
+    def __init__(self, compute: Callable[[Owner], Computed]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, kind: type[Owner], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type[Owner]) -> lazy[Owner, Computed]: ...
+    @overload
+    def __get__(self, owner: Owner, kind: type[Owner]) -> Computed: ...
+    def __get__(self, owner: Any, kind: type[Owner]) -> Any:
+        if owner is None:
+            return self
+        computed = owner.__dict__[self._name] = self._compute(owner)
+        return computed

@@ -28,7 +28,13 @@ class Gate(NamedTuple):
     default: bool
     kubernetes_default: bool
     locked: bool = False
+    """Whether v1.38 refuses to switch it."""
     depends_on: tuple[str, ...] = ()
+    is_switched_by_kep: bool = False
+    """Whether a KEP says how to switch it off: with the rules `seeds` that is possible although v1.38 locks it."""
+
+    def is_locked(self, rule_set: RuleSet) -> bool:
+        return self.locked and not (self.is_switched_by_kep and rule_set is RuleSet.SEEDS)
 
 
 DYNAMIC_RESOURCE_ALLOCATION: Final = "DynamicResourceAllocation"
@@ -64,8 +70,16 @@ GATES: Final[Mapping[str, Gate]] = {
     for gate in (
         Gate(DYNAMIC_RESOURCE_ALLOCATION, Stage.GA, True, True, locked=True),
         Gate(ADMIN_ACCESS, Stage.GA, True, True, locked=True, depends_on=_DRA),
-        Gate(PRIORITIZED_LIST, Stage.GA, True, True, locked=True, depends_on=_DRA),
-        Gate(DEVICE_STATUS, Stage.GA, True, True, locked=True),
+        Gate(
+            PRIORITIZED_LIST,
+            Stage.GA,
+            True,
+            True,
+            locked=True,
+            depends_on=_DRA,
+            is_switched_by_kep=True,
+        ),
+        Gate(DEVICE_STATUS, Stage.GA, True, True, locked=True, is_switched_by_kep=True),
         Gate(EXTENDED_RESOURCE, Stage.GA, True, True, locked=True, depends_on=_DRA),
         Gate(DEVICE_TAINTS, Stage.GA, True, True, depends_on=_DRA),
         Gate(DEVICE_TAINT_RULES, Stage.GA, True, True, depends_on=(DEVICE_TAINTS,)),
@@ -214,7 +228,7 @@ def with_overrides(
         gate = GATES.get(name)
         if gate is None:
             continue
-        if gate.locked and value != gate.default:
+        if gate.is_locked(rule_set) and value != gate.default:
             raise FeatureGateError(
                 f"cannot set feature gate {name} to {str(value).lower()}: "
                 f"it is locked to {str(gate.default).lower()}"
@@ -222,6 +236,15 @@ def with_overrides(
         state[name] = value
     _refuse_broken_dependencies(state)
     return FeatureGates({name for name, on in state.items() if on} | rules)
+
+
+def locked_by_kubernetes(overrides: Mapping[str, bool]) -> list[str]:
+    """Which of the wanted gates Kubernetes v1.38 would refuse to switch."""
+    return [
+        name
+        for name, value in overrides.items()
+        if (gate := GATES.get(name)) is not None and gate.locked and value != gate.default
+    ]
 
 
 def _refuse_broken_dependencies(state: Mapping[str, bool]) -> None:

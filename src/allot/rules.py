@@ -44,6 +44,7 @@ BAD_CAPACITY_IS_NOT_ELIGIBLE: Final = "BadCapacityIsNotEligible"
 READY_DEVICES_FIRST: Final = "ReadyDevicesFirst"
 AVOID_FAILED_DEVICES: Final = "AvoidFailedDevices"
 ONE_KIND_OF_BINDING_CONDITIONS: Final = "OneKindOfBindingConditions"
+RELEASE_WAITING_PODS_WHEN_OFF: Final = "ReleaseWaitingPodsWhenOff"
 
 # KEP-6080, derived attributes
 REJECT_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "RejectDerivedAttributesWhenOff"
@@ -106,6 +107,11 @@ RULES: Final[Mapping[str, Rule]] = {
             ONE_KIND_OF_BINDING_CONDITIONS,
             5007,
             "a device may have bindingConditions without bindingFailureConditions",
+        ),
+        Rule(
+            RELEASE_WAITING_PODS_WHEN_OFF,
+            5007,
+            "when the gate is switched off, pods that wait for devices get other devices",
         ),
         Rule(
             REJECT_DERIVED_ATTRIBUTES_WHEN_OFF,

@@ -10,6 +10,7 @@ from typing import Any
 
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
+from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
 from allot.testing.servers import TOKEN, LocalServer
@@ -45,11 +46,11 @@ class Scene:
         )
         self._running: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    def start(self, gates: FeatureGates = DEFAULTS) -> None:
         clock = VirtualClock()
         client = Client(InProcessTransport(self.server.server.app, TOKEN), clock=clock)
         self.scheduler = SchedulerProcess(
-            client, self._configuration, clock=clock.now, today=clock.whole_seconds
+            client, self._configuration, gates, clock=clock.now, today=clock.whole_seconds
         )
         self._running = asyncio.create_task(self.scheduler.run())
 

@@ -95,3 +95,15 @@ def test_the_switch_turns_all_rules() -> None:
 def test_a_rule_is_not_a_feature_gate_that_users_set() -> None:
     with pytest.raises(FeatureGateError, match="unknown feature gate"):
         with_overrides({"SkipMissingClasses": False})
+
+
+@pytest.mark.parametrize("name", [features.PRIORITIZED_LIST, features.DEVICE_STATUS])
+def test_gates_that_a_kep_switches_off_are_locked_by_kubernetes_alone(name: str) -> None:
+    depending = {gate.name: False for gate in features.GATES.values() if name in gate.depends_on}
+    wanted = {name: False, **depending}
+
+    assert name not in with_overrides(wanted)
+    assert features.locked_by_kubernetes(wanted) == [name]
+    assert features.locked_by_kubernetes({name: True}) == []
+    with pytest.raises(FeatureGateError, match=f"{name} to false: it is locked to true"):
+        with_overrides(wanted, RuleSet.V1_38)

@@ -20,16 +20,16 @@ MAX_NORMALIZED_SCORE: Final = 100
 
 
 class ChosenAlternative(NamedTuple):
-    """The alternative that a request of a claim got; `index` 0 is the most preferred."""
+    """The alternative that a request of a claim got; `rank` 0 is the most preferred."""
 
     request: str
     subrequest: str
-    index: int
+    rank: int
 
     @property
     def score(self) -> int:
         """8 for a first alternative, 7 for a second, and so on."""
-        return MAX_ALTERNATIVES - self.index
+        return MAX_ALTERNATIVES - self.rank
 
 
 def chosen_alternatives(

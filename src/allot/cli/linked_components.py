@@ -211,7 +211,7 @@ def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
         nodes if asked.has_nodes else None,
         load_all(asked.hardware),
     )
-    gates = gates_from_option(asked.feature_gates)
+    gates = gates_from_option(asked.feature_gates, warns=False)
     certificates = (asked.data_dir / "pki" / "ca.crt").read_text(encoding="ascii")
     try:
         return Components(new_client, parts, gates, root_certificates=certificates)

@@ -14,12 +14,16 @@ from allot.cli.manifests import read_manifests
 from allot.features import FeatureGateError, FeatureGates
 
 
-def gates_from_option(text: str) -> FeatureGates:
-    """The gates `--feature-gates` asks for."""
+def gates_from_option(text: str, *, warns: bool = True) -> FeatureGates:
+    """The gates `--feature-gates` asks for. Warns about those that Kubernetes v1.38 has locked."""
     try:
-        return features.with_overrides(features.parse_feature_gates(text))
+        overrides = features.parse_feature_gates(text)
+        gates = features.with_overrides(overrides)
     except FeatureGateError as error:
         raise CommandError(f"--feature-gates: {error}") from None
+    for name in features.locked_by_kubernetes(overrides) if warns else ():
+        click.echo(f"warning: Kubernetes v1.38 cannot switch off feature gate {name}", err=True)
+    return gates
 
 
 @click.command()

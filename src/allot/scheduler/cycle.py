@@ -352,7 +352,8 @@ class SchedulingCycle:
             else:
                 remembered.append(plugin)
                 key = (*key, plugin.name, rests_on)
-        scores = [plugin for plugin in self._other_scores if plugin in remembered]
+        names = {plugin.name for plugin in remembered}
+        scores = [plugin for plugin in self._other_scores if plugin.name in names]
         return _Asked(self._table_for(key), remembered, anew, [*self._raw_scores, *scores])
 
     def _table_for(self, key: Hashable) -> VerdictTable:

@@ -26,7 +26,7 @@ from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.judging import (
     NAME,
     DeviceJudge,
-    never_hopeless,
+    hopeless_without_gate,
     no_extension,
 )
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
@@ -135,7 +135,7 @@ class SchedulerModel:
             self.devices,
             read,
             look_at=self._extension if EXTENDED_RESOURCE in self.gates else no_extension,
-            why_hopeless=wait.why_hopeless if has_conditions else never_hopeless,
+            why_hopeless=wait.why_hopeless if has_conditions else hopeless_without_gate(self.gates),
         )
 
     def _extension(self, pod: PodInfo) -> PodExtension | None:

@@ -371,3 +371,12 @@ def test_output_that_nobody_reads_any_more() -> None:
 
     assert errors == b""
     assert process.returncode == 1
+
+
+def test_a_gate_that_kubernetes_has_locked_is_switched_off_with_a_warning() -> None:
+    code, _, errors = run("lint", "-", "--feature-gates=DRAPrioritizedList=false", stdin="")
+
+    assert code == 0
+    assert errors == (
+        "warning: Kubernetes v1.38 cannot switch off feature gate DRAPrioritizedList\n"
+    )

@@ -17,6 +17,7 @@ from allot.api.claims import (
 )
 from allot.api.identities import SharedDeviceId
 from allot.api.meta import Condition
+from allot.features import BINDING_CONDITIONS
 
 
 class Ready(NamedTuple):
@@ -73,6 +74,17 @@ def readiness(
         message = f"device binding timeout: claim={claim.metadata.name}"
         return BindingFailed(message, timed_out=True, devices=tuple(waiting))
     return NotReady(tuple(missing), deadline)
+
+
+def why_not_usable_when_off(claim: ResourceClaim) -> str:
+    """Why a pod cannot have a claim whose devices are not ready while no pod may wait for them; empty if it can."""
+    for device, failure, lacking in examined_devices(claim):
+        if failure is not None or lacking:
+            return (
+                f"device {_shown(device)} of claim {claim.metadata.name} is not ready, and the "
+                f"{BINDING_CONDITIONS} feature is disabled"
+            )
+    return ""
 
 
 class ExaminedDevice(NamedTuple):

@@ -26,7 +26,8 @@ from allot.allocation.errors import AllocationError
 from allot.api.claims import ResourceClaim
 from allot.api.decoding import to_builtin
 from allot.deadline import DeadlineExceededError
-from allot.rules import ALTERNATIVES_ON_ALL_NODES
+from allot.features import FeatureGates
+from allot.rules import ALTERNATIVES_ON_ALL_NODES, RELEASE_WAITING_PODS_WHEN_OFF
 from allot.scheduler.framework import events
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
@@ -52,6 +53,9 @@ from allot.scheduler.plugins.dynamic_resources.answers import (
     is_usable_on,
     problem_with,
     status_of,
+)
+from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
+    why_not_usable_when_off,
 )
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
@@ -93,6 +97,13 @@ def no_extension(_pod: PodInfo) -> None:
 def never_hopeless(_claim: ResourceClaim) -> str:
     """No device must be made ready."""
     return ""
+
+
+def hopeless_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], str]:
+    """What becomes of claims whose devices must be made ready, where no pod may wait for that (KEP-5007)."""
+    if RELEASE_WAITING_PODS_WHEN_OFF in gates:
+        return why_not_usable_when_off
+    return never_hopeless
 
 
 class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):

@@ -36,7 +36,7 @@ from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedCl
 from allot.scheduler.plugins.dynamic_resources.judging import (
     NAME,
     DeviceJudge,
-    never_hopeless,
+    hopeless_without_gate,
     no_extension,
 )
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
@@ -84,7 +84,9 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             args,
             new_share_id,
             look_at=extended.look_at if extended is not None else no_extension,
-            why_hopeless=gate.why_hopeless if gate is not None else never_hopeless,
+            why_hopeless=(
+                gate.why_hopeless if gate is not None else hopeless_without_gate(devices.gates)
+            ),
             monotonic=monotonic,
         )
         self._writer = writer
@@ -131,7 +133,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         if devices.extension is not None and devices.extension.left_over:
             return await self._remove_left_over(devices.extension)
         for index, claim in enumerate(devices.claims):
-            reason = self._gate.why_let_go(claim, pod) if self._gate is not None else ""
+            reason = self._why_let_go(claim, pod)
             if not reason and index not in devices.unavailable:
                 continue
             has_others = any(consumer.uid != pod.uid for consumer in claim.status.reserved_for)
@@ -149,6 +151,12 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             text = f"{DEALLOCATED}: {reason}" if reason else DEALLOCATED
             return PostFilterAnswer(unschedulable(text))
         return PostFilterAnswer(unschedulable())
+
+    def _why_let_go(self, claim: ResourceClaim, pod: PodInfo) -> str:
+        """Why a pod that no node takes must not keep a claim; empty if it may."""
+        if self._gate is not None:
+            return self._gate.why_let_go(claim, pod)
+        return self._why_hopeless(claim)
 
     async def _remove_left_over(self, extension: PodExtension) -> PostFilterAnswer:
         assert self._extended is not None

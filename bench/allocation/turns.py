@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,21 +35,22 @@ def rows() -> dict[str, Callable[[], Any]]:
     from bench.allocation import measure
     from bench.allocation.shapes import SHAPES, a_problem, basic
 
+    def cold(slices: Any, claim: Any) -> Any:
+        return measure.solved(a_problem(slices, claim))
+
     found: dict[str, Callable[[], Any]] = {}
     for name, shape in SHAPES.items():
         for size in SIZES:
             slices, claim = shape(size)
             problem = a_problem(slices, claim)
-            found[f"{name}, {size} devices, cold"] = lambda s=slices, c=claim: measure.solved(
-                a_problem(s, c)
-            )
-            found[f"{name}, {size} devices, warm"] = lambda p=problem: measure.solved(p)
+            found[f"{name}, {size} devices, cold"] = partial(cold, slices, claim)
+            found[f"{name}, {size} devices, warm"] = partial(measure.solved, problem)
     for size in (8, 128, 2048):
         for name, problem in {
             "first device fits": a_problem(*basic(size)),
             "only the last device fits": measure.last_device_only(size),
         }.items():
-            found[f"{name}, {size} devices, warm"] = lambda p=problem: measure.solved(p)
+            found[f"{name}, {size} devices, warm"] = partial(measure.solved, problem)
     return found
 
 

@@ -50,6 +50,15 @@ RELEASE_WAITING_PODS_WHEN_OFF: Final = "ReleaseWaitingPodsWhenOff"
 REJECT_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "RejectDerivedAttributesWhenOff"
 IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "IgnoreDerivedAttributesWhenOff"
 
+# KEP-5677, resource pool status
+COUNT_LISTED_DEVICES_ONCE: Final = "CountListedDevicesOnce"
+AVAILABLE_IS_ALLOCATABLE: Final = "AvailableIsAllocatable"
+CROSS_SLICE_VALIDATION: Final = "CrossSliceValidation"
+REPORT_INCOMPLETE_POOLS: Final = "ReportIncompletePools"
+KEP_FIELDS_IN_V1ALPHA3: Final = "KepFieldsInV1alpha3"
+POOL_STATUS_NOT_SERVED_WHEN_OFF: Final = "PoolStatusNotServedWhenOff"
+UNKNOWN_DRIVER_WARNING: Final = "UnknownDriverWarning"
+
 RULES: Final[Mapping[str, Rule]] = {
     rule.name: rule
     for rule in (
@@ -122,6 +131,42 @@ RULES: Final[Mapping[str, Rule]] = {
             IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
             6080,
             "the scheduler ignores stored derived attributes while their gate is off",
+        ),
+        Rule(
+            COUNT_LISTED_DEVICES_ONCE,
+            5677,
+            "a pool's figures count the devices that its slices list, each in one state",
+        ),
+        Rule(
+            AVAILABLE_IS_ALLOCATABLE,
+            5677,
+            "tainted partitions and shares, and pools that allocation refuses, are not available",
+        ),
+        Rule(
+            CROSS_SLICE_VALIDATION,
+            5677,
+            "slices of one pool that contradict each other are validation errors",
+        ),
+        Rule(
+            REPORT_INCOMPLETE_POOLS,
+            5677,
+            "a request about an incomplete pool is answered after five seconds",
+        ),
+        Rule(
+            KEP_FIELDS_IN_V1ALPHA3,
+            5677,
+            "v1alpha3 also has the KEP's short name and status fields; without observationTime a"
+            " status is not final",
+        ),
+        Rule(
+            POOL_STATUS_NOT_SERVED_WHEN_OFF,
+            5677,
+            "ResourcePoolStatusRequests are not served while their gate is off",
+        ),
+        Rule(
+            UNKNOWN_DRIVER_WARNING,
+            5677,
+            "a request about a driver without slices is answered with a warning",
         ),
     )
 }

@@ -25,6 +25,13 @@ from allot.controllers.manager import ControllerManager
 from allot.controllers.pool_status import ResourcePoolStatusRequestController, controller
 from allot.controllers.pool_status.answers import answering_request
 from allot.features import DEFAULTS, RESOURCE_POOL_STATUS, FeatureGates, with_overrides
+from allot.rules import (
+    KEP_FIELDS_IN_V1ALPHA3,
+    REPORT_INCOMPLETE_POOLS,
+    UNKNOWN_DRIVER_WARNING,
+    RuleSet,
+)
+from allot.storage.memory import MemoryStore
 from allot.testing.servers import TOKEN, LocalServer
 from allot.testing.virtual_time import run_in_virtual_time
 
@@ -52,6 +59,9 @@ class Interposed(InProcessTransport):
     def __init__(self, server: LocalServer) -> None:
         super().__init__(server.server.app, TOKEN)
         self.status_writes = 0
+        self.written: list[dict[str, Any]] = []
+        self.is_kubernetes = False
+        """Whether the server pretends to have no version of the KEP."""
         self.hidden = "/none"
         """How the path of a resource ends that the server does not have."""
         self.before_write: Callable[[int], Awaitable[Response | None]] | None = None
@@ -66,8 +76,11 @@ class Interposed(InProcessTransport):
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
+        if self.is_kubernetes and path.startswith(KEP_QUESTIONS):
+            return refusal(404, "NotFound")
         if path.endswith("/status"):
             self.status_writes += 1
+            self.written.append(msgspec.json.decode(body or b"{}"))
             if self.before_write is not None:
                 answer = await self.before_write(self.status_writes)
                 if answer is not None:
@@ -98,6 +111,16 @@ async def _nothing() -> AsyncIterator[bytes]:
 def refusal(code: int, reason: str) -> Response:
     status = {"kind": "Status", "code": code, "reason": reason, "message": f"no: {reason}"}
     return Response(code, (), msgspec.json.encode(status))
+
+
+class UnclosedStore(MemoryStore):
+    """Outlives its server, as a file would."""
+
+    is_kept = True
+
+    async def close(self) -> None:
+        if not self.is_kept:
+            await super().close()
 
 
 class Scene:
@@ -221,8 +244,11 @@ def test_an_answer_in_both_versions() -> None:
             (condition,) = answer["conditions"]
             assert condition["message"] == "Calculated status for 1 pools"
             assert answer["poolCount"] == 2
-            assert answer["pools"] == [pool | {"resourceSliceCount": 1}]
+            assert answer["pools"] == [pool | {"resourceSliceCount": 1, "sliceCount": 1}]
+            assert answer["observationTime"] == condition["lastTransitionTime"]
+            assert (answer["truncated"], answer["totalMatchingPools"]) == (True, 2)
             kep = await scene.answer(path=KEP_QUESTIONS)
+            assert kep["conditions"][0]["message"] == "Processed 1 pools"
             assert kep["pools"] == [pool | {"sliceCount": 1}]
             assert kep["observationTime"] == condition["lastTransitionTime"]
             assert (kep["truncated"], kep["totalMatchingPools"]) == (True, 2)
@@ -234,6 +260,213 @@ def test_an_answer_in_both_versions() -> None:
                 assert scene.metric(f"{prefix}requests_processed_total{labels}") == 1
                 seconds = f"{prefix}request_processing_duration_seconds_count{labels}"
                 assert scene.metric(seconds) == 1
+
+    play(story())
+
+
+def test_under_the_rules_of_v1_38_only_its_fields_are_shown() -> None:
+    async def story() -> None:
+        gates = DEFAULTS.switched({KEP_FIELDS_IN_V1ALPHA3: False})
+        async with LocalServer(gates=gates) as server:
+            scene = Scene(server)
+            await scene.start()  # whose controller knows the KEP's fields
+            await scene.publish("s", 1)
+            await scene.publish("t", 1)
+            await scene.ask()
+            answer = await scene.answer()
+            assert answer.keys() == {"poolCount", "pools", "conditions"}
+            assert "sliceCount" not in answer["pools"][0]
+            await scene.stop()
+
+    play(story())
+
+
+def test_a_server_that_does_not_know_the_kep_is_not_sent_its_fields() -> None:
+    async def story() -> None:
+        async with a_scene(controllers=0) as scene:
+            await scene.start(hidden="/none")
+            transport = scene.transports[0]
+            transport.is_kubernetes = True
+            await scene.publish("s", 1)
+            await scene.publish("t", 1)
+            await scene.ask()
+            await scene.answer()
+            (written,) = transport.written
+            assert written["status"].keys() == {"poolCount", "pools", "conditions"}
+            assert written["status"]["pools"][0]["validationError"]
+            assert "sliceCount" not in written["status"]["pools"][0]
+
+    play(story())
+
+
+def test_a_status_without_an_observation_time_is_no_answer() -> None:
+    async def story() -> None:
+        async with a_scene(controllers=0) as scene:
+            await scene.publish("s", 3)
+            await scene.ask(path=KEP_QUESTIONS)
+            found = await scene.server.get(f"{KEP_QUESTIONS}/q")
+            done = {
+                "type": "Complete",
+                "status": "True",
+                "reason": "Mine",
+                "message": "",
+                "lastTransitionTime": "2026-02-07T10:30:00Z",
+            }
+            found["status"] = {"conditions": [done], "totalMatchingPools": 7}
+            put = await scene.server.ask("PUT", f"{KEP_QUESTIONS}/q/status", found)
+            assert put.code == 200, put
+            await scene.start()
+
+            async def is_counted() -> bool:
+                status = await scene.status()
+                return status is not None and status["poolCount"] == 1
+
+            await scene.until(is_counted)
+            answer = await scene.answer()
+            assert answer["observationTime"] > "2026-02-07T10:30:00Z"
+            assert answer["pools"][0]["totalDevices"] == 3
+            found = await scene.server.get(f"{KEP_QUESTIONS}/q")
+            found["status"]["totalMatchingPools"] = 8
+            put = await scene.server.ask("PUT", f"{KEP_QUESTIONS}/q/status", found)
+            assert put.code == 422
+
+    play(story())
+
+
+def test_what_the_controller_of_v1_38_writes_is_an_answer() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.stop()
+            await scene.ask()
+            found = await scene.server.get(f"{QUESTIONS}/q")
+            done = {
+                "type": "Complete",
+                "status": "True",
+                "reason": "CalculationComplete",
+                "message": "Calculated status for 0 pools",
+                "lastTransitionTime": "2026-02-07T10:30:00Z",
+            }
+            found["status"] = {"poolCount": 0, "conditions": [done]}
+            put = await scene.server.ask("PUT", f"{QUESTIONS}/q/status", found)
+            assert put.json["status"]["observationTime"] == "2026-02-07T10:30:00Z"
+            kep = await scene.server.get(f"{KEP_QUESTIONS}/q")
+            assert kep["status"]["conditions"][0]["message"] == "Processed 0 pools"
+            found = put.json
+            found["status"] = {"poolCount": 1, "conditions": [done]}
+            put = await scene.server.ask("PUT", f"{QUESTIONS}/q/status", found)
+            assert put.code == 422
+
+    play(story())
+
+
+def test_every_error_of_a_pool_is_an_entry() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            for name in ("s", "t"):
+                spec = {
+                    "driver": DRIVER,
+                    "nodeName": "node-1",
+                    "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 2},
+                    "devices": [{"name": f"gpu-{number}"} for number in range(20)],
+                }
+                body = {"metadata": {"name": name}, "spec": spec}
+                await scene.server.post(f"{V1}/resourceslices", body)
+            await scene.ask()
+            answer = await scene.answer()
+            errors = [
+                f"pool node-1: device gpu-{number} appears in multiple slices"
+                for number in range(10)
+            ]
+            assert answer["validationErrors"] == errors
+            assert (await scene.answer(path=KEP_QUESTIONS))["validationErrors"] == errors
+            assert answer["pools"][0]["validationError"].endswith(" more")
+            assert answer["pools"][0]["availableDevices"] == 0
+
+    play(story())
+
+
+@pytest.mark.parametrize(
+    ("spec", "warning", "message"),
+    [
+        pytest.param({"driver": DRIVER}, "", "Calculated status for 1 pools", id="known"),
+        pytest.param(
+            {"driver": "gpu.exmaple.com"},
+            "spec.driver: no ResourceSlice is of driver gpu.exmaple.com; did you mean gpu.example.com?",
+            "Calculated status for 0 pools; no ResourceSlice is of driver gpu.exmaple.com;"
+            " did you mean gpu.example.com?",
+            id="typo",
+        ),
+        pytest.param(
+            {"driver": DRIVER, "poolName": "other"},
+            "",
+            f"Calculated status for 0 pools; driver {DRIVER} has no pool other",
+            id="no-such-pool",
+        ),
+    ],
+)
+def test_a_driver_or_pool_that_nothing_matches(
+    spec: dict[str, str], warning: str, message: str
+) -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            await scene.publish("s", 1)
+            body = {"metadata": {"name": "q"}, "spec": spec}
+            created = await scene.server.ask("POST", QUESTIONS, body)
+            assert created.code == 201
+            expected = [f'299 - "{warning}"'] if warning else []
+            assert created.header("warning") == expected
+            (condition,) = (await scene.answer())["conditions"]
+            assert condition["message"] == message
+
+    play(story())
+
+
+def test_under_the_rules_of_v1_38_nothing_is_said_about_unknown_drivers() -> None:
+    async def story() -> None:
+        gates = DEFAULTS.switched({UNKNOWN_DRIVER_WARNING: False})
+        async with LocalServer(gates=gates) as server:
+            scene = Scene(server)
+            await scene.start(gates)
+            body = {"metadata": {"name": "q"}, "spec": {"driver": "none.example.com"}}
+            created = await server.ask("POST", QUESTIONS, body)
+            assert created.header("warning") == []
+            (condition,) = (await scene.answer())["conditions"]
+            assert condition["message"] == "Calculated status for 0 pools"
+            await scene.stop()
+
+    play(story())
+
+
+def test_the_duration_includes_all_waiting() -> None:
+    async def story() -> None:
+        clock = StoryClock()
+        async with LocalServer(clock=lambda: clock.today().replace(microsecond=0)) as server:
+            scene = Scene(server)
+            await scene.publish("s", 1)
+            await scene.ask("early")
+            await asyncio.sleep(40)
+            await scene.start()
+            await scene.answer("early")
+            await scene.ask("late")
+            await scene.answer("late")
+            name = "resourcepoolstatus_request_processing_duration_seconds"
+            assert scene.metric(f'{name}_bucket{{le="30.0"}}') == 1
+            assert scene.metric(f'{name}_bucket{{le="60.0"}}') == 2
+            other = "resourcepoolstatusrequest_controller_request_processing_duration_seconds"
+            assert scene.metric(f'{other}_bucket{{driver_name="{DRIVER}",le="1.024"}}') == 2
+            await scene.stop()
+
+    play(story())
+
+
+def test_made_up_drivers_do_not_become_labels() -> None:
+    async def story() -> None:
+        async with a_scene() as scene:
+            for number in range(3):
+                await scene.ask(f"q-{number}", driver=f"made-up-{number}.example.com")
+                await scene.answer(f"q-{number}")
+            name = "resourcepoolstatusrequest_controller_requests_processed_total"
+            assert scene.metric(f'{name}{{driver_name="other"}}') == 3
 
     play(story())
 
@@ -314,6 +547,20 @@ def test_an_incomplete_pool_is_reported_after_a_while() -> None:
             assert pool["validationError"] == error
             kep = await scene.answer(path=KEP_QUESTIONS)
             assert kep["validationErrors"] == [f"pool node-1: {error}"]
+
+    play(story())
+
+
+def test_under_the_rules_of_v1_38_an_incomplete_pool_is_never_reported() -> None:
+    async def story() -> None:
+        gates = DEFAULTS.switched({REPORT_INCOMPLETE_POOLS: False})
+        async with a_scene(gates=gates) as scene:
+            await scene.publish("s", 1, slices=2)
+            await scene.ask()
+            await asyncio.sleep(60)
+            assert await scene.status() is None
+            await scene.publish("t", 2, slices=2)
+            assert (await scene.answer())["pools"][0]["totalDevices"] == 3
 
     play(story())
 
@@ -466,13 +713,107 @@ def test_a_question_that_waited_for_a_controller_is_answered_however_old() -> No
     play(story())
 
 
-def test_the_gate_is_off() -> None:
+def test_the_gate_of_the_controllers_is_off() -> None:
     async def story() -> None:
         gates = with_overrides({RESOURCE_POOL_STATUS: False})
         async with a_scene(gates=gates) as scene:
             await scene.ask()
             await asyncio.sleep(60)
             assert await scene.status() is None
+            await scene.stop()
+            await scene.start()
+            assert await scene.answer()
+
+    play(story())
+
+
+def test_the_gate_of_the_server_goes_off_and_on_again() -> None:
+    """KEP-5677: requests become inaccessible, and are there again; what was not processed is processed then."""
+    off = with_overrides({RESOURCE_POOL_STATUS: False})
+
+    async def story() -> None:
+        store = UnclosedStore()
+        async with LocalServer(store) as server:
+            scene = Scene(server)
+            await scene.start()
+            await scene.publish("s", 2)
+            await scene.ask("answered")
+            before = await scene.answer("answered")
+            await scene.stop()
+            await scene.ask("pending")
+        async with LocalServer(store, gates=off) as server:
+            scene = Scene(server)
+            await scene.start()  # of another mind than the server
+            for path in (QUESTIONS, KEP_QUESTIONS, f"{QUESTIONS}/answered"):
+                answer = await server.ask("GET", path)
+                assert answer.code == 404
+            created = await server.ask("POST", QUESTIONS, {"metadata": {"name": "q"}})
+            assert created.code == 404
+            assert (await server.ask("GET", "/apis/resource.k8s.io/v1alpha1")).code == 404
+            group = await server.get("/apis/resource.k8s.io")
+            assert "v1alpha1" not in [each["version"] for each in group["versions"]]
+            listed = await server.get("/apis/resource.k8s.io/v1alpha3")
+            assert [each["name"] for each in listed["resources"]] == [
+                "devicetaintrules",
+                "devicetaintrules/status",
+            ]
+            assert "apis/resource.k8s.io/v1alpha1" not in (await server.get("/openapi/v3"))["paths"]
+            document = await server.get("/openapi/v3/apis/resource.k8s.io/v1alpha3")
+            assert "PoolStatus" not in str(document)
+            assert "/apis/resource.k8s.io/v1alpha1" not in (await server.get("/"))["paths"]
+            await asyncio.sleep(60)
+            await scene.stop()
+        store.is_kept = False
+        async with LocalServer(store) as server:
+            scene = Scene(server)
+            assert await scene.status("answered") == before
+            assert await scene.status("pending") is None
+            await scene.start()
+            assert (await scene.answer("pending"))["poolCount"] == 1
+            assert await scene.status("answered") == before
+            await scene.stop()
+
+    play(story())
+
+
+def test_a_controller_notices_that_requests_are_served_again() -> None:
+    async def story() -> None:
+        async with a_scene(controllers=0) as scene:
+            await scene.start(hidden="/resourcepoolstatusrequests")
+            await scene.ask()
+            await asyncio.sleep(60)
+            assert await scene.status() is None
+            scene.transports[0].hidden = "/none"
+            assert await scene.answer()
+
+    play(story())
+
+
+def test_v1_38_serves_requests_whatever_the_gate_says() -> None:
+    async def story() -> None:
+        gates = with_overrides({RESOURCE_POOL_STATUS: False}, RuleSet.V1_38)
+        async with LocalServer(gates=gates) as server:
+            assert (await server.ask("GET", QUESTIONS)).code == 200
+
+    play(story())
+
+
+@pytest.mark.parametrize(
+    ("rule_set", "short_names"), [(RuleSet.SEEDS, ["rpsr"]), (RuleSet.V1_38, None)]
+)
+def test_the_short_name(rule_set: RuleSet, short_names: list[str] | None) -> None:
+    """kubectl api-resources shows the preferred version, v1alpha3."""
+
+    async def story() -> None:
+        async with LocalServer(gates=with_overrides({}, rule_set)) as server:
+            for version, expected in (("v1alpha3", short_names), ("v1alpha1", ["rpsr"])):
+                listed = await server.get(f"/apis/resource.k8s.io/{version}")
+                (entry,) = (
+                    each
+                    for each in listed["resources"]
+                    if each["name"] == "resourcepoolstatusrequests"
+                )
+                assert entry.get("shortNames") == expected
 
     play(story())
 

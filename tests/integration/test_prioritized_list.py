@@ -51,7 +51,7 @@ def got(claim: dict[str, Any] | None) -> list[str]:
 
 def notes(cluster: VirtualTimeCluster, reason: str) -> list[str]:
     return [
-        event.get("note") or event.get("message")
+        str(event.get("note") or event.get("message"))
         for event in cluster.list("Event")
         if event["reason"] == reason
     ]

@@ -1,18 +1,36 @@
 """ResourcePoolStatusRequest (KEP-5677): one stored object, served in two versions.
 
-The types here are the hub: they hold what both versions can say. Fields marked as the KEP's are served
-in `v1alpha1` only; the rest is as Kubernetes v1.38 serves it in `v1alpha3`.
+The types here are the hub: they hold what both versions can say. Fields marked as the KEP's are unknown to
+Kubernetes v1.38; the rest is as it serves it in `v1alpha3`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always
 from allot.api.meta import Condition, ObjectMeta
 from allot.api.quantity import Quantity
+from allot.api.texts import shortened
 
 DEFAULT_LIMIT: Final = 100
+MAX_VALIDATION_ERRORS: Final = 10
+MAX_VALIDATION_ERROR_LENGTH: Final = 256
+COMPLETE: Final = "Complete"
+FAILED: Final = "Failed"
+CALCULATED: Final = "Calculated status for"
+"""How the message of the condition Complete begins in v1.38. The KEP has other words for it."""
+
+
+def finished_at(conditions: Iterable[Condition]) -> datetime | None:
+    """When, by its conditions, an answer or the news that there is none was written."""
+    for condition in conditions:
+        if condition.type in (COMPLETE, FAILED) and condition.status == "True":
+            return condition.last_transition_time
+    return None
 
 
 class PartitionTypeStatus(ApiObject, frozen=True):
@@ -76,6 +94,29 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
     conditions: tuple[Condition, ...] = ()
     observation_time: Time | None = None  # the KEP's
     validation_errors: tuple[str, ...] = ()  # the KEP's
+
+    @property
+    def finished_at(self) -> datetime | None:
+        return finished_at(self.conditions)
+
+    @property
+    def is_truncated(self) -> bool:
+        return (self.pool_count or 0) > len(self.pools)
+
+    @property
+    def shown_errors(self) -> tuple[str, ...]:
+        """The validation errors of all pools, as one list; without such a list, one entry per pool."""
+        if self.validation_errors:
+            return self.validation_errors
+        errors = (
+            f"pool {pool.pool_name}: {pool.validation_error}"
+            for pool in self.pools
+            if pool.validation_error
+        )
+        return tuple(
+            shortened(error, MAX_VALIDATION_ERROR_LENGTH)
+            for error in islice(errors, MAX_VALIDATION_ERRORS)
+        )
 
 
 class ResourcePoolStatusRequest(ApiObject, frozen=True):

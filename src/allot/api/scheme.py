@@ -42,6 +42,8 @@ class Version(NamedTuple):
     default: Callable[[Any, datetime], Any]
     to_hub: Callable[[Any], Any]
     from_hub: Callable[[Any], Any]
+    kubernetes_cls: type[Struct] | None = None
+    """What v1.38 knows of it, if that is less."""
 
 
 class Kind(NamedTuple):
@@ -188,6 +190,7 @@ KINDS: Final[dict[str, Kind]] = {
                     _leave,
                     _v1alpha3_request,
                     v1alpha3.request_from_hub,
+                    v1alpha3.KubernetesRequest,
                 ),
                 "v1alpha1": Version(
                     v1alpha1.ResourcePoolStatusRequest,

@@ -1,18 +1,18 @@
 """ResourcePoolStatusRequest as KEP-5677 writes it, and conversion to and from the hub.
 
 `truncated` and `totalMatchingPools` say in other words what the hub's pool count says; what a pool's
-own validation error says, this version says in a list for all pools. When it was counted, a status that was
-written in the other version says in its condition.
+own validation error says, this version says in a list for all pools. When it was counted, a status without an
+observation time says in its condition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final, TypeVar
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always, replace
 from allot.api.meta import Condition, ObjectMeta
+from allot.api.pool_status import CALCULATED, COMPLETE
 from allot.api.pool_status import PoolStatus as HubPoolStatus
 from allot.api.pool_status import ResourcePoolStatusRequest as HubRequest
 from allot.api.pool_status import ResourcePoolStatusRequestSpec as HubSpec
@@ -21,8 +21,8 @@ from allot.api.pool_status import ResourcePoolStatusRequestStatus as HubStatus
 Hub = TypeVar("Hub", bound=ApiObject)
 Mine = TypeVar("Mine", bound=ApiObject)
 
-MAX_VALIDATION_ERRORS: Final = 10
-MAX_VALIDATION_ERROR_LENGTH: Final = 256
+PROCESSED: Final = "Processed"
+"""How the message of the condition Complete begins in the KEP."""
 
 
 class PoolStatus(ApiObject, frozen=True):
@@ -92,10 +92,11 @@ def request_to_hub(request: ResourcePoolStatusRequest) -> HubRequest:
 
 
 def _status_to_hub(status: ResourcePoolStatusRequestStatus) -> HubStatus:
+    total = status.total_matching_pools
     return HubStatus(
-        pool_count=status.total_matching_pools,
+        pool_count=len(status.pools) if total is None else total,
         pools=tuple(_to_hub(pool, HubPoolStatus, _POOL) for pool in status.pools),
-        conditions=status.conditions,
+        conditions=_reworded(status.conditions, PROCESSED, CALCULATED),
         observation_time=status.observation_time,
         validation_errors=status.validation_errors,
     )
@@ -112,29 +113,22 @@ def request_from_hub(request: HubRequest) -> ResourcePoolStatusRequest:
 
 def _status_from_hub(status: HubStatus) -> ResourcePoolStatusRequestStatus:
     return ResourcePoolStatusRequestStatus(
-        observation_time=status.observation_time or _finished_at(status.conditions),
+        observation_time=status.observation_time or status.finished_at,
         pools=tuple(_from_hub(pool, PoolStatus, _POOL) for pool in status.pools),
-        conditions=status.conditions,
-        validation_errors=status.validation_errors or _errors_of_pools(status.pools),
-        truncated=(status.pool_count or 0) > len(status.pools),
+        conditions=_reworded(status.conditions, CALCULATED, PROCESSED),
+        validation_errors=status.shown_errors,
+        truncated=status.is_truncated,
         total_matching_pools=status.pool_count,
     )
 
 
-def _finished_at(conditions: tuple[Condition, ...]) -> datetime | None:
-    for condition in conditions:
-        if condition.type in ("Complete", "Failed") and condition.status == "True":
-            return condition.last_transition_time
-    return None
-
-
-def _errors_of_pools(pools: tuple[HubPoolStatus, ...]) -> tuple[str, ...]:
-    errors = (
-        f"pool {pool.pool_name}: {pool.validation_error}" for pool in pools if pool.validation_error
-    )
+def _reworded(conditions: tuple[Condition, ...], old: str, new: str) -> tuple[Condition, ...]:
+    """The conditions, with the message of Complete in the words of the other version."""
     return tuple(
-        error[:MAX_VALIDATION_ERROR_LENGTH]
-        for error, _ in zip(errors, range(MAX_VALIDATION_ERRORS), strict=False)
+        replace(condition, message=f"{new} {condition.message.removeprefix(old + ' ')}")
+        if condition.type == COMPLETE and condition.message.startswith(old + " ")
+        else condition
+        for condition in conditions
     )
 
 

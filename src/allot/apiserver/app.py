@@ -37,6 +37,7 @@ from allot.apiserver.pages import Pages
 from allot.apiserver.requests import ApiRequest, parse_query
 from allot.apiserver.responses import Response, error_response
 from allot.apiserver.routes import Target, find_target
+from allot.apiserver.served import ServedResources
 from allot.apiserver.watching import Watcher
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class App:
         authorizer: Authorizer,
         metrics: Metrics,
         flow: FlowControl,
+        served: ServedResources,
         paces: Paces = _PACES,
     ) -> None:
         self._handlers = handlers
@@ -64,6 +66,7 @@ class App:
         self._authorizer = authorizer
         self._metrics = metrics
         self._flow = flow
+        self._served = served
         self._paces = paces
         self._watchers: set[Watcher] = set()
         self._closing = False
@@ -105,7 +108,7 @@ class App:
         scope = exchange.scope
         try:
             request = await self._request(exchange)
-            target = find_target(request.path)
+            target = find_target(request.path, self._served)
             if target is None:
                 return await self._page(request, exchange, call)
             verb = self._handlers.verb(request, target)

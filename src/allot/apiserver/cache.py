@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, KeysView, Sequence
 from typing import Final
 
 from allot.apiserver.codecs import Codec
@@ -310,6 +310,11 @@ class ResourceCache:
             start = max(start, bisect_right(keys, after))
         end = bisect_left(keys, prefix + "\U0010ffff", lo=start)
         return [self._objects[key] for key in keys[start:end]]
+
+    @property
+    def index_values(self) -> KeysView[Hashable]:
+        """Every value that the index has objects for."""
+        return self._by_index.keys()
 
     def indexed(self, place: Hashable) -> Iterable[StoredObject]:
         """The objects that the cache's index puts in this place."""

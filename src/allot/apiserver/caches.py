@@ -103,6 +103,12 @@ class Caches:
                         found[device] = published
         return found
 
+    async def drivers(self) -> set[str]:
+        """Every driver that has slices."""
+        cache = self.of(self._slices)
+        await cache.refresh()
+        return {place[0] for place in cache.index_values if isinstance(place, tuple)}
+
     async def close(self) -> None:
         for each in self._caches.values():
             await each.close()

@@ -30,10 +30,12 @@ from allot.apiserver.pacing import Workers
 from allot.apiserver.pages import Pages
 from allot.apiserver.quota_admission import QuotaAdmission
 from allot.apiserver.reading import Reader
+from allot.apiserver.served import ServedResources
 from allot.apiserver.service_accounts import ServiceAccountTokens
 from allot.apiserver.strategies.request import Caller
 from allot.apiserver.subresources import Subresources
 from allot.apiserver.token_requests import TokenRequests
+from allot.apiserver.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.window_budget import WINDOW
 from allot.apiserver.writing import WriteHandlers
 from allot.features import FeatureGates
@@ -83,6 +85,7 @@ class ApiServer:
                 admission_plugins.ServiceAddresses(store, self.caches),
                 *plugins,
                 PoolStatusRequestLimit(pool_status_limit),
+                UnknownDriverWarning(self.caches, gates),
                 quotas,  # last: it counts what all others made of the object
             ],
             quotas.turn,
@@ -107,7 +110,8 @@ class ApiServer:
         health = Health(
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
-        pages = Pages(health, self.metrics, authorizer, address)
+        served = ServedResources(gates)
+        pages = Pages(health, self.metrics, authorizer, served, address)
         live_tokens = LiveTokens(tokens, self.caches, clock)
         self.app = App(
             handlers,
@@ -116,6 +120,7 @@ class ApiServer:
             authorizer,
             self.metrics,
             FlowControl(flow_limits, self.metrics),
+            served,
             paces,
         )
 

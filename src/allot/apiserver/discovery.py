@@ -15,13 +15,8 @@ import msgspec
 
 from allot import __version__
 from allot.api.identities import GroupVersion
-from allot.apiserver.resources import (
-    GROUP_ORDER,
-    Resource,
-    Subresource,
-    resources_in,
-    versions_of,
-)
+from allot.apiserver.resources import Resource, Subresource
+from allot.apiserver.served import ServedResources
 
 KUBERNETES_MINOR: Final = "38"
 BUILD_DATE: Final = "2026-11-15T00:00:00Z"
@@ -56,51 +51,54 @@ def version_info() -> dict[str, Any]:
 # --- classic ---
 
 
-def api_versions(address: str) -> dict[str, Any]:
+def api_versions(served: ServedResources, address: str) -> dict[str, Any]:
     """/api"""
     return {
         "kind": "APIVersions",
-        "versions": list(versions_of("")),
+        "versions": list(served.versions_of("")),
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
 
-def api_groups() -> dict[str, Any]:
+def api_groups(served: ServedResources) -> dict[str, Any]:
     """/apis"""
-    groups = [_group(group) for group in GROUP_ORDER if group]
+    groups = [_group(served, group) for group in served.groups if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_group(group: str) -> dict[str, Any] | None:
+def api_group(served: ServedResources, group: str) -> dict[str, Any] | None:
     """/apis/GROUP"""
-    if not group or group not in GROUP_ORDER:
+    if not group or group not in served.groups:
         return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(served, group)}
 
 
-def _group(group: str) -> dict[str, Any]:
+def _group(served: ServedResources, group: str) -> dict[str, Any]:
     versions = [
-        {"groupVersion": f"{group}/{version}", "version": version} for version in versions_of(group)
+        {"groupVersion": f"{group}/{version}", "version": version}
+        for version in served.versions_of(group)
     ]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def api_resources(group_version: GroupVersion) -> dict[str, Any] | None:
+def api_resources(served: ServedResources, group_version: GroupVersion) -> dict[str, Any] | None:
     """/api/v1 and /apis/GROUP/VERSION"""
-    served = resources_in(group_version)
-    if not served:
+    found = served.resources_in(group_version)
+    if not found:
         return None
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": str(group_version),
         "resources": [
-            entry for resource in served for entry in _entries(resource, group_version.version)
+            entry
+            for resource in found
+            for entry in _entries(served, resource, group_version.version)
         ],
     }
 
 
-def _entries(resource: Resource, version: str) -> Iterable[dict[str, Any]]:
+def _entries(served: ServedResources, resource: Resource, version: str) -> Iterable[dict[str, Any]]:
     entry: dict[str, Any] = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -108,7 +106,7 @@ def _entries(resource: Resource, version: str) -> Iterable[dict[str, Any]]:
         "kind": resource.kind,
         "verbs": list(resource.verbs),
     }
-    short_names = resource.short_names_for(version)
+    short_names = served.short_names(resource, version)
     if short_names:
         entry["shortNames"] = list(short_names)
     if resource.categories:
@@ -146,37 +144,39 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGr
 
 
 @cache
-def aggregated(path: str, version: str) -> Document:
+def aggregated(served: ServedResources, path: str, version: str) -> Document:
     """/api or /apis as one APIGroupDiscoveryList."""
-    groups = [""] if path == "api" else [group for group in GROUP_ORDER if group]
+    groups = [""] if path == "api" else [group for group in served.groups if group]
     body = msgspec.json.encode(
         {
             "kind": "APIGroupDiscoveryList",
             "apiVersion": f"apidiscovery.k8s.io/{version}",
             "metadata": {},
-            "items": [_discovered_group(group) for group in groups],
+            "items": [_discovered_group(served, group) for group in groups],
         }
     )
     return Document(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
 
 
-def _discovered_group(group: str) -> dict[str, Any]:
+def _discovered_group(served: ServedResources, group: str) -> dict[str, Any]:
     metadata = {"name": group} if group else {}
     versions = [
         {
             "version": version,
             "resources": [
-                _discovered_resource(resource, version)
-                for resource in resources_in(GroupVersion(group, version))
+                _discovered_resource(served, resource, version)
+                for resource in served.resources_in(GroupVersion(group, version))
             ],
             "freshness": "Current",
         }
-        for version in versions_of(group)
+        for version in served.versions_of(group)
     ]
     return {"metadata": {**metadata, "creationTimestamp": None}, "versions": versions}
 
 
-def _discovered_resource(resource: Resource, version: str) -> dict[str, Any]:
+def _discovered_resource(
+    served: ServedResources, resource: Resource, version: str
+) -> dict[str, Any]:
     found: dict[str, Any] = {
         "resource": resource.plural,
         "responseKind": {"group": "", "version": "", "kind": resource.kind},
@@ -184,7 +184,7 @@ def _discovered_resource(resource: Resource, version: str) -> dict[str, Any]:
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
     }
-    short_names = resource.short_names_for(version)
+    short_names = served.short_names(resource, version)
     if short_names:
         found["shortNames"] = list(short_names)
     if resource.categories:
@@ -205,7 +205,7 @@ def _discovered_resource(resource: Resource, version: str) -> dict[str, Any]:
     return found
 
 
-def root_paths() -> list[str]:
+def root_paths(served: ServedResources) -> list[str]:
     """/: everything there is to ask for."""
     paths = [
         "/api",
@@ -218,9 +218,9 @@ def root_paths() -> list[str]:
         "/readyz",
         "/version",
     ]
-    for group in GROUP_ORDER:
+    for group in served.groups:
         if group:
             paths.append(f"/apis/{group}")
         base = f"/apis/{group}" if group else "/api"
-        paths += [f"{base}/{version}" for version in versions_of(group)]
+        paths += [f"{base}/{version}" for version in served.versions_of(group)]
     return sorted(paths)

@@ -17,6 +17,7 @@ from allot.apiserver.metrics import Metrics
 from allot.apiserver.openapi.documents import INFO, document, document_hash, index
 from allot.apiserver.requests import ApiRequest
 from allot.apiserver.responses import Response, in_format, json_response, text_response
+from allot.apiserver.served import ServedResources
 from allot.exposition import exposition
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
@@ -28,11 +29,17 @@ class Pages:
     """Everything that is not a resource."""
 
     def __init__(
-        self, health: Health, metrics: Metrics, authorizer: Authorizer, address: Callable[[], str]
+        self,
+        health: Health,
+        metrics: Metrics,
+        authorizer: Authorizer,
+        served: ServedResources,
+        address: Callable[[], str],
     ) -> None:
         self._health = health
         self._metrics = metrics
         self._authorizer = authorizer
+        self._served = served
         self._address = address
 
     def authorize(self, request: ApiRequest) -> None:
@@ -58,7 +65,7 @@ class Pages:
             return Response(200, *shown)
         found = await self._found(parts, request)
         if found is None:
-            if _is_below_a_version(parts):
+            if _is_below_a_version(self._served, parts):
                 raise api_errors.no_such_path()
             return text_response(404, _NOT_FOUND)
         is_json = found.content_type.startswith("application/json") and bool(found.body)
@@ -73,7 +80,7 @@ class Pages:
     def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
         match parts:
             case []:
-                return json_response(200, {"paths": discovery.root_paths()})
+                return json_response(200, {"paths": discovery.root_paths(self._served)})
             case ["version"]:
                 return json_response(200, discovery.version_info())
             case ["healthz" | "livez" | "readyz", *_]:
@@ -85,15 +92,15 @@ class Pages:
             case ["openapi", "v2"]:
                 return _openapi_v2(request)
             case ["openapi", "v3", *path]:
-                return _openapi("/".join(path), request)
+                return _openapi(self._served, "/".join(path), request)
             case ["api"] | ["apis"]:
                 return self._groups(parts[0], request)
             case ["api", version]:
-                return _known(discovery.api_resources(GroupVersion("", version)))
+                return _known(discovery.api_resources(self._served, GroupVersion("", version)))
             case ["apis", group]:
-                return _known(discovery.api_group(group))
+                return _known(discovery.api_group(self._served, group))
             case ["apis", group, version]:
-                return _known(discovery.api_resources(GroupVersion(group, version)))
+                return _known(discovery.api_resources(self._served, GroupVersion(group, version)))
         return None
 
     def _groups(self, path: str, request: ApiRequest) -> Response:
@@ -102,23 +109,27 @@ class Pages:
         except BodyError as error:
             raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
         if accepted.transform:
-            found = discovery.aggregated(path, accepted.version)
+            found = discovery.aggregated(self._served, path, accepted.version)
             content_type = discovery.AGGREGATED.format(version=accepted.version)
             return _tagged(request, found.body, found.etag, content_type)
-        value = discovery.api_versions(self._address()) if path == "api" else discovery.api_groups()
+        value = (
+            discovery.api_versions(self._served, self._address())
+            if path == "api"
+            else discovery.api_groups(self._served)
+        )
         return json_response(200, value)._replace(headers=((b"vary", b"Accept"),))
 
 
-def _is_below_a_version(parts: list[str]) -> bool:
+def _is_below_a_version(served: ServedResources, parts: list[str]) -> bool:
     """Whether the path is one of an API that we have; those are answered as an API answers."""
     match parts:
         case ["api", version, _, *_]:
-            served = discovery.api_resources(GroupVersion("", version))
+            group_version = GroupVersion("", version)
         case ["apis", group, version, _, *_]:
-            served = discovery.api_resources(GroupVersion(group, version))
+            group_version = GroupVersion(group, version)
         case _:
             return False
-    return served is not None
+    return bool(served.resources_in(group_version))
 
 
 def _known(value: object) -> Response | None:
@@ -132,11 +143,11 @@ def _openapi_v2(request: ApiRequest) -> Response:
     return json_response(200, {"swagger": "2.0", "info": INFO, "paths": {}, "definitions": {}})
 
 
-def _openapi(path: str, request: ApiRequest) -> Response | None:
+def _openapi(served: ServedResources, path: str, request: ApiRequest) -> Response | None:
     if not path:
-        body = index()
+        body = index(served)
         return _tagged(request, body, f'"{hashlib.sha512(body).hexdigest()}"', "application/json")
-    found, hash_ = document(path), document_hash(path)
+    found, hash_ = document(path, served), document_hash(path, served)
     if found is None:
         return None
     return _tagged(request, found, f'"{hash_}"', "application/json")

@@ -1,6 +1,7 @@
-"""The table of everything that is served: groups, resources, versions, subresources, selectable fields.
+"""The table of everything that can be served: groups, resources, versions, subresources, selectable fields.
 
-Discovery, routes, OpenAPI and storage keys all come from here. A new kind is a new line.
+Discovery, routes, OpenAPI and storage keys all come from here. A new kind is a new line. What one server serves of
+it is in `served`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,6 @@ class Resource:
     versions: tuple[str, ...] = ("v1",)
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
-    short_names_in: tuple[str, ...] = ()
-    """The versions that have the short names, if not all have them."""
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -62,10 +61,6 @@ class Resource:
 
     def gvk(self, version: str) -> GroupVersionKind:
         return _gvk(self.group, version, self.kind)
-
-    def short_names_for(self, version: str) -> tuple[str, ...]:
-        served = not self.short_names_in or version in self.short_names_in
-        return self.short_names if served else ()
 
     def subresource(self, name: str) -> Subresource | None:
         return next((part for part in self.subresources if part.name == name), None)
@@ -132,8 +127,6 @@ def _dra_resources() -> Iterable[Resource]:
             tuple(kind.versions),
             kind.namespaced,
             kind.short_names,
-            # KEP-5677 has a short name, v1.38 has none.
-            short_names_in=("v1alpha1",),
             subresources=(STATUS,) if kind.has_status else (),
             fields=_SLICE_FIELDS if kind.name == "ResourceSlice" else {},
             deleted_shown_in=tuple(
@@ -350,21 +343,8 @@ RESOURCES: Final[tuple[Resource, ...]] = (
     *_dra_resources(),
 )
 
-GROUP_ORDER: Final = tuple(dict.fromkeys(resource.group for resource in RESOURCES))
 
-
-def versions_of(group: str) -> tuple[str, ...]:
-    """The versions a group is served in, most preferred first."""
-    served = dict.fromkeys(
-        version
-        for resource in RESOURCES
-        if resource.group == group
-        for version in resource.versions
-    )
-    return tuple(sorted(served, key=_preference))
-
-
-def _preference(version: str) -> tuple[int, int, int]:
+def preference(version: str) -> tuple[int, int, int]:
     """Stable before beta before alpha, newer before older."""
     number, stage, minor = _parts(version)
     return (stage, -number, -minor)
@@ -395,13 +375,3 @@ def find(group_version: GroupVersion, plural: str) -> Resource | None:
 
 def find_kind(gvk: GroupVersionKind) -> Resource | None:
     return _BY_KIND.get(gvk)
-
-
-def resources_in(group_version: GroupVersion) -> list[Resource]:
-    """Everything served in one version of a group, by name."""
-    found = [
-        resource
-        for resource in RESOURCES
-        if resource.group == group_version.group and group_version.version in resource.versions
-    ]
-    return sorted(found, key=lambda resource: resource.plural)

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from allot.api.identities import GroupVersion
-from allot.apiserver.resources import Resource, Subresource, find
+from allot.apiserver.resources import Resource, Subresource
+from allot.apiserver.served import ServedResources
 
 
 class Target(NamedTuple):
@@ -25,7 +26,7 @@ class Target(NamedTuple):
         return f"{plural}/{self.subresource.name}" if self.subresource else plural
 
 
-def find_target(path: str) -> Target | None:
+def find_target(path: str, served: ServedResources) -> Target | None:
     """The target of an API path; None if nothing is served there."""
     parts = path.strip("/").split("/")
     if "%" in path:
@@ -39,22 +40,22 @@ def find_target(path: str) -> Target | None:
             return None
     if not all(rest):
         return None
-    return _find(group_version, rest)
+    return _find(group_version, rest, served)
 
 
-def _find(group_version: GroupVersion, rest: list[str]) -> Target | None:
+def _find(group_version: GroupVersion, rest: list[str], served: ServedResources) -> Target | None:
     version = group_version.version
     match rest:
         # Paths of namespaces themselves come before those of what they contain.
         case ["namespaces", name, part] if group_version == CORE and part in _NAMESPACE_PARTS:
-            resource = find(group_version, "namespaces")
+            resource = served.find(group_version, "namespaces")
             namespace, names = "", [name, part]
         case ["namespaces", namespace, plural, *names]:
-            resource = find(group_version, plural)
+            resource = served.find(group_version, plural)
             if resource is not None and not resource.namespaced:
                 return None
         case [plural, *names]:
-            resource = find(group_version, plural)
+            resource = served.find(group_version, plural)
             namespace = ""
             if resource is not None and resource.namespaced and names:
                 return None

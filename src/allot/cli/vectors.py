@@ -164,7 +164,7 @@ def _write(vector: Vector, expressions: ExpressionChecker) -> Answer:
 
 def _write_object(vector: Vector, gvk: GroupVersionKind, request: WriteRequest) -> Answer:
     kind, version = lookup(gvk)
-    answer = _strict_errors(vector, version.cls)
+    answer = _strict_errors(vector, version.kubernetes_cls or version.cls)
     new = decode_object(bytes(vector.object), gvk, NOW)
     if vector.operation == "create":
         outcome = pipeline.create(new, kind, request)

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Final
 
 from allot.api.pool_status import (
+    MAX_VALIDATION_ERROR_LENGTH,
+    MAX_VALIDATION_ERRORS,
     PartitionTypeStatus,
     PoolStatus,
     ResourcePoolStatusRequest,
@@ -15,7 +17,8 @@ from allot.api.pool_status import (
     ShareableCapacityStatus,
     ShareableSummaryStatus,
 )
-from allot.api.v1alpha1 import MAX_VALIDATION_ERROR_LENGTH, MAX_VALIDATION_ERRORS
+from allot.features import FeatureGates
+from allot.rules import KEP_FIELDS_IN_V1ALPHA3
 from allot.validation.conditions import validate_conditions
 from allot.validation.fields import FieldError, FieldPath, invalid, required, too_long
 from allot.validation.formats import byte_length, caseless_subdomain_problems
@@ -36,6 +39,7 @@ MAX_SUMMARIES: Final = 32
 MAX_VALIDATION_ERROR: Final = 256
 
 STATUS: Final = FieldPath("status")
+_NAMES_IN_V1ALPHA1: Final = {"poolCount": "totalMatchingPools", "resourceSliceCount": "sliceCount"}
 
 
 def validate_pool_status_request(
@@ -54,11 +58,14 @@ def validate_pool_status_request_update(
 
 
 def validate_pool_status_update(
-    new: ResourcePoolStatusRequest, old: ResourcePoolStatusRequest, version: str
+    new: ResourcePoolStatusRequest,
+    old: ResourcePoolStatusRequest,
+    version: str,
+    gates: FeatureGates,
 ) -> Iterator[FieldError]:
     """A write to the status: allowed once, and then only if it changes nothing."""
     yield from validate_metadata_update(new.metadata, old.metadata, needs_resource_version=True)
-    if old.status is not None:
+    if is_answered(old, gates):
         if new.status == old.status:
             return
         yield invalid(STATUS, new.status, IMMUTABLE)
@@ -66,12 +73,20 @@ def validate_pool_status_update(
         yield from _validate_status(new.status, version)
 
 
+def is_answered(request: ResourcePoolStatusRequest, gates: FeatureGates) -> bool:
+    """Whether the status is final. v1.38 takes any status for an answer, the KEP one with an observationTime."""
+    if request.status is None:
+        return False
+    return KEP_FIELDS_IN_V1ALPHA3 not in gates or request.status.observation_time is not None
+
+
 def _validate_spec(spec: ResourcePoolStatusRequestSpec, version: str) -> Iterator[FieldError]:
     driver, driver_path = spec.driver, SPEC / "driver"
     if version == "v1alpha1" and driver.count("/") == 1:
         # The KEP writes drivers as `example.com/gpu`; its version takes them. They match no pool.
         driver = driver.replace("/", ".")
-    yield from validate_declared_driver_name(driver, driver_path, max_length=None)
+    for error in validate_declared_driver_name(driver, driver_path, max_length=None):
+        yield error._replace(value=spec.driver) if error.value == driver else error
     if spec.pool_name is not None:
         yield from validate_declared_pool_name(spec.pool_name, SPEC / "poolName")
     if spec.limit is not None:
@@ -99,10 +114,11 @@ def _validate_at_least(value: int, least: int, path: FieldPath) -> Iterator[Fiel
 
 
 def _validate_status(status: ResourcePoolStatusRequestStatus, version: str) -> Iterator[FieldError]:
+    count_path = STATUS / _field_name("poolCount", version)
     if status.pool_count is None:
-        yield required(STATUS / "poolCount", declared=True)
+        yield required(count_path, declared=True)
     else:
-        yield from _validate_at_least(status.pool_count, 0, STATUS / "poolCount")
+        yield from _validate_at_least(status.pool_count, 0, count_path)
     validate_pool = partial(_validate_pool, version)
     yield from validate_items(status.pools, STATUS / "pools", MAX_POOLS, validate_pool)
     yield from validate_conditions(
@@ -114,6 +130,11 @@ def _validate_status(status: ResourcePoolStatusRequestStatus, version: str) -> I
         MAX_VALIDATION_ERRORS,
         _validate_error_text,
     )
+
+
+def _field_name(name: str, version: str) -> str:
+    """What the request's version calls a field of v1alpha3."""
+    return _NAMES_IN_V1ALPHA1.get(name, name) if version == "v1alpha1" else name
 
 
 def _validate_error_text(text: str, path: FieldPath) -> Iterator[FieldError]:
@@ -136,7 +157,7 @@ def _validate_pool(version: str, pool: PoolStatus, path: FieldPath) -> Iterator[
     if pool.node_name is not None:
         yield from validate_subdomain(pool.node_name, path / "nodeName", declared=True)
     counts = (
-        ("resourceSliceCount", pool.resource_slice_count, 1),
+        (_field_name("resourceSliceCount", version), pool.resource_slice_count, 1),
         ("totalDevices", pool.total_devices, 0),
         ("allocatedDevices", pool.allocated_devices, 0),
         ("availableDevices", pool.available_devices, 0),

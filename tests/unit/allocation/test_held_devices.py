@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from allot.allocation import (
@@ -30,7 +32,7 @@ from allot.testing.builders import DRIVER, a_claim, a_device, a_request, a_slice
 
 CLASSES = {DRIVER: DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())}
 KUBERNETES = DEFAULTS.with_rules(RuleSet.V1_38)
-SHARED = {"allow_multiple_allocations": True}
+SHARED: dict[str, Any] = {"allow_multiple_allocations": True}
 
 
 def held(device: str, share: str | None = None, **consumed: str) -> DeviceRequestAllocationResult:

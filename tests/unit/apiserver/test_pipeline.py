@@ -17,7 +17,12 @@ from allot.api.claims import (
     ResourceClaimStatus,
 )
 from allot.api.meta import ObjectMeta
-from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec
+from allot.api.pool_status import (
+    PoolStatus,
+    ResourcePoolStatusRequest,
+    ResourcePoolStatusRequestSpec,
+    ResourcePoolStatusRequestStatus,
+)
 from allot.api.scheme import KINDS
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies.pipeline import Accepted, Refused, Rejected
@@ -100,6 +105,34 @@ def test_the_kep_writes_drivers_with_a_slash() -> None:
 
     assert isinstance(pipeline.create(question, kind, a_write("v1alpha1")), Accepted)
     assert isinstance(pipeline.create(question, kind, a_write("v1alpha3")), Rejected)
+
+
+def test_errors_show_the_driver_as_it_was_written() -> None:
+    question = replace(a_question("exa mple.com/gpu"), metadata=ObjectMeta(name="q"))
+
+    outcome = pipeline.create(question, KINDS["ResourcePoolStatusRequest"], a_write("v1alpha1"))
+
+    assert isinstance(outcome, Rejected)
+    assert [error.value for error in outcome.errors] == ["exa mple.com/gpu"]
+
+
+@pytest.mark.parametrize(
+    ("version", "names"),
+    [
+        ("v1alpha1", {"totalMatchingPools", "pools[0].sliceCount"}),
+        ("v1alpha3", {"poolCount", "pools[0].resourceSliceCount"}),
+    ],
+)
+def test_errors_of_a_status_name_the_fields_of_its_version(version: str, names: set[str]) -> None:
+    pool = PoolStatus("d.e", "p", generation=1, resource_slice_count=0)
+    old = a_question("d.e")
+    new = replace(old, status=ResourcePoolStatusRequestStatus(-1, (pool,)))
+
+    kind = KINDS["ResourcePoolStatusRequest"]
+    outcome = pipeline.update_status(new, old, kind, a_write(version))
+
+    assert isinstance(outcome, Rejected)
+    assert {str(error.path) for error in outcome.errors} == {f"status.{name}" for name in names}
 
 
 def test_a_client_of_one_version_keeps_the_fields_of_the_other() -> None:

@@ -229,7 +229,7 @@ def test_what_only_one_version_can_say_is_not_lost() -> None:
         assert shown["status"] == {**status, "truncated": True}
         assert shown["metadata"]["labels"] == {"a": "b"}
         assert other["spec"] == {"driver": "d.example.com", "limit": 100}
-        assert other["status"] == {"poolCount": 3}
+        assert other["status"] == {**status, "truncated": True, "poolCount": 3}
 
     asyncio.run(run())
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from allot.client.asgi import Application
 from allot.client.errors import TransportError
-from allot.client.in_process import Application, InProcessTransport
+from allot.client.in_process import InProcessTransport
 from tests.unit.client.fakes import settle
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"x-a", b"b")]}

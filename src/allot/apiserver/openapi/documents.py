@@ -12,9 +12,9 @@ import msgspec
 from allot.api.identities import GroupVersion
 from allot.apiserver.openapi import components
 from allot.apiserver.openapi.operations import Operation, base_path, operations, root_operation
-from allot.apiserver.resources import GROUP_ORDER, resources_in, versions_of
 from allot.apiserver.schemas.tables import META
 from allot.apiserver.schemas.types import reachable
+from allot.apiserver.served import BY_DEFAULT, ServedResources
 
 INFO: Final = {"title": "Kubernetes", "version": "1.38"}
 _SECURITY: Final = {
@@ -29,34 +29,36 @@ _REFERENCE: Final = "#/components/schemas/"
 
 
 @cache
-def paths() -> dict[str, GroupVersion]:
+def paths(served: ServedResources = BY_DEFAULT) -> dict[str, GroupVersion]:
     """Every document by its path: `api/v1`, `apis/resource.k8s.io/v1`."""
-    served = [
-        GroupVersion(group, version) for group in GROUP_ORDER for version in versions_of(group)
+    found = [
+        GroupVersion(group, version)
+        for group in served.groups
+        for version in served.versions_of(group)
     ]
-    return {base_path(group_version).removeprefix("/"): group_version for group_version in served}
+    return {base_path(group_version).removeprefix("/"): group_version for group_version in found}
 
 
 @cache
-def index() -> bytes:
+def index(served: ServedResources = BY_DEFAULT) -> bytes:
     """What `/openapi/v3` answers: where each document is, with its hash."""
     found = {
-        path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={document_hash(path)}"}
-        for path in sorted(paths())
+        path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={document_hash(path, served)}"}
+        for path in sorted(paths(served))
     }
     return msgspec.json.encode({"paths": found})
 
 
-def document(path: str) -> bytes | None:
+def document(path: str, served: ServedResources = BY_DEFAULT) -> bytes | None:
     """The document of a group and version; None if there is no such path."""
-    group_version = paths().get(path)
-    return None if group_version is None else _made(group_version).body
+    group_version = paths(served).get(path)
+    return None if group_version is None else _made(group_version, served).body
 
 
-def document_hash(path: str) -> str | None:
+def document_hash(path: str, served: ServedResources = BY_DEFAULT) -> str | None:
     """The hash that the index names, and that serves as the document's ETag."""
-    group_version = paths().get(path)
-    return None if group_version is None else _made(group_version).hash
+    group_version = paths(served).get(path)
+    return None if group_version is None else _made(group_version, served).hash
 
 
 class _Document(NamedTuple):
@@ -65,15 +67,17 @@ class _Document(NamedTuple):
 
 
 @cache
-def _made(group_version: GroupVersion) -> _Document:
-    body = msgspec.json.encode(build_document(group_version))
+def _made(group_version: GroupVersion, served: ServedResources) -> _Document:
+    body = msgspec.json.encode(build_document(group_version, served))
     return _Document(body, hashlib.sha512(body).hexdigest().upper())
 
 
-def build_document(group_version: GroupVersion) -> dict[str, Any]:
+def build_document(
+    group_version: GroupVersion, served: ServedResources = BY_DEFAULT
+) -> dict[str, Any]:
     """A document as plain JSON values."""
     found = [root_operation(group_version)]
-    for resource in resources_in(group_version):
+    for resource in served.resources_in(group_version):
         found += operations(resource, group_version.version)
     types = reachable(_type_names(found))
     return {

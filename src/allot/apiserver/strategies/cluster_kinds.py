@@ -9,7 +9,11 @@ from allot import features
 from allot.api import v1alpha1, v1alpha3
 from allot.api.base import replace
 from allot.api.classes import DeviceClass, DeviceTaintRule, DeviceTaintRuleStatus
-from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec
+from allot.api.pool_status import (
+    ResourcePoolStatusRequest,
+    ResourcePoolStatusRequestSpec,
+    ResourcePoolStatusRequestStatus,
+)
 from allot.api.slices import ResourceSlice
 from allot.apiserver.strategies.request import WriteRequest
 from allot.apiserver.strategies.slice_fields import drop_disabled_slice_fields
@@ -18,6 +22,7 @@ from allot.apiserver.strategies.strategy import (
     Strategy,
     metadata_for_status_update,
 )
+from allot.rules import KEP_FIELDS_IN_V1ALPHA3
 from allot.validation.device_class import validate_class, validate_class_update
 from allot.validation.device_taint_rule import (
     validate_taint_rule,
@@ -26,6 +31,7 @@ from allot.validation.device_taint_rule import (
 )
 from allot.validation.fields import FieldError
 from allot.validation.pool_status_request import (
+    is_answered,
     validate_pool_status_request,
     validate_pool_status_request_update,
     validate_pool_status_update,
@@ -144,6 +150,21 @@ def _restore_unseen(
     return v1alpha3.restore_unseen(new, old)
 
 
+def _with_observation_time(
+    status: ResourcePoolStatusRequestStatus | None,
+    old: ResourcePoolStatusRequest,
+    gates: features.FeatureGates,
+) -> ResourcePoolStatusRequestStatus | None:
+    """A status of v1.38 tells in its condition when it was observed. Under v1.38's rules it tells nothing else."""
+    if status is None:
+        return None
+    if KEP_FIELDS_IN_V1ALPHA3 not in gates:
+        return replace(status, observation_time=None, validation_errors=())
+    if status.observation_time is not None or is_answered(old, gates):
+        return status
+    return replace(status, observation_time=status.finished_at)
+
+
 class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest]):
     """A question that cannot be changed and an answer that is written once."""
 
@@ -181,6 +202,8 @@ class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest
         old: ResourcePoolStatusRequest,
         request: WriteRequest,
     ) -> ResourcePoolStatusRequest:
+        if request.version == "v1alpha3":
+            new = replace(new, status=_with_observation_time(new.status, old, request.gates))
         new = _restore_unseen(new, old, request)
         metadata = metadata_for_status_update(new.metadata, old.metadata)
         return replace(new, metadata=metadata, spec=old.spec)
@@ -191,7 +214,7 @@ class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest
         old: ResourcePoolStatusRequest,
         request: WriteRequest,
     ) -> Iterator[FieldError]:
-        return validate_pool_status_update(new, old, request.version)
+        return validate_pool_status_update(new, old, request.version, request.gates)
 
     def accepts_unconditional_update(self, version: str) -> bool:
         return False

@@ -11,19 +11,25 @@ from allot.api.base import whole_seconds
 from allot.api.classes import DeviceTaintRule
 from allot.api.meta import Condition
 from allot.api.pool_status import (
+    CALCULATED,
+    COMPLETE,
     DEFAULT_LIMIT,
+    FAILED,
+    MAX_VALIDATION_ERROR_LENGTH,
+    MAX_VALIDATION_ERRORS,
     PoolStatus,
     ResourcePoolStatusRequestSpec,
     ResourcePoolStatusRequestStatus,
 )
 from allot.api.scheme import encode_hub
 from allot.api.slices import ResourceSlice
+from allot.api.texts import shortened
 from allot.client.pauses import Steps, finish
 from allot.controllers.pool_status.census import finding_newest_slices, taking_census
-from allot.controllers.pool_status.figures import counting_pool, shortened
+from allot.controllers.pool_status.figures import counting_pool
+from allot.features import DEFAULTS, FeatureGates
+from allot.rules import CROSS_SLICE_VALIDATION
 
-COMPLETE: Final = "Complete"
-FAILED: Final = "Failed"
 MAX_MESSAGE_BYTES: Final = 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 """Of all pools together, as JSON. etcd takes requests of up to 1.5 MiB, API servers bodies of up to 3 MiB; metadata
@@ -38,17 +44,27 @@ class Answer(NamedTuple):
     pools: tuple[PoolStatus, ...]
     left_out: int = 0
     """How many more were asked for and did not fit."""
+    errors: tuple[str, ...] = ()
+    """What is wrong with the pools that are shown, one by one, the first few."""
     json: bytes = b"[]"
     """The pools as v1alpha3 writes them."""
 
     @property
     def is_provisional(self) -> bool:
         """Whether a pool that is shown is still being published."""
-        return any((pool.validation_error or "").startswith(_INCOMPLETE) for pool in self.pools)
+        return any(map(_is_incomplete, self.pools))
 
     @property
     def faulty_pools(self) -> int:
         return sum(pool.validation_error is not None for pool in self.pools)
+
+    @property
+    def incomplete_pools(self) -> int:
+        return sum(map(_is_incomplete, self.pools))
+
+
+def _is_incomplete(pool: PoolStatus) -> bool:
+    return (pool.validation_error or "").startswith(_INCOMPLETE)
 
 
 def answer_request(
@@ -57,9 +73,10 @@ def answer_request(
     ledger: Ledger,
     rules: Collection[DeviceTaintRule] = (),
     max_bytes: int = MAX_ANSWER_BYTES,
+    gates: FeatureGates = DEFAULTS,
 ) -> Answer:
     """`slices` and `rules` may be more than those of the driver."""
-    return finish(answering_request(spec, slices, ledger, rules, max_bytes))
+    return finish(answering_request(spec, slices, ledger, rules, max_bytes, gates))
 
 
 def answering_request(
@@ -68,45 +85,86 @@ def answering_request(
     ledger: Ledger,
     rules: Collection[DeviceTaintRule] = (),
     max_bytes: int = MAX_ANSWER_BYTES,
+    gates: FeatureGates = DEFAULTS,
 ) -> Steps[Answer]:
     """`answer_request` in steps. A pool that does not fit into the answer is left out, with all after it."""
     slices_by_pool = yield from finding_newest_slices(slices, spec.driver, spec.pool_name)
     wanted = list(slices_by_pool)[: DEFAULT_LIMIT if spec.limit is None else spec.limit]
     pools: list[PoolStatus] = []
     written: list[bytes] = []
+    errors: list[str] = []
     size = len(b"[]")
     for pool in wanted:
         census = yield from taking_census(pool, slices_by_pool[pool], ledger, rules)
-        status = yield from counting_pool(census, ledger, spec.default_partition_type_attribute)
+        attribute = spec.default_partition_type_attribute
+        status, found = yield from counting_pool(census, ledger, attribute, gates)
         text = encode_hub(status)
         size += len(text) + len(b",")
         if size > max_bytes:
             break
         pools.append(status)
         written.append(text)
+        errors += (
+            shortened(f"pool {status.pool_name}: {error}", MAX_VALIDATION_ERROR_LENGTH)
+            for error in found[: MAX_VALIDATION_ERRORS - len(errors)]
+        )
         # One pool may have many devices, or many summaries: either is enough for now.
         yield
     json = b"[%b]" % b",".join(written)
-    return Answer(len(slices_by_pool), tuple(pools), len(wanted) - len(pools), json)
+    left_out = len(wanted) - len(pools)
+    return Answer(len(slices_by_pool), tuple(pools), left_out, tuple(errors), json)
 
 
-def completed(answer: Answer, now: datetime) -> ResourcePoolStatusRequestStatus:
-    """The status that tells the answer."""
+def completed(
+    answer: Answer, now: datetime, unmatched: str = "", gates: FeatureGates = DEFAULTS
+) -> ResourcePoolStatusRequestStatus:
+    """The status that tells the answer. `unmatched` says why there are no pools, if there are none."""
+    outcome = Completion(
+        len(answer.pools),
+        answer.faulty_pools,
+        answer.incomplete_pools,
+        answer.left_out,
+        unmatched,
+    )
     return ResourcePoolStatusRequestStatus(
         pool_count=answer.pool_count,
         pools=answer.pools,
-        conditions=(completion(len(answer.pools), answer.faulty_pools, answer.left_out, now),),
+        conditions=(completion(outcome, now, gates),),
         observation_time=whole_seconds(now),
+        validation_errors=answer.errors,
     )
 
 
-def completion(shown: int, faulty: int, left_out: int, now: datetime) -> Condition:
-    """The condition of an answer with so many pools."""
-    message = f"Calculated status for {shown} pools"
-    if faulty:
-        message += f" ({faulty} incomplete)"
+class Completion(NamedTuple):
+    """What the condition of an answer says."""
+
+    shown: int
+    faulty: int = 0
+    """Pools with a validation error, of those shown."""
+    incomplete: int = 0
+    """Those of them which lack slices."""
+    left_out: int = 0
+    unmatched: str = ""
+    """Why no pool matches."""
+
+
+def completion(outcome: Completion, now: datetime, gates: FeatureGates = DEFAULTS) -> Condition:
+    """The condition of an answer with so many pools. v1.38 calls every pool with an error incomplete."""
+    shown, faulty, incomplete, left_out, unmatched = outcome
+    message = f"{CALCULATED} {shown} pools"
+    if CROSS_SLICE_VALIDATION not in gates:
+        incomplete = faulty
+    notes = []
+    if incomplete:
+        notes.append(f"{incomplete} incomplete")
+    if faulty > incomplete:
+        notes.append(f"{faulty - incomplete} with errors")
+    if notes:
+        message += f" ({', '.join(notes)})"
     if left_out:
         message += f"; {left_out} more do not fit into the answer, ask for them by poolName"
+    if unmatched:
+        message += f"; {unmatched}"
     return _condition(COMPLETE, "CalculationComplete", message, now)
 
 

@@ -22,7 +22,7 @@ DEVICES_AT_ONCE: Final = 200
 
 
 class DeviceState(Enum):
-    """A device has exactly one: who is tainted while somebody has it counts as allocated."""
+    """A device has exactly one: a tainted device that a claim holds is allocated."""
 
     AVAILABLE = "available"
     ALLOCATED = "allocated"
@@ -35,6 +35,8 @@ class CountedDevice(NamedTuple):
     slice: ResourceSlice
     device: Device
     state: DeviceState
+    is_tainted: bool = False
+    """Whether a taint keeps new claims away that do not tolerate it."""
 
     @property
     def id(self) -> DeviceId:
@@ -72,6 +74,11 @@ class PoolCensus(NamedTuple):
         first = self.slices[0].spec.node_name
         same = all(slice_.spec.node_name == first for slice_ in self.slices)
         return first or None if same else None
+
+    @property
+    def unpublished(self) -> int:
+        """How many devices claims hold that the pool no longer has."""
+        return len(frozenset(self.taken) - {counted.device.name for counted in self.devices})
 
 
 SlicesByPool = Mapping[PoolId, tuple[ResourceSlice, ...]]
@@ -134,19 +141,24 @@ def taking_census(
         if not position % (5 * DEVICES_AT_ONCE):
             yield
 
-    def state(device: Device) -> DeviceState:
-        if device.name in taken:
-            return DeviceState.ALLOCATED
+    def is_tainted(device: Device) -> bool:
+        if not device.taints and not concerning:
+            return False
         id_ = DeviceId(pool.driver, pool.pool, device.name)
-        if (device.taints or concerning) and blocking_taints(id_, device.taints, concerning):
-            return DeviceState.UNAVAILABLE
-        return DeviceState.AVAILABLE
+        return bool(blocking_taints(id_, device.taints, concerning))
+
+    def counted(slice_: ResourceSlice, device: Device) -> CountedDevice:
+        tainted = is_tainted(device)
+        state = DeviceState.UNAVAILABLE if tainted else DeviceState.AVAILABLE
+        if device.name in taken:
+            state = DeviceState.ALLOCATED
+        return CountedDevice(slice_, device, state, tainted)
 
     devices: list[CountedDevice] = []
     at_once = max(1, DEVICES_AT_ONCE // (1 + len(concerning)))
     for slice_ in slices:
         for device in slice_.spec.devices or ():
-            devices.append(CountedDevice(slice_, device, state(device)))
+            devices.append(counted(slice_, device))
             if not len(devices) % at_once:
                 yield
     return PoolCensus(pool, slices[0].spec.pool.generation, slices, tuple(devices), taken)

@@ -1,12 +1,13 @@
 """What the slices of one pool say that cannot be true together (KEP-5677: cross-slice validation).
 
-The API server sees one slice at a time; allocation passes such a pool over. Here somebody hears of it.
+The API server validates one slice at a time. Allocation refuses most pools whose slices contradict each other.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from allot.api.slices import ResourceSlice
 from allot.client.pauses import Steps
 from allot.controllers.pool_status.census import DEVICES_AT_ONCE, PoolCensus
 
@@ -14,42 +15,62 @@ MAX_CONTRADICTIONS: Final = 20
 """More than anyone is shown."""
 
 
-def finding_contradictions(census: PoolCensus) -> Steps[list[str]]:
-    """Each as a sentence that names the culprit, the first few of them, in steps. Of a complete pool."""
-    found: list[str] = []
+class Contradiction(NamedTuple):
+    """One of them, as a sentence that names the culprit."""
+
+    text: str
+    is_refused: bool = True
+    """Whether allocation refuses the whole pool because of it."""
+
+
+def finding_contradictions(census: PoolCensus) -> Steps[list[Contradiction]]:
+    """The first few of them, in steps. Of a pool that has at least the slices it announces."""
+    found: list[Contradiction] = []
     announced: set[int] = set()
     for slice_ in census.slices:
         announced.add(slice_.spec.pool.resource_slice_count)
+    too_many = len(census.slices) > census.announced
     if len(announced) > 1:
         numbers = ", ".join(map(str, sorted(announced)[:MAX_CONTRADICTIONS]))
-        found.append(f"slices disagree about how many of them there are: {numbers}")
-    elif len(census.slices) > census.announced:
-        found.append(f"{len(census.slices)} slices are there, {census.announced} announced")
+        text = f"slices disagree about how many of them there are: {numbers}"
+        found.append(Contradiction(text, is_refused=too_many))
+    elif too_many:
+        text = f"{len(census.slices)} slices are there, {census.announced} announced"
+        found.append(Contradiction(text))
     yield from _find_repeated_devices(census, found)
     yield from _find_counter_trouble(census, found)
     return found[:MAX_CONTRADICTIONS]
 
 
-def _find_repeated_devices(census: PoolCensus, found: list[str]) -> Steps[None]:
-    slice_by_device: dict[str, str] = {}
+def _find_repeated_devices(census: PoolCensus, found: list[Contradiction]) -> Steps[None]:
+    slice_by_device: dict[str, ResourceSlice] = {}
     told: set[str] = set()
-    for position, (slice_, device, _) in enumerate(census.devices, 1):
-        first = slice_by_device.setdefault(device.name, slice_.metadata.name)
-        if first != slice_.metadata.name and device.name not in told:
-            told.add(device.name)
-            found.append(f"device {device.name} appears in multiple slices")
+    for position, counted in enumerate(census.devices, 1):
+        name, slice_ = counted.device.name, counted.slice
+        first = slice_by_device.setdefault(name, slice_)
+        if first is not slice_ and name not in told:
+            told.add(name)
+            text = f"device {name} appears in multiple slices"
+            found.append(Contradiction(text, is_refused=_may_meet(first, slice_)))
             if len(found) >= MAX_CONTRADICTIONS:
                 return
         if not position % DEVICES_AT_ONCE:
             yield
 
 
-def _find_counter_trouble(census: PoolCensus, found: list[str]) -> Steps[None]:
+def _may_meet(one: ResourceSlice, other: ResourceSlice) -> bool:
+    """Whether a node may see both. Allocation looks at the slices of one node at a time."""
+    nodes = one.spec.node_name, other.spec.node_name
+    return not all(nodes) or nodes[0] == nodes[1]
+
+
+def _find_counter_trouble(census: PoolCensus, found: list[Contradiction]) -> Steps[None]:
     counters: dict[str, set[str]] = {}
     for slice_ in census.slices:
         for counter_set in slice_.spec.shared_counters or ():
             if counter_set.name in counters:
-                found.append(f"counter set {counter_set.name} appears in multiple slices")
+                text = f"counter set {counter_set.name} appears in multiple slices"
+                found.append(Contradiction(text))
             counters.setdefault(counter_set.name, set()).update(counter_set.counters)
     for position, counted in enumerate(census.devices, 1):
         if len(found) >= MAX_CONTRADICTIONS:
@@ -58,10 +79,11 @@ def _find_counter_trouble(census: PoolCensus, found: list[str]) -> Steps[None]:
         for use in counted.device.consumes_counters:
             known = counters.get(use.counter_set)
             if known is None:
-                found.append(f"device {name} uses unknown counter set {use.counter_set}")
+                text = f"device {name} uses unknown counter set {use.counter_set}"
+                found.append(Contradiction(text))
                 continue
             found.extend(
-                f"device {name} uses unknown counter {use.counter_set}/{counter}"
+                Contradiction(f"device {name} uses unknown counter {use.counter_set}/{counter}")
                 for counter in sorted(use.counters.keys() - known)
             )
         if not position % DEVICES_AT_ONCE:

@@ -17,7 +17,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from allot.allocation.ledger import Ledger
 from allot.api.claims import ResourceClaim
@@ -25,8 +25,10 @@ from allot.api.classes import DeviceTaintRule
 from allot.api.identities import ObjectKey
 from allot.api.pool_status import DEFAULT_LIMIT, ResourcePoolStatusRequestStatus
 from allot.api.slices import ResourceSlice
+from allot.api.texts import without_slices
 from allot.client import resources
 from allot.client.client import with_limit
+from allot.client.clock import Clock
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
@@ -34,7 +36,13 @@ from allot.client.pauses import finish_with_pauses
 from allot.client.rate_limits import RequestLimit, TokenBucket
 from allot.client.work_queue import WorkQueue
 from allot.controllers.controller import QueueController, Surroundings
-from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, answering_request, failed
+from allot.controllers.pool_status.answers import (
+    MAX_ANSWER_BYTES,
+    Completion,
+    answering_request,
+    completion,
+    failed,
+)
 from allot.controllers.pool_status.expiry import expires_at
 from allot.controllers.pool_status.metrics import PoolStatusMetrics
 from allot.controllers.pool_status.questions import KEP_QUESTIONS, QUESTIONS, REQUESTS, Question
@@ -42,6 +50,11 @@ from allot.controllers.pool_status.sharing import Asked, SharedAnswer, SharedAns
 from allot.controllers.pool_status.waiting import WaitingQuestions
 from allot.controllers.pool_status.writing import TooLargeError, write_answer, write_failure
 from allot.features import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS
+from allot.rules import (
+    KEP_FIELDS_IN_V1ALPHA3,
+    REPORT_INCOMPLETE_POOLS,
+    UNKNOWN_DRIVER_WARNING,
+)
 
 log = logging.getLogger(__name__)
 
@@ -85,14 +98,19 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self.is_enabled = RESOURCE_POOL_STATUS in surroundings.gates
-        self._metrics = PoolStatusMetrics(surroundings.registry)
+        self._gates = surroundings.gates
+        self._metrics = PoolStatusMetrics(
+            surroundings.registry, lambda driver: self._slice_count[driver] > 0
+        )
+        self._knows_kep = False
+        """Whether the server is known to have the KEP's version, and with it the KEP's fields."""
         self._ledger = Ledger(surroundings.gates)
         self._changes: Counter[str] = Counter()
         """How often what is counted for a driver has changed; under "" what concerns all of them."""
         self._slice_count: Counter[str] = Counter()
         """By driver."""
-        self._since: dict[ObjectKey, float] = {}
-        """When a question came that is not answered."""
+        self._arrivals: dict[ObjectKey, _Arrival] = {}
+        """Of questions that are not answered."""
         self._ttl_by_uid: dict[str, int | None] = {}
         self._max_bytes_by_uid: dict[str, int] = {}
         self._answers = SharedAnswers()
@@ -169,24 +187,35 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
     def _enqueue(self, question: Question) -> None:
         key = question.key
-        if question.status is None:
-            self._since.setdefault(key, self.clock.now())
-            self.queue.add_after(key, SETTLE_SECONDS)
-        else:
-            self._since.pop(key, None)
-            self._waiting.forget(key)
-            self._max_bytes_by_uid.pop(question.metadata.uid, None)
+        if self._is_answered(question):
+            self._settle(question)
             self.queue.add(key)
+        else:
+            if key not in self._arrivals:
+                self._arrivals[key] = _Arrival.of(question, self.clock)
+            self.queue.add_after(key, SETTLE_SECONDS)
+
+    def _is_answered(self, question: Question) -> bool:
+        needs_time = self._knows_kep and KEP_FIELDS_IN_V1ALPHA3 in self._gates
+        return question.is_answered(needs_observation_time=needs_time)
+
+    def _settle(self, question: Question) -> None:
+        """Forget what is known about a question only while it is not answered."""
+        self._arrivals.pop(question.key, None)
+        self._waiting.forget(question.key)
+        self._max_bytes_by_uid.pop(question.metadata.uid, None)
 
     def _forget(self, question: Question) -> None:
-        self._since.pop(question.key, None)
-        self._waiting.forget(question.key)
+        self._settle(question)
         self._ttl_by_uid.pop(question.metadata.uid, None)
-        self._max_bytes_by_uid.pop(question.metadata.uid, None)
 
     def _handicap(self, key: ObjectKey) -> float:
         question = self._requests.get(key)
-        if question is None or not question.is_pending:
+        if (
+            question is None
+            or question.metadata.deletion_timestamp is not None
+            or self._is_answered(question)
+        ):
             return HOUSEKEEPING_SECONDS
         spec = question.spec
         if spec.pool_name is not None:
@@ -202,8 +231,9 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             return
         if question.status is not None:
             ttl_seconds = await self._ttl_seconds(question)
-            await self._delete_in_time(question, ttl_seconds)
-            return
+            if self._is_answered(question):
+                await self._delete_in_time(question, ttl_seconds)
+                return
         try:
             await self._answer(question)
         except ClientError:
@@ -232,7 +262,10 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
                 raise
             await self._write_refusal(question, error)
         self._waiting.forget(question.key)
-        self._metrics.answered(question.spec.driver, self.clock.now() - started)
+        now = self.clock.now()
+        arrival = self._arrivals.get(question.key)
+        waited = now - (arrival.created_at if arrival is not None else started)
+        self._metrics.answered(question.spec.driver, now - started, waited)
 
     async def _status(
         self, question: Question
@@ -244,7 +277,8 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
                 return failed(f"Failed to list {kind}: the server does not have them", now)
         max_bytes = self._max_bytes_by_uid.get(question.metadata.uid, MAX_ANSWER_BYTES)
         asked = Asked.by(question.spec, max_bytes)
-        since = self._since.get(question.key, self.clock.now()) + SETTLE_SECONDS
+        arrival = self._arrivals.get(question.key)
+        since = (arrival.seen_at if arrival else self.clock.now()) + SETTLE_SECONDS
         try:
             answer = await self._answers.get(
                 asked,
@@ -256,7 +290,9 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             log.exception("%s: a mistake of ours", question.key)
             self._metrics.went_wrong(question.spec.driver)
             return failed(f"Failed to count devices: {type(error).__name__}: {error}", now)
-        if answer.is_provisional and self._waiting.is_worth_it(question):
+        if answer.is_provisional and (
+            self._waiting.is_worth_it(question) or REPORT_INCOMPLETE_POOLS not in self._gates
+        ):
             return None
         if answer.state == self._state(asked.driver):
             return answer._replace(counted_at=self.clock.today())  # still true
@@ -274,18 +310,29 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         )
         rules: Collection[DeviceTaintRule] = self._rules.list() if self._rules is not None else ()
         today, began, state = self.clock.today(), self.clock.now(), self._state(spec.driver)
-        steps = answering_request(spec, slices, self._ledger, rules, max_bytes)
+        steps = answering_request(spec, slices, self._ledger, rules, max_bytes, self._gates)
         return SharedAnswer.of(await finish_with_pauses(steps), today, began, state)
 
     async def _write(self, question: Question, answer: SharedAnswer) -> bool:
         """Whether it is written; otherwise it will be."""
         size = len(answer.json)
+        outcome = Completion(
+            answer.shown,
+            answer.faulty,
+            answer.incomplete,
+            answer.left_out,
+            "" if answer.pool_count else self._why_no_pool(question),
+        )
+        condition = completion(outcome, answer.counted_at, self._gates)
+        write = partial(
+            write_answer, self.client, question, answer, condition, knows_kep=self._knows_kep
+        )
         try:
             if size < SMALL_ANSWER_BYTES:
-                await write_answer(self.client, question, answer)
+                await write()
             elif self._may_write(question, size):
                 async with self._writing:  # one at a time: each is a lot of work for the server
-                    await write_answer(self.client, question, answer)
+                    await write()
             else:
                 return False
         except TooLargeError as error:
@@ -298,6 +345,17 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             self.queue.add(question.key)
             return False
         return True
+
+    def _why_no_pool(self, question: Question) -> str:
+        """Nothing under v1.38's rules."""
+        if UNKNOWN_DRIVER_WARNING not in self._gates:
+            return ""
+        spec = question.spec
+        if self._slice_count[spec.driver] > 0:
+            return f"driver {spec.driver} has no pool {spec.pool_name}"
+        return without_slices(
+            spec.driver, (driver for driver, count in self._slice_count.items() if count > 0)
+        )
 
     def _may_write(self, question: Question, size: int) -> bool:
         """Whether so many bytes may be written now; otherwise the question is queued for later."""
@@ -321,6 +379,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         uid = question.metadata.uid
         if uid not in self._ttl_by_uid:
             found = await self.client.find(KEP_QUESTIONS, question.key)
+            self._knows_kep = self._knows_kep or found is not None
             is_same = found is not None and found.metadata.uid == uid
             ttl_seconds = found.spec.ttl_seconds_after_complete if found and is_same else None
             if self._requests.get(question.key) is None:
@@ -346,6 +405,21 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             if not (error.is_conflict or error.is_not_found):
                 raise
         return True
+
+
+class _Arrival(NamedTuple):
+    """When a question came."""
+
+    seen_at: float
+    """By the controller..."""
+    created_at: float
+    """... and by its creation timestamp, which has whole seconds: up to a second later than that, never earlier."""
+
+    @classmethod
+    def of(cls, question: Question, clock: Clock) -> _Arrival:
+        now, created = clock.now(), question.metadata.creation_timestamp
+        age = (clock.today() - created).total_seconds() if created is not None else 0.0
+        return cls(now, now - max(0.0, age - 1.0))
 
 
 def _holder(claim: ResourceClaim) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestStatus
-from allot.controllers.pool_status.answers import COMPLETE, FAILED
-from allot.controllers.pool_status.questions import Question, QuestionStatus
+from allot.api.pool_status import ResourcePoolStatusRequest, finished_at
+from allot.controllers.pool_status.questions import Question
 
 FINISHED_FOR: Final = timedelta(hours=1)
 """How long an answer is kept, unless its request says otherwise."""
@@ -15,21 +14,11 @@ PENDING_FOR: Final = timedelta(hours=24)
 """How long a request may go without one."""
 
 
-def finished_at(
-    status: QuestionStatus | ResourcePoolStatusRequestStatus | None,
-) -> datetime | None:
-    """When the answer, or the news that there is none, was written."""
-    for condition in status.conditions if status is not None else ():
-        if condition.type in (COMPLETE, FAILED) and condition.status == "True":
-            return condition.last_transition_time
-    return None
-
-
 def expires_at(
     request: Question | ResourcePoolStatusRequest, ttl_seconds: int | None
 ) -> datetime | None:
     """When to delete it. None if there is no telling, because it was never created."""
-    finished = finished_at(request.status)
+    finished = finished_at(request.status.conditions) if request.status is not None else None
     if finished is not None:
         kept = FINISHED_FOR if ttl_seconds is None else timedelta(seconds=ttl_seconds)
         return finished + kept

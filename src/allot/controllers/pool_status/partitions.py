@@ -30,13 +30,16 @@ class _Group(NamedTuple):
 
 
 def summing_up_partitions(
-    census: PoolCensus, default_attribute: str | None
+    census: PoolCensus, default_attribute: str | None, *, blocks_taints: bool = True
 ) -> Steps[tuple[PartitionTypeStatus, ...]]:
-    """One entry per type, sorted, in steps; nothing if no attribute tells types. `SummaryError`."""
+    """One entry per type, sorted, in steps; nothing if no attribute tells types. `SummaryError`.
+
+    Tainted partitions are not allocatable, unless taints do not block.
+    """
     devices_by_group = yield from _grouping(census, default_attribute)
     if not devices_by_group:
         return ()
-    left = yield from _counting_what_is_left(census)
+    left = yield from counting_counters_left(census)
     if not left:
         raise SummaryError(
             "PartitionTypeMissing: devices have a partition type, but the pool has no shared counters"
@@ -56,10 +59,20 @@ def summing_up_partitions(
             f"PartitionSummaryOverCap: {len(devices_by_group)} partition types,"
             f" at most {MAX_SUMMARIES} can be shown"
         )
+    blocked = (
+        {counted.device.name for counted in census.devices if counted.is_tainted}
+        if blocks_taints
+        else frozenset()
+    )
     summary: list[PartitionTypeStatus] = []
     for group, devices in sorted(devices_by_group.items()):
         allocatable = yield from _counting_how_many_fit(
-            (device for device in devices if device.name not in census.taken), left
+            (
+                device
+                for device in devices
+                if device.name not in census.taken and device.name not in blocked
+            ),
+            left,
         )
         summary.append(PartitionTypeStatus(group.attribute, group.type, len(devices), allocatable))
     return tuple(summary)
@@ -70,7 +83,7 @@ def _grouping(
 ) -> Steps[dict[_Group, list[Device]]]:
     declared = any(slice_.spec.partition_type_attribute for slice_ in census.slices)
     groups: dict[_Group, list[Device]] = {}
-    for position, (slice_, device, _) in enumerate(census.devices, 1):
+    for position, (slice_, device, *_) in enumerate(census.devices, 1):
         if not position % DEVICES_AT_ONCE:
             yield
         # The default is for pools of drivers that do not know the field, not for their odd slice.
@@ -94,7 +107,7 @@ def _string_attribute(device: Device, name: str, driver: str) -> str | None:
     return None
 
 
-def _uses(device: Device) -> Iterator[tuple[str, str, int]]:
+def counter_uses(device: Device) -> Iterator[tuple[str, str, int]]:
     for use in device.consumes_counters:
         for name, counter in use.counters.items():
             yield use.counter_set, name, counter.value.nanos
@@ -102,10 +115,11 @@ def _uses(device: Device) -> Iterator[tuple[str, str, int]]:
 
 def _cost(device: Device) -> tuple[tuple[str, int], ...]:
     """What the device uses, wherever from: a half is a half on any of the physical devices."""
-    return tuple(sorted((name, amount) for _, name, amount in _uses(device)))
+    return tuple(sorted((name, amount) for _, name, amount in counter_uses(device)))
 
 
-def _counting_what_is_left(census: PoolCensus) -> Steps[CounterBudget]:
+def counting_counters_left(census: PoolCensus) -> Steps[CounterBudget]:
+    """What is left of the counters of a pool after the devices that claims hold, in steps."""
     left: CounterBudget = {}
     for slice_ in census.slices:
         for counter_set in slice_.spec.shared_counters or ():
@@ -118,7 +132,7 @@ def _counting_what_is_left(census: PoolCensus) -> Steps[CounterBudget]:
         if counted.device.name in census.taken
     }
     for position, device in enumerate(in_use.values(), 1):
-        for set_name, name, amount in _uses(device):
+        for set_name, name, amount in counter_uses(device):
             if name in left.get(set_name, ()):
                 left[set_name][name] -= amount
         if not position % DEVICES_AT_ONCE:
@@ -130,7 +144,7 @@ def _counting_how_many_fit(devices: Iterable[Device], counters: CounterBudget) -
     left = {set_name: dict(amounts) for set_name, amounts in counters.items()}
     count = 0
     for position, device in enumerate(devices, 1):
-        uses = list(_uses(device))
+        uses = list(counter_uses(device))
         if all(left.get(set_name, {}).get(name, -1) >= amount for set_name, name, amount in uses):
             count += 1
             for set_name, name, amount in uses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from allot.api import v1alpha3
-from allot.api.base import ABSENT, ApiObject, Opaque, always
+from allot.api.base import ABSENT, ApiObject, Opaque, Time, always
 from allot.api.identities import ObjectKey
 from allot.api.meta import Condition, ObjectMeta
 from allot.api.pool_status import ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec
@@ -19,6 +19,7 @@ class QuestionStatus(ApiObject, frozen=True):
     """What an answer says about itself."""
 
     conditions: tuple[Condition, ...] = ()
+    observation_time: Time | None = None
 
 
 class Question(ApiObject, frozen=True):
@@ -32,9 +33,11 @@ class Question(ApiObject, frozen=True):
     def key(self) -> ObjectKey:
         return ObjectKey("", self.metadata.name)
 
-    @property
-    def is_pending(self) -> bool:
-        return self.status is None and self.metadata.deletion_timestamp is None
+    def is_answered(self, *, needs_observation_time: bool) -> bool:
+        """Whether the status is final: any status, or one with an observation time (KEP-5677)."""
+        if self.status is None:
+            return False
+        return self.status.observation_time is not None or not needs_observation_time
 
     def whole(self) -> ResourcePoolStatusRequest:
         """The request as it was before anything answered it."""
@@ -45,6 +48,7 @@ class _WrittenStatus(ApiObject, frozen=True):
     pool_count: int = always(int)
     pools: Opaque = ABSENT
     conditions: tuple[Condition, ...] = ()
+    validation_errors: tuple[str, ...] = ()
 
 
 class _Written(ApiObject, frozen=True):
@@ -55,10 +59,19 @@ class _Written(ApiObject, frozen=True):
     status: _WrittenStatus = always(_WrittenStatus)
 
 
-def answered(question: Question, pool_count: int, pools: bytes, condition: Condition) -> bytes:
-    """The JSON that answers a question, in v1alpha3. `pools` is JSON already."""
+def answered(
+    question: Question,
+    pool_count: int,
+    pools: bytes,
+    condition: Condition,
+    errors: tuple[str, ...] = (),
+) -> bytes:
+    """The JSON that answers a question, in v1alpha3. `pools` is JSON already.
+
+    `errors` is for servers that know the KEP's fields. They have the observation time from the condition.
+    """
     spec = question.spec
-    status = _WrittenStatus(pool_count, Opaque(pools), (condition,))
+    status = _WrittenStatus(pool_count, Opaque(pools), (condition,), errors)
     written_spec = v1alpha3.ResourcePoolStatusRequestSpec(
         spec.driver, spec.pool_name, spec.limit, spec.default_partition_type_attribute
     )

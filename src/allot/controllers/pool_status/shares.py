@@ -2,72 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from allot.allocation.ledger import Ledger
 from allot.api.identities import DeviceId
 from allot.api.pool_status import ShareableCapacityStatus, ShareableSummaryStatus
 from allot.api.quantity import Format, Quantity
+from allot.api.slices import Device
 from allot.client.pauses import Steps
-from allot.controllers.pool_status.census import DEVICES_AT_ONCE, PoolCensus
+from allot.controllers.pool_status.census import (
+    DEVICES_AT_ONCE,
+    CountedDevice,
+    DeviceState,
+    PoolCensus,
+)
 from allot.controllers.pool_status.partitions import MAX_SUMMARIES, SummaryError
 
 
-def summing_up_shares(census: PoolCensus, ledger: Ledger) -> Steps[ShareableSummaryStatus | None]:
-    """None if no device can be shared, in steps. `SummaryError` if there is too much to tell."""
-    shareable = [
-        counted.device for counted in census.devices if counted.device.allow_multiple_allocations
-    ]
+def summing_up_shares(
+    census: PoolCensus, ledger: Ledger, *, listed_only: bool = True, blocks_taints: bool = True
+) -> Steps[ShareableSummaryStatus | None]:
+    """None if no device can be shared, in steps. `SummaryError` if there is too much to tell.
+
+    With `listed_only` the devices that slices list are counted one by one: of one that a claim holds without a
+    share nothing is left. Otherwise all shares of the pool are summed up, also of devices that are no longer
+    published. With `blocks_taints` nothing of a tainted device is available.
+    """
+    shareable = [counted for counted in census.devices if counted.device.allow_multiple_allocations]
     if not shareable:
         return None
-    total: dict[str, Quantity] = {}
-    summed = 0
-    for device in shareable:
-        for name, capacity in device.capacity.items():
-            total[name] = total[name] + capacity.value if name in total else capacity.value
-        summed += 1 + len(device.capacity)
-        if summed >= DEVICES_AT_ONCE:
-            summed = 0
+    sums = _Sums(listed_only=listed_only)
+    for counted in shareable:
+        blocked = blocks_taints and counted.is_tainted
+        consumed = _consumption(counted, ledger) if listed_only else {}
+        sums.add(counted.device, consumed, is_blocked=blocked)
+        if sums.is_time_to_pause:
             yield
-    if len(total) > MAX_SUMMARIES:
+    if len(sums.total) > MAX_SUMMARIES:
         raise SummaryError(
-            f"ShareableSummaryOverCap: {len(total)} capacities, at most {MAX_SUMMARIES} can be shown"
+            f"ShareableSummaryOverCap: {len(sums.total)} capacities,"
+            f" at most {MAX_SUMMARIES} can be shown"
         )
-    consumed = yield from _summing_up_consumption(census, ledger)
-    in_use = sum(device.name in census.taken for device in shareable)
+    if not listed_only:
+        for name in census.taken:
+            sums.consume(ledger.consumed(DeviceId(*census.id, name), ()))
+            if sums.is_time_to_pause:
+                yield
+    in_use = sum(counted.device.name in census.taken for counted in shareable)
+    blocked_free = sum(
+        blocks_taints and counted.state is DeviceState.UNAVAILABLE for counted in shareable
+    )
     return ShareableSummaryStatus(
-        fully_available_devices=len(shareable) - in_use,
+        fully_available_devices=len(shareable) - in_use - blocked_free,
         partially_available_devices=in_use,
-        capacity=tuple(
-            _capacity(name, total[name], consumed.get(name, 0)) for name in sorted(total)
-        ),
+        capacity=tuple(sums.capacity(name) for name in sorted(sums.total)),
     )
 
 
-def _summing_up_consumption(census: PoolCensus, ledger: Ledger) -> Steps[dict[str, int]]:
+def _consumption(counted: CountedDevice, ledger: Ledger) -> Mapping[str, int]:
     """By capacity, in billionths."""
-    amounts: dict[str, int] = {}
-    capacity_by_device = {
-        counted.device.name: counted.device.capacity for counted in census.devices
-    }
-    summed = 0
-    for device in census.taken:
-        published = capacity_by_device.get(device, {}).items()
-        consumed = ledger.consumed(DeviceId(*census.id, device), published)
+    id_ = counted.id
+    if ledger.is_dedicated(id_):
+        return {name: capacity.value.nanos for name, capacity in counted.device.capacity.items()}
+    return ledger.consumed(id_, counted.device.capacity.items())
+
+
+class _Sums:
+    """Capacities over all devices: in total, consumed and available."""
+
+    def __init__(self, *, listed_only: bool) -> None:
+        self._listed_only = listed_only
+        self.total: dict[str, Quantity] = {}
+        self._consumed: dict[str, int] = {}
+        self._available: dict[str, int] = {}
+        self._summed = 0
+
+    @property
+    def is_time_to_pause(self) -> bool:
+        if self._summed < DEVICES_AT_ONCE:
+            return False
+        self._summed = 0
+        return True
+
+    def add(self, device: Device, consumed: Mapping[str, int], *, is_blocked: bool) -> None:
+        for name, capacity in device.capacity.items():
+            value = capacity.value
+            self.total[name] = self.total[name] + value if name in self.total else value
+            left = 0 if is_blocked else max(0, value.nanos - consumed.get(name, 0))
+            self._available[name] = self._available.get(name, 0) + left
+        self.consume(consumed)
+        self._summed += len(device.capacity)
+
+    def consume(self, consumed: Mapping[str, int]) -> None:
         for name, amount in consumed.items():
-            amounts[name] = amounts.get(name, 0) + amount
-        summed += 1 + len(consumed)
-        if summed >= DEVICES_AT_ONCE:
-            summed = 0
-            yield
-    return amounts
+            self._consumed[name] = self._consumed.get(name, 0) + amount
+        self._summed += 1 + len(consumed)
 
-
-def _capacity(name: str, total: Quantity, consumed: int) -> ShareableCapacityStatus:
-    return ShareableCapacityStatus(
-        name=name,
-        total=total,
-        consumed=_quantity(consumed, total.format),
-        available=_quantity(max(0, total.nanos - consumed), total.format),
-    )
+    def capacity(self, name: str) -> ShareableCapacityStatus:
+        total, consumed = self.total[name], self._consumed.get(name, 0)
+        available = self._available[name] if self._listed_only else max(0, total.nanos - consumed)
+        return ShareableCapacityStatus(
+            name=name,
+            total=total,
+            consumed=_quantity(consumed, total.format),
+            available=_quantity(available, total.format),
+        )
 
 
 def _quantity(nanos: int, format_: Format) -> Quantity:

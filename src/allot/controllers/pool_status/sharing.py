@@ -48,7 +48,9 @@ class SharedAnswer(NamedTuple):
     pool_count: int
     shown: int
     faulty: int
+    incomplete: int
     left_out: int
+    errors: tuple[str, ...]
     is_provisional: bool
     json: bytes
     generation_zero: tuple[PoolStatus, ...] = ()
@@ -64,7 +66,9 @@ class SharedAnswer(NamedTuple):
             answer.pool_count,
             len(answer.pools),
             answer.faulty_pools,
+            answer.incomplete_pools,
             answer.left_out,
+            answer.errors,
             answer.is_provisional,
             answer.json,
             answer.pools if has_zero else (),

@@ -10,11 +10,11 @@ import logging
 from typing import Final
 
 from allot.api.base import replace, whole_seconds
+from allot.api.meta import Condition
 from allot.api.pool_status import ResourcePoolStatusRequestStatus
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.forms import METADATA
-from allot.controllers.pool_status.answers import completion
 from allot.controllers.pool_status.questions import KEP_REQUESTS, REQUESTS, Question, answered
 from allot.controllers.pool_status.sharing import SharedAnswer
 
@@ -35,9 +35,15 @@ def is_too_large(error: ApiStatusError) -> bool:
     return error.is_server_error and any(text in error.message for text in _TOO_LARGE_FOR_ETCD)
 
 
-async def write_answer(client: Client, question: Question, answer: SharedAnswer) -> None:
-    """`ApiStatusError`, or `TooLargeError`."""
-    condition = completion(answer.shown, answer.faulty, answer.left_out, answer.counted_at)
+async def write_answer(
+    client: Client,
+    question: Question,
+    answer: SharedAnswer,
+    condition: Condition,
+    *,
+    knows_kep: bool,
+) -> None:
+    """`ApiStatusError`, or `TooLargeError`. The KEP's fields go only to a server that knows them."""
     try:
         if answer.generation_zero:
             # v1alpha3 has no word for the generation 0, which slices may have.
@@ -46,15 +52,17 @@ async def write_answer(client: Client, question: Question, answer: SharedAnswer)
                 answer.generation_zero,
                 (condition,),
                 whole_seconds(answer.counted_at),
+                answer.errors,
             )
             if await _write_as_kep(client, question, status):
                 return
         # Nothing of what was written is needed: the metadata will do for an answer.
+        errors = answer.errors if knows_kep else ()
         await client.request(
             "PUT",
             REQUESTS.path(question.key, "status"),
             {"fieldValidation": "Ignore"},
-            body=answered(question, answer.pool_count, answer.json, condition),
+            body=answered(question, answer.pool_count, answer.json, condition, errors),
             headers=METADATA.headers,
         )
     except ApiStatusError as error:
@@ -81,6 +89,8 @@ async def write_failure(
 ) -> None:
     """Raises `ApiStatusError` unless the request is gone, or answered by another controller."""
     try:
+        # The time is in the condition, where every server finds it.
+        status = replace(status, observation_time=None)
         await client.update_status(REQUESTS, replace(question.whole(), status=status))
     except ApiStatusError as error:
         if not (error.is_conflict or error.is_not_found):

@@ -25,10 +25,15 @@ from allot.api.slices import (
     ResourceSlice,
 )
 from allot.controllers.pool_status import newest_slices, pool_status, take_census
-from allot.features import DEFAULTS
+from allot.features import DEFAULTS, FeatureGates
 from allot.testing.builders import DRIVER, a_device, a_slice
 
 POOL = "node-1"
+
+
+def without(rule: str) -> FeatureGates:
+    """Our gates and rules without this one."""
+    return DEFAULTS.switched({rule: False})
 
 
 def devices(*names: str) -> tuple[Device, ...]:
@@ -89,9 +94,10 @@ def the_status(
     ledger: Ledger | None = None,
     rules: tuple[DeviceTaintRule, ...] = (),
     attribute: str | None = None,
+    gates: FeatureGates = DEFAULTS,
 ) -> PoolStatus:
     """The figures of the one pool that these slices are of."""
     ledger = ledger or Ledger(DEFAULTS)
     ((pool, newest),) = newest_slices(slices).items()
     assert pool == PoolId(DRIVER, POOL)
-    return pool_status(take_census(pool, newest, ledger, rules), ledger, attribute)
+    return pool_status(take_census(pool, newest, ledger, rules), ledger, attribute, gates)

@@ -10,6 +10,8 @@ from allot.allocation.ledger import Ledger
 from allot.api.base import replace
 from allot.api.meta import ObjectMeta
 from allot.api.pool_status import (
+    MAX_VALIDATION_ERROR_LENGTH,
+    MAX_VALIDATION_ERRORS,
     ResourcePoolStatusRequest,
     ResourcePoolStatusRequestSpec,
     ResourcePoolStatusRequestStatus,
@@ -17,14 +19,30 @@ from allot.api.pool_status import (
 from allot.controllers.pool_status.answers import Answer, answer_request, completed, failed
 from allot.controllers.pool_status.expiry import expires_at
 from allot.features import DEFAULTS
+from allot.rules import CROSS_SLICE_VALIDATION
 from allot.testing.builders import DRIVER
-from tests.unit.controllers.pool_status.pools import devices, slice_of
+from tests.unit.controllers.pool_status.pools import devices, slice_of, without
 
 NOW = datetime(2026, 2, 7, 10, 30, 0, 999, UTC)
 SLICES = [
     *(slice_of(*devices("a"), name=f"s{n}", pool=f"pool-{n}") for n in (3, 1, 2)),
     slice_of(*devices("a"), name="other", pool="pool-1", driver="other.example.com"),
     slice_of(*devices("a"), name="half", pool="pool-9", announced=2),
+    *(
+        slice_of(
+            *devices(*(f"d-{number}" for number in range(12))),
+            name=name,
+            pool="pool-1",
+            announced=2,
+            driver="twice.example.com",
+        )
+        for name in ("twice-1", "twice-2")
+    ),
+    slice_of(*devices("a"), name="twice-3", pool="pool-2", announced=2, driver="twice.example.com"),
+    *(
+        slice_of(*devices("d"), name=name, pool="p" * 230, announced=2, driver="long.example.com")
+        for name in ("long-1", "long-2")
+    ),
 ]
 
 
@@ -61,6 +79,10 @@ def test_only_incomplete_pools_that_are_shown_make_an_answer_provisional() -> No
         (ask(limit=2), "Calculated status for 2 pools"),
         (ask(), "Calculated status for 4 pools (1 incomplete)"),
         (ask(driver="absent.example.com"), "Calculated status for 0 pools"),
+        (
+            ask(driver="twice.example.com"),
+            "Calculated status for 2 pools (1 incomplete, 1 with errors)",
+        ),
     ],
 )
 def test_the_condition_of_an_answer(answer: Answer, message: str) -> None:
@@ -71,6 +93,28 @@ def test_the_condition_of_an_answer(answer: Answer, message: str) -> None:
     assert (condition.reason, condition.message) == ("CalculationComplete", message)
     assert condition.last_transition_time == NOW.replace(microsecond=0)
     assert status.pool_count == answer.pool_count
+
+
+def test_v1_38_calls_every_pool_with_an_error_incomplete() -> None:
+    answer = ask(driver="twice.example.com")
+
+    (condition,) = completed(answer, NOW, gates=without(CROSS_SLICE_VALIDATION)).conditions
+
+    assert condition.message == "Calculated status for 2 pools (2 incomplete)"
+
+
+def test_every_error_is_an_entry_of_its_own_up_to_ten() -> None:
+    errors = completed(ask(driver="twice.example.com"), NOW).validation_errors
+
+    assert errors == (
+        *(
+            f"pool pool-1: device d-{number} appears in multiple slices"
+            for number in range(MAX_VALIDATION_ERRORS)
+        ),
+    )
+    (error,) = ask(driver="long.example.com").errors
+    assert len(error) <= MAX_VALIDATION_ERROR_LENGTH
+    assert error.endswith(("device...", "appears...", "in...", "multiple..."))
 
 
 def test_the_condition_of_a_failure() -> None:

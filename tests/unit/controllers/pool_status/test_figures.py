@@ -8,7 +8,12 @@ from allot.api.base import replace
 from allot.api.classes import DeviceTaintRule
 from allot.api.pool_status import PoolStatus
 from allot.api.slices import DeviceCounterConsumption, ResourceSlice
-from allot.controllers.pool_status.figures import shortened
+from allot.api.texts import shortened
+from allot.rules import (
+    AVAILABLE_IS_ALLOCATABLE,
+    COUNT_LISTED_DEVICES_ONCE,
+    CROSS_SLICE_VALIDATION,
+)
 from allot.testing.builders import DRIVER, a_device
 from tests.unit.controllers.pool_status.pools import (
     a_rule,
@@ -20,6 +25,7 @@ from tests.unit.controllers.pool_status.pools import (
     tainted,
     taken,
     the_status,
+    without,
 )
 
 
@@ -60,14 +66,41 @@ def test_a_plain_pool() -> None:
             id="two-shares-of-one",
         ),
         pytest.param([{"device": "a", "pool": "other"}], (3, 0, 3, 0), id="another-pool"),
-        pytest.param([{"device": "gone"}], (3, 1, 2, 0), id="no-longer-published"),
-        pytest.param([{"device": n} for n in "abcxyz"], (3, 6, 0, 0), id="never-below-zero"),
+        pytest.param([{"device": "gone"}], (3, 0, 3, 0), id="no-longer-published"),
+        pytest.param([{"device": n} for n in "abcxyz"], (3, 3, 0, 0), id="never-more-than-listed"),
     ],
 )
 def test_what_claims_hold(
     held: list[dict[str, object]], expected: tuple[int, int, int, int]
 ) -> None:
     assert figures(the_status(slice_of(*devices("a", "b", "c")), ledger=holding(*held))) == expected
+
+
+@pytest.mark.parametrize(
+    ("gone", "error"),
+    [
+        ((), None),
+        (("x",), "1 allocated device is no longer published"),
+        (("x", "y"), "2 allocated devices are no longer published"),
+    ],
+)
+def test_what_is_held_and_gone_is_a_validation_error(
+    gone: tuple[str, ...], error: str | None
+) -> None:
+    status = the_status(slice_of(*devices("a", "b")), ledger=taken("a", *gone))
+
+    assert figures(status) == (2, 1, 1, 0)
+    assert status.validation_error == error
+
+
+def test_v1_38_counts_what_is_gone_and_subtracts_tainted_and_held_twice() -> None:
+    gates = without(COUNT_LISTED_DEVICES_ONCE)
+    listed = slice_of(tainted("a"), *devices("b", "c", "d"))
+
+    assert figures(the_status(listed, ledger=taken("a"), gates=gates)) == (4, 1, 2, 1)
+    status = the_status(listed, ledger=taken("x", "y"), gates=gates)
+    assert figures(status) == (4, 2, 1, 1)
+    assert status.validation_error is None
 
 
 @pytest.mark.parametrize(
@@ -192,17 +225,64 @@ _USES = (DeviceCounterConsumption("gpu", counters(memory="1")),)
         ),
     ],
 )
-def test_contradictions_between_slices_are_told_and_the_figures_stay(
+def test_contradictions_between_slices_are_told_and_nothing_is_available(
     slices: list[ResourceSlice], error: str
 ) -> None:
     status = the_status(*slices)
 
+    total = sum(len(each.spec.devices or ()) for each in slices)
     assert status.validation_error == error
-    assert status.total_devices == sum(len(each.spec.devices or ()) for each in slices)
+    assert figures(status) == (total, 0, 0, total)
+    available = the_status(*slices, gates=without(AVAILABLE_IS_ALLOCATABLE))
+    assert figures(available) == (total, 0, total, 0)
+    assert available.validation_error == error
+    unchecked = the_status(*slices, gates=without(CROSS_SLICE_VALIDATION))
+    assert figures(unchecked) == (total, 0, total, 0)
+    assert unchecked.validation_error is None
 
 
-def test_long_errors_are_cut_between_characters() -> None:
-    assert shortened("short") == "short"
-    cut = shortened("ä" * 200)
-    assert cut == "ä" * 126 + "..."
-    assert len(cut.encode()) <= 256
+def test_a_pool_that_allocation_takes_in_spite_of_a_contradiction_is_available() -> None:
+    """Allocation looks at one node at a time, and believes the first slice about their number."""
+    twice = (
+        slice_of(*devices("a"), name="s1", announced=2, node_name="n1"),
+        slice_of(*devices("a"), name="s2", announced=2, node_name="n2"),
+    )
+    disagree = (
+        slice_of(*devices("a"), name="s1", announced=2),
+        slice_of(*devices("b"), name="s2", announced=3),
+    )
+
+    for slices in (twice, disagree):
+        status = the_status(*slices)
+        assert status.validation_error is not None
+        assert figures(status) == (2, 0, 2, 0)
+
+
+def test_an_error_is_told_whole_or_not_at_all() -> None:
+    names = [f"device-with-a-long-name-{number}" for number in range(20)]
+    first = slice_of(*devices(*names), name="s1", announced=2)
+    second = slice_of(*devices(*names), name="s2", announced=2)
+
+    error = the_status(first, second).validation_error
+
+    assert error is not None
+    assert len(error.encode()) <= 256
+    *told, rest = error.split("; ")
+    assert told == [f"device {name} appears in multiple slices" for name in names[: len(told)]]
+    assert rest == f"and {20 - len(told)} more"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("short", 256, "short"),
+        ("ä" * 200, 256, "ä" * 126 + "..."),
+        ("one two three", 12, "one two..."),
+        ("one two three", 10, "one two..."),
+        ("one two three", 9, "one..."),
+        ("one; two three", 9, "one..."),
+    ],
+)
+def test_texts_are_cut_between_words(text: str, limit: int, expected: str) -> None:
+    assert shortened(text, limit) == expected
+    assert len(expected.encode()) <= limit

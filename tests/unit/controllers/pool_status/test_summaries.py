@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from allot.allocation.ledger import Ledger
+from allot.api.base import replace
 from allot.api.quantity import Quantity
+from allot.api.resource import DeviceTaint
 from allot.api.slices import Device, ResourceSlice
+from allot.rules import AVAILABLE_IS_ALLOCATABLE, COUNT_LISTED_DEVICES_ONCE
 from allot.testing.builders import DRIVER, a_device
 from tests.unit.controllers.pool_status.pools import (
     counter_set,
@@ -18,6 +21,7 @@ from tests.unit.controllers.pool_status.pools import (
     tainted,
     taken,
     the_status,
+    without,
 )
 
 PROFILE = f"{DRIVER}/profile"
@@ -66,6 +70,26 @@ def shown(*slices: ResourceSlice, **rest: Any) -> dict[str, tuple[int | None, in
 )
 def test_each_type_is_measured_alone(ledger: Ledger, expected: dict[str, tuple[int, int]]) -> None:
     assert shown(*a_card(), ledger=ledger) == expected
+
+
+def test_tainted_partitions_are_not_allocatable() -> None:
+    full, half, other = CARD
+    taints = (DeviceTaint(key="k", effect="NoSchedule"),)
+    slices = a_card(full, replace(half, taints=taints), other)
+
+    assert shown(*slices) == {"Full": (1, 1), "Half": (2, 1)}
+    gates = without(AVAILABLE_IS_ALLOCATABLE)
+    assert shown(*slices, gates=gates) == {"Full": (1, 1), "Half": (2, 2)}
+
+
+def test_nothing_is_allocatable_in_a_pool_that_allocation_refuses() -> None:
+    (counters, partitions) = a_card()
+    twice = slice_of(*CARD[:1], name="e", announced=2, partition_type_attribute=PROFILE)
+
+    status = the_status(counters, partitions, twice)
+
+    assert status.validation_error is not None
+    assert {entry.allocatable for entry in status.partition_summary} == {0}
 
 
 def test_there_are_no_more_than_there_are_devices() -> None:
@@ -190,3 +214,38 @@ def test_too_many_capacities() -> None:
         "ShareableSummaryOverCap: 33 capacities, at most 32 can be shown"
     )
     assert status.available_devices == 1
+
+
+def test_a_shareable_device_that_is_held_as_a_whole_has_nothing_left() -> None:
+    pool = slice_of(shareable("a", memory="10Gi"), shareable("b", memory="10Gi"))
+    held = holding({"device": "a"}, share("b", 1, memory="4Gi"), share("gone", 2, memory="5Gi"))
+
+    summary = the_status(pool, ledger=held).shareable_summary
+
+    assert summary is not None
+    (memory,) = summary.capacity
+    assert [str(each) for each in (memory.total, memory.consumed, memory.available)] == [
+        "20Gi",
+        "14Gi",
+        "6Gi",
+    ]
+    other = the_status(pool, ledger=held, gates=without(COUNT_LISTED_DEVICES_ONCE))
+    assert other.shareable_summary is not None
+    (memory,) = other.shareable_summary.capacity
+    assert [str(memory.consumed), str(memory.available)] == ["9Gi", "11Gi"]
+
+
+def test_nothing_of_a_tainted_device_is_available() -> None:
+    taints = (DeviceTaint(key="k", effect="NoSchedule"),)
+    pool = slice_of(
+        replace(shareable("a", memory="10Gi"), taints=taints), shareable("b", memory="10Gi")
+    )
+
+    summary = the_status(pool).shareable_summary
+    other = the_status(pool, gates=without(AVAILABLE_IS_ALLOCATABLE)).shareable_summary
+
+    assert summary is not None
+    assert other is not None
+    assert (summary.fully_available_devices, other.fully_available_devices) == (1, 2)
+    assert str(summary.capacity[0].available) == "10Gi"
+    assert str(other.capacity[0].available) == "20Gi"

@@ -124,7 +124,8 @@ class SchedulerProcess:
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
             lambda place, event: self.metrics.incoming.labels(place.value, event).inc(),
         )
-        self.metrics.follow_queue(self.queue.lengths)
+        self.metrics.follow_queue(self.queue.lengths, self.queue.rejections)
+        self.metrics.follow_cluster(self.cluster.sizes)
         self.explainer = Explainer(self.cluster)
         self.reasons = UsefulReasons(self.cluster, lambda: not self.queue.has_active, clock)
         self.scheduler = Scheduler(
@@ -194,7 +195,12 @@ class SchedulerProcess:
                 return self._dynamic_resources(args)
             case "DefaultPreemption":
                 return DefaultPreemption(
-                    what_if, self._disruption_budgets, self._evict, random.randrange, args
+                    what_if,
+                    self._disruption_budgets,
+                    self._evict,
+                    random.randrange,
+                    args,
+                    attempted=self.metrics.preemption_attempts.inc,
                 )
             case "DefaultBinder":
                 return DefaultBinder(self.client)

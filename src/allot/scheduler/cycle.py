@@ -18,6 +18,14 @@ from typing import Final, NamedTuple
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
+from allot.scheduler.framework.durations import (
+    FILTER,
+    PRE_FILTER,
+    PRE_SCORE,
+    SCORE,
+    Durations,
+    PluginSamples,
+)
 from allot.scheduler.framework.plugins import FilterPlugin, ScorePlugin
 from allot.scheduler.framework.refusals import Refusals, refusals
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable
@@ -81,7 +89,10 @@ class _Asked(NamedTuple):
 class SchedulingCycle:
     """Decides for the pods of one profile."""
 
-    def __init__(self, profile: Profile, cluster: ClusterState) -> None:
+    def __init__(
+        self, profile: Profile, cluster: ClusterState, durations: Durations | None = None
+    ) -> None:
+        self._durations = durations or Durations()
         self._profile = profile
         self._cluster = cluster
         self._start = 0
@@ -100,18 +111,23 @@ class SchedulingCycle:
 
         What was found out about nodes until then is remembered.
         """
-        state = CycleState(time)
+        durations = self._durations
+        state = CycleState(time, durations.sample())
+        began = durations.now()
         allowed = self._pre_filtered(state, pod)
+        began = durations.point(PRE_FILTER, _code(allowed), began)
         if not isinstance(allowed, _Allowed):
             return allowed
         asked = self._asked(state, pod)
         table = asked.table
         nominated = self._nominated(state, pod, asked, allowed)
         if nominated is not None:
+            durations.point(FILTER, Code.SUCCESS, began)
             return nominated
         is_plain = allowed.names is None and not asked.asked_anew and not self._cluster.nominations
         search = self._by_memory if is_plain else self._one_by_one
         tried = search(state, pod, asked, allowed)
+        durations.point(FILTER, _code(tried), began)
         if isinstance(tried, Status):
             return CycleError(state, _wrapped(tried))
         if allowed.names is None and table:
@@ -126,8 +142,12 @@ class SchedulingCycle:
     def _pre_filtered(self, state: CycleState, pod: PodInfo) -> _Allowed | NoNode | CycleError:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
+        samples = state.samples
         for plugin in self._profile.pre_filter:
+            started = samples.now() if samples is not None else 0.0
             status, nodes = plugin.pre_filter(state, pod, self._cluster)
+            if samples is not None:
+                samples.add(plugin.name, PRE_FILTER, status.code, started)
             if status.is_skip:
                 state.skipped_filters.add(plugin.name)
                 continue
@@ -214,6 +234,9 @@ class SchedulingCycle:
     def _ask(
         self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status:
+        samples = state.samples
+        if samples is not None and samples.filters_left > 0:
+            return _ask_timed(samples, plugins, state, pod, node)
         for plugin in plugins:
             status = plugin.filter(state, pod, node)
             if status.code is not Code.SUCCESS:
@@ -287,9 +310,16 @@ class SchedulingCycle:
         if len(places) == 1:
             return table.nodes[places[0]]
         nodes = [table.nodes[place] for place in places]
+        durations, samples = self._durations, state.samples
+        began = started = durations.now()
         for plugin in self._profile.pre_score:
-            if plugin.pre_score(state, pod, self._cluster, nodes).is_skip:
+            status = plugin.pre_score(state, pod, self._cluster, nodes)
+            if samples is not None:
+                samples.add(plugin.name, PRE_SCORE, status.code, started)
+                started = samples.now()
+            if status.is_skip:
                 state.skipped_scores.add(plugin.name)
+        began = durations.point(PRE_SCORE, Code.SUCCESS, began)
         found = table.verdicts(places)
         for verdict, node in zip(found, nodes, strict=True):
             if verdict.raw is None:
@@ -297,12 +327,19 @@ class SchedulingCycle:
         totals = [verdict.fixed for verdict in found]
         for index, scorer in enumerate(asked.remembered_scores):
             if scorer.name not in state.skipped_scores:
+                started = samples.now() if samples is not None else 0.0
                 raw = [verdict.raw[index] for verdict in found if verdict.raw is not None]
                 self._add(state, pod, nodes, scorer, raw, totals)
+                if samples is not None:
+                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
         for scorer in self._other_scores:
             if scorer not in asked.remembered_scores and scorer.name not in state.skipped_scores:
+                started = samples.now() if samples is not None else 0.0
                 raw = [scorer.score(state, pod, node) for node in nodes]
                 self._add(state, pod, nodes, scorer, raw, totals)
+                if samples is not None:
+                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        durations.point(SCORE, Code.SUCCESS, began)
         return nodes[totals.index(max(totals))]
 
     def _score(
@@ -377,6 +414,35 @@ def with_pods(
             if plugin.name not in state.skipped_filters:
                 plugin.add_pod(state, pod, other, node)
     return state, node
+
+
+def _ask_timed(
+    samples: PluginSamples,
+    plugins: Sequence[FilterPlugin],
+    state: CycleState,
+    pod: PodInfo,
+    node: NodeInfo,
+) -> Status:
+    for plugin in plugins:
+        samples.filters_left -= 1
+        started = samples.now()
+        status = plugin.filter(state, pod, node)
+        samples.add(plugin.name, FILTER, status.code, started)
+        if status.code is not Code.SUCCESS:
+            return status.by(plugin.name)
+    return SUCCESS
+
+
+def _code(found: _Allowed | NoNode | CycleError | _Tried | Status) -> Code:
+    """How an extension point ended, for metrics."""
+    match found:
+        case CycleError(_, status) | (Status() as status):
+            return status.code
+        case NoNode():
+            return Code.PENDING if found.is_pending else Code.UNRESOLVABLE
+        case _Tried() if not found.places:
+            return Code.UNSCHEDULABLE
+    return Code.SUCCESS
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:

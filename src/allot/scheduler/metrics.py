@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
+from allot.scheduler.framework.durations import Durations
+from allot.scheduler.framework.status import Code
 from allot.scheduler.sleeping_pods import Place
+
+Observe = Callable[[float], None]
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -39,6 +45,13 @@ class SchedulerMetrics:
             buckets=exponential(0.0001, 2, 12),
             registry=registry,
         )
+        self.plugin_seconds = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "How long one call of a plugin took, in one of ten cycles.",
+            ("plugin", "extension_point", "status"),
+            buckets=exponential(0.00001, 1.5, 20),
+            registry=registry,
+        )
         self.pod_seconds = Histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "From the first time a pod could be scheduled to its binding.",
@@ -60,12 +73,6 @@ class SchedulerMetrics:
         )
         self.pending = Gauge(
             "scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), registry=registry
-        )
-        self.unschedulable = Gauge(
-            "scheduler_unschedulable_pods",
-            "Pods that wait because a plugin rejected them.",
-            ("plugin", "profile"),
-            registry=registry,
         )
         self.cache_size = Gauge(
             "scheduler_cache_size",
@@ -110,11 +117,67 @@ class SchedulerMetrics:
         """A claim was made for a pod's extended resources, or could not be."""
         self.claim_creates.labels("success" if success else "failure", "false", "", "Pod").inc()
 
-    def follow_queue(self, lengths: Callable[[], Mapping[Place, int]]) -> None:
-        """Let the gauge of pending pods show the queue at the time it is read."""
+    def durations_of(self, scheduler_name: str) -> Durations:
+        """What observes the durations of a profile's cycles."""
+        points: dict[tuple[str, Code], Observe] = {}
+        plugins: dict[tuple[str, str, Code], Observe] = {}
+
+        def observe_point(point: str, code: Code, seconds: float) -> None:
+            observe = points.get((point, code))
+            if observe is None:
+                child = self.point_seconds.labels(point, code.value, scheduler_name)
+                observe = points[point, code] = child.observe
+            observe(seconds)
+
+        def observe_plugin(plugin: str, point: str, code: Code, seconds: float) -> None:
+            observe = plugins.get((plugin, point, code))
+            if observe is None:
+                child = self.plugin_seconds.labels(plugin, point, code.value)
+                observe = plugins[plugin, point, code] = child.observe
+            observe(seconds)
+
+        return Durations(observe_point, observe_plugin)
+
+    def follow_queue(
+        self,
+        lengths: Callable[[], Mapping[Place, int]],
+        rejections: Callable[[], Mapping[tuple[str, str], int]],
+    ) -> None:
+        """Let the gauges of pending and of unschedulable pods show the queue at the time they are read."""
 
         def length(place: Place) -> float:
             return float(lengths().get(place, 0))
 
         for place in (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED):
             self.pending.labels(place.value).set_function(partial(length, place))
+        self.registry.register(_UnschedulablePods(rejections))
+
+    def follow_cluster(self, sizes: Callable[[], Mapping[str, int]]) -> None:
+        """Let the gauge of the cache's size show what is known at the time it is read."""
+
+        def size(type_: str) -> float:
+            return float(sizes()[type_])
+
+        for type_ in sizes():
+            self.cache_size.labels(type_).set_function(partial(size, type_))
+
+
+class _UnschedulablePods(Collector):
+    """A gauge that is put together when it is read: pods come and go with every event."""
+
+    def __init__(self, rejections: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        self._rejections = rejections
+        self._seen: set[tuple[str, str]] = set()
+        """What was not 0 once is shown when it is 0."""
+
+    def collect(self) -> Iterator[Metric]:
+        gauge = GaugeMetricFamily(
+            "scheduler_unschedulable_pods",
+            "Pods that wait because a plugin rejected them. A pod counts for each of them.",
+            labels=("plugin", "profile"),
+        )
+        rejections = self._rejections()
+        self._seen.update(rejections)
+        for labels in sorted(self._seen):
+            gauge.add_metric(labels, rejections.get(labels, 0))
+        yield gauge

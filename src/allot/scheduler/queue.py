@@ -271,6 +271,20 @@ class SchedulingQueue:
     def lengths(self) -> Mapping[Place, int]:
         return Counter(queued.place for queued in self._pods.values())
 
+    def rejections(self) -> Mapping[tuple[str, str], int]:
+        """Pods that plugins rejected and that were not tried again since, by plugin and scheduler name."""
+        found: Counter[tuple[str, str]] = Counter()
+        for queued in self._pods.values():
+            match queued.place:
+                case Place.GATED:
+                    plugins = frozenset({queued.gate.plugin})
+                case Place.IN_FLIGHT:
+                    continue
+                case _:
+                    plugins = queued.rejected_by | queued.pending_on
+            found.update((plugin, queued.pod.scheduler_name) for plugin in plugins)
+        return found
+
     def pods(self) -> Iterable[QueuedPod]:
         return self._pods.values()
 

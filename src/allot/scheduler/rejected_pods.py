@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from allot.client.errors import log_failure
 from allot.scheduler.cycle import NoNode
 from allot.scheduler.framework.deadlines import BriefTime, DecisionLimits
+from allot.scheduler.framework.durations import POST_FILTER, Durations
 from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.framework.status import Code, Status
 from allot.scheduler.framework.turns import Turns
@@ -81,7 +82,10 @@ class RejectedPods:
         reasons: UsefulReasons | None,
         limits: DecisionLimits | None,
         beside: Beside,
+        durations: Mapping[str, Durations],
     ) -> None:
+        """`durations` are those of the profiles, by their scheduler's name."""
+        self._durations = durations
         self._queue = queue
         self._cluster = cluster
         self._outcomes = outcomes
@@ -162,16 +166,25 @@ class RejectedPods:
         if (limits := self._limits) is not None:
             slices = limits.slice_seconds * limits.max_slices
             decision.state.time = BriefTime(limits.slice_seconds, slices)
+        durations, samples = self._durations[profile.scheduler_name], decision.state.samples
+        began = started = durations.now()
+        code = Code.UNSCHEDULABLE
         for plugin in profile.post_filter if len(self._cluster) else ():
             answer = await plugin.post_filter(decision.state, pod, self._cluster, decision.statuses)
+            if samples is not None:
+                samples.add(plugin.name, POST_FILTER, answer.status.code, started)
+                started = samples.now()
             if answer.status.code is Code.ERROR:
+                durations.point(POST_FILTER, Code.ERROR, began)
                 return answer.status
             if answer.status.message:
                 texts.append(answer.status.message)
             if answer.nominated_node is not None:
                 nominated = answer.nominated_node
             if answer.status.is_success:
+                code = Code.SUCCESS
                 break
+        durations.point(POST_FILTER, code, began)
         if nominated is not None and pod.uid in self._queue:
             self._cluster.nominations.put(pod, nominated)
         return _Room(nominated, ", ".join(texts))

@@ -21,6 +21,14 @@ from allot.scheduler.framework.deadlines import (
     DecisionTime,
     TimeSlice,
 )
+from allot.scheduler.framework.durations import (
+    BIND,
+    PERMIT,
+    POST_BIND,
+    PRE_BIND,
+    RESERVE,
+    Durations,
+)
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.status import Code, Status, failed
@@ -81,8 +89,10 @@ class Scheduler:
         self.profiles = profiles
         self.queue = queue
         self.cluster = cluster
+        self._durations = {name: metrics.durations_of(name) for name in profiles}
         self._cycles = {
-            name: SchedulingCycle(profile, cluster) for name, profile in profiles.items()
+            name: SchedulingCycle(profile, cluster, self._durations[name])
+            for name, profile in profiles.items()
         }
         self._outcomes = outcomes
         self._metrics = metrics
@@ -91,7 +101,9 @@ class Scheduler:
         self._binding = Turns(MAX_BINDINGS)
         self._reporting = Turns(MAX_REPORTS)
         beside = Beside(self.spawn, self.wake, self._not_scheduled, self._reporting)
-        self._rejected = RejectedPods(queue, cluster, outcomes, clock, reasons, limits, beside)
+        self._rejected = RejectedPods(
+            queue, cluster, outcomes, clock, reasons, limits, beside, self._durations
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._bindings: dict[str, asyncio.Task[None]] = {}
         """Pods that have a node and are not bound yet, by uid."""
@@ -240,7 +252,8 @@ class Scheduler:
         self.cluster.assume_pod(pod, node_name)
         self.cluster.nominations.remove(pod.uid)
         try:
-            objection = _objection(profile, state, pod, node_name)
+            durations = self._durations[profile.scheduler_name]
+            objection = _objection(profile, durations, state, pod, node_name)
         except Exception:
             self._unreserve(profile, state, pod, node_name)
             raise
@@ -365,8 +378,7 @@ class Scheduler:
             waited = self._clock() - queued.added_at
             shown = str(queued.attempts) if queued.attempts < 15 else "15+"
             self._metrics.pod_seconds.labels(shown).observe(waited)
-            for plugin in profile.post_bind:
-                plugin.post_bind(state, pod, node_name)
+            self._post_bind(profile, state, pod, node_name)
             self.queue.done(queued)
             return
         self._unreserve(profile, state, pod, node_name)
@@ -398,28 +410,63 @@ class Scheduler:
     async def _bound(
         self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
     ) -> Status:
+        durations, samples = self._durations[profile.scheduler_name], state.samples
+        began = started = durations.now()
         for plugin in profile.pre_bind:
             if not plugin.needs_pre_bind(state, pod, node_name):
                 continue
+            started = durations.now()
             status = await plugin.pre_bind(state, pod, node_name)
+            if samples is not None:
+                samples.add(plugin.name, PRE_BIND, status.code, started)
             if not status.is_success:
+                durations.point(PRE_BIND, status.code, began)
                 text = f'running PreBind plugin "{plugin.name}": {status.message}'
                 return Status(Code.ERROR, (text,), plugin.name, status.error)
+        began = started = durations.point(PRE_BIND, Code.SUCCESS, began)
         for binder in profile.bind:
             status = await binder.bind(state, pod, node_name)
+            if samples is not None:
+                samples.add(binder.name, BIND, status.code, started)
+                started = samples.now()
             if not status.is_skip:
+                durations.point(BIND, status.code, began)
                 return status
         return Status(Code.ERROR, ("no bind plugin took the pod",))
 
+    def _post_bind(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        durations, samples = self._durations[profile.scheduler_name], state.samples
+        began = started = durations.now()
+        for plugin in profile.post_bind:
+            plugin.post_bind(state, pod, node_name)
+            if samples is not None:
+                samples.add(plugin.name, POST_BIND, Code.SUCCESS, started)
+                started = samples.now()
+        durations.point(POST_BIND, Code.SUCCESS, began)
 
-def _objection(profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+
+def _objection(
+    profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
+) -> Status | None:
     """What a plugin has against the choice when it is made."""
+    samples = state.samples
+    began = started = durations.now()
     for plugin in profile.reserve:
         status = plugin.reserve(state, pod, node_name)
+        if samples is not None:
+            samples.add(plugin.name, RESERVE, status.code, started)
+            started = samples.now()
         if not status.is_success:
+            durations.point(RESERVE, status.code, began)
             return status
+    began = started = durations.point(RESERVE, Code.SUCCESS, began)
     for permit in profile.permit:
         status = permit.permit(state, pod, node_name).status
+        if samples is not None:
+            samples.add(permit.name, PERMIT, status.code, started)
+            started = samples.now()
         if not status.is_success:
+            durations.point(PERMIT, status.code, began)
             return status
+    durations.point(PERMIT, Code.SUCCESS, began)
     return None

@@ -5,15 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
+from allot.scheduler.framework.durations import PluginSamples
 
 
 class CycleState:
     """One value per plugin, alive for one attempt to schedule one pod."""
 
-    __slots__ = ("_values", "ranks_all_nodes", "skipped_filters", "skipped_scores", "time")
+    __slots__ = (
+        "_values",
+        "ranks_all_nodes",
+        "samples",
+        "skipped_filters",
+        "skipped_scores",
+        "time",
+    )
 
-    def __init__(self, time: DecisionTime = UNLIMITED) -> None:
+    def __init__(
+        self, time: DecisionTime = UNLIMITED, samples: PluginSamples | None = None
+    ) -> None:
         self._values: dict[str, Any] = {}
+        self.samples = samples
+        """Times the plugins, in cycles that are sampled."""
         self.time = time
         """What plugins that may take long ask while they work."""
         self.skipped_filters: set[str] = set()

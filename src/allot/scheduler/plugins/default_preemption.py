@@ -45,7 +45,10 @@ class DefaultPreemption(PostFilterPlugin):
         evict: Evict,
         pick_offset: Callable[[int], int],
         args: Mapping[str, Any] | None = None,
+        attempted: Callable[[], None] = lambda: None,
     ) -> None:
+        """`attempted` is called whenever room is looked for."""
+        self._attempted = attempted
         self._what_if = what_if
         self._budgets = budgets
         self._evict = evict
@@ -65,6 +68,7 @@ class DefaultPreemption(PostFilterPlugin):
         cluster: ClusterState,
         statuses: Mapping[str, Status],
     ) -> PostFilterAnswer:
+        self._attempted()
         decision = await finish_with_pauses(self._decision(state, pod, cluster, statuses))
         if isinstance(decision, PostFilterAnswer):
             return decision

@@ -61,6 +61,14 @@ class ClusterState:
         """The number of nodes."""
         return len(self.nodes)
 
+    def sizes(self) -> Mapping[str, int]:
+        """How much is known, under the names of the metric `scheduler_cache_size`."""
+        return {
+            "nodes": len(self._nodes),
+            "pods": len(self._pods),
+            "assumed_pods": len(self._assumed),
+        }
+
     def __bool__(self) -> bool:
         return True  # a cluster without nodes is still a cluster
 

@@ -1,0 +1,79 @@
+"""How long extension points take, and, in some cycles, each plugin.
+
+Extension points are timed in every cycle. Timing every call of every plugin would cost more than many of the calls:
+one cycle in `SAMPLE_EVERY` is sampled, and of its calls of `filter` those on the first few nodes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from allot.scheduler.framework.status import Code
+
+SAMPLE_EVERY: Final = 10
+MAX_FILTER_SAMPLES: Final = 200
+"""Calls of `filter` that are timed in one cycle."""
+
+PRE_FILTER: Final = "PreFilter"
+FILTER: Final = "Filter"
+POST_FILTER: Final = "PostFilter"
+PRE_SCORE: Final = "PreScore"
+SCORE: Final = "Score"
+RESERVE: Final = "Reserve"
+PERMIT: Final = "Permit"
+PRE_BIND: Final = "PreBind"
+BIND: Final = "Bind"
+POST_BIND: Final = "PostBind"
+
+ObservePoint = Callable[[str, Code, float], None]
+"""Told an extension point, how it ended, and how many seconds it took."""
+ObservePlugin = Callable[[str, str, Code, float], None]
+"""The same, after the plugin's name."""
+
+
+class PluginSamples:
+    """Times the plugins of one sampled cycle."""
+
+    __slots__ = ("_observe", "filters_left", "now")
+
+    def __init__(self, observe: ObservePlugin, now: Callable[[], float]) -> None:
+        self._observe = observe
+        self.now = now
+        self.filters_left = MAX_FILTER_SAMPLES
+
+    def add(self, plugin: str, point: str, code: Code, started: float) -> None:
+        """A call that began at `started` has ended."""
+        self._observe(plugin, point, code, self.now() - started)
+
+
+class Durations:
+    """What one profile's cycles tell about their duration."""
+
+    def __init__(
+        self,
+        observe_point: ObservePoint = lambda *_: None,
+        observe_plugin: ObservePlugin | None = None,
+        now: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Without `observe_plugin` no cycle is sampled."""
+        self.now = now
+        self._observe_point = observe_point
+        self._observe_plugin = observe_plugin
+        self._cycles = 0
+
+    def sample(self) -> PluginSamples | None:
+        """What times the plugins of the cycle that begins; None in most of them. The first is sampled."""
+        if self._observe_plugin is None:
+            return None
+        self._cycles += 1
+        if self._cycles % SAMPLE_EVERY != 1:
+            return None
+        return PluginSamples(self._observe_plugin, self.now)
+
+    def point(self, point: str, code: Code, started: float) -> float:
+        """An extension point that began at `started` has ended; now comes back."""
+        now = self.now()
+        self._observe_point(point, code, now - started)
+        return now

@@ -22,8 +22,7 @@ def record_checksum(
     text = key.encode()
     size = _NO_VALUE if value is None else len(value)
     head = _RECORD(place, created, previous, changes, len(text), size)
-    digest = blake2b(head + text + (value or b""), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    return _sum64(b"".join((head, text, value or b"")))
 
 
 def progress_checksum(compacted: int, kept: int, kept_sum: int) -> int:

@@ -7,7 +7,8 @@ refused is left as it was found.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from struct import error as StructError  # noqa: N812
@@ -16,7 +17,7 @@ from urllib.parse import quote
 
 from allot.storage.checksums import added, record_checksum, time_checksum
 from allot.storage.high_water_mark import UNKNOWN_DIGEST, Mark, mark_path
-from allot.storage.interface import DamagedStoreError, Entry
+from allot.storage.interface import Change, DamagedStoreError, Entry
 from allot.storage.revision_log import (
     Progress,
     digest_of,
@@ -25,6 +26,7 @@ from allot.storage.revision_log import (
     read_progress,
 )
 from allot.storage.sqlite_schema import POSITION_BITS, read_version
+from allot.storage.transactions import Batch
 
 FIRST_WITH_CHECKSUMS: Final = 2
 """The schema version."""
@@ -41,6 +43,8 @@ class Contents(NamedTuple):
     compacted: int
     schema: int = 0
     """The version of the file; 0 if it is new."""
+    recent: Sequence[Batch] = ()
+    """The last revisions, so that watchers that come back after a restart need not all read the file."""
 
 
 @contextmanager
@@ -57,15 +61,18 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def load(path: Path, mark: Mark | None) -> Contents:
-    """All of it, in any of our schemas. What contradicts itself or the mark is a `DamagedStoreError`."""
+def load(path: Path, mark: Mark | None, max_recent: int = 0, max_recent_bytes: int = 0) -> Contents:
+    """All of it, in any of our schemas. What contradicts itself or the mark is a `DamagedStoreError`.
+
+    Of the last `max_recent` revisions the changes are kept too, of fewer if their values have more bytes.
+    """
     with reading(path) as connection:
         version = read_version(connection, path)
         if not version:
             contents = Contents((), 0, 0)
         else:
             check_pages(connection, MAX_PAGES_CHECKED)
-            contents = _read_all(connection, version)
+            contents = _read_all(connection, version, max_recent, max_recent_bytes)
         if mark is not None:
             digest = digest_of(connection, mark.revision) if version > 1 else UNKNOWN_DIGEST
             compare_with_mark(path, contents.revision, digest, mark)
@@ -107,7 +114,9 @@ def _where_it_went(path: Path, mark: Mark) -> str:
     return f"; {wal.name}, which had the last writes, is missing, or {path.name} is an older copy"
 
 
-def _read_all(connection: sqlite3.Connection, version: int) -> Contents:
+def _read_all(
+    connection: sqlite3.Connection, version: int, max_recent: int, max_recent_bytes: int
+) -> Contents:
     has_checksums = version >= FIRST_WITH_CHECKSUMS
     if has_checksums:
         progress = read_progress(connection)
@@ -119,31 +128,62 @@ def _read_all(connection: sqlite3.Connection, version: int) -> Contents:
     rows = connection.execute(
         f"SELECT place, key, created, previous, {columns}, value FROM log ORDER BY place"  # noqa: S608
     )
+    last = last_revision(connection, progress.compacted)
+    recent = _Recent(max(progress.compacted, last - max_recent), max_recent_bytes)
     try:
         entries = (
-            _checked_entries(rows, progress)
+            _checked_entries(rows, progress, recent)
             if has_checksums
             else _linked_entries(rows, progress.compacted)
         )
     except (AttributeError, TypeError, StructError) as error:
         raise DamagedStoreError("a record has a value of another type") from error
-    return Contents(
-        entries.values(),
-        last_revision(connection, progress.compacted),
-        progress.compacted,
-        version,
-    )
+    return Contents(entries.values(), last, progress.compacted, version, recent.batches())
 
 
-def _checked_entries(rows: Iterable[Any], progress: Progress) -> dict[str, Entry]:
+class _Recent:
+    """The changes after a revision; the oldest are dropped if they have too many bytes."""
+
+    def __init__(self, after: int, max_bytes: int) -> None:
+        self.after = after
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._batches: deque[tuple[int, list[Change]]] = deque()
+        self._last: list[Change] = []
+
+    def next_batch(self) -> list[Change]:
+        """Where the changes of the next revision go."""
+        self._settle()
+        return self._last
+
+    def batches(self) -> Sequence[Batch]:
+        self._settle()
+        return [tuple(batch) for _, batch in self._batches]
+
+    def _settle(self) -> None:
+        if self._last:
+            size = sum(
+                (len(entry.value) if entry else 0) + (len(previous.value) if previous else 0)
+                for _, _, entry, previous in self._last
+            )
+            self._batches.append((size, self._last))
+            self._bytes += size
+            self._last = []
+        while self._bytes > self._max_bytes:
+            self._bytes -= self._batches.popleft()[0]
+
+
+def _checked_entries(rows: Iterable[Any], progress: Progress, recent: _Recent) -> dict[str, Entry]:
     compacted = progress.compacted
     entries: dict[str, Entry] = {}
     kept = kept_sum = 0
+    recent_after, batch = recent.after, recent.next_batch()
     last, position, changes = compacted, 0, 1  # revision, place in it, and size of the write before
     for place, key, created, previous, count, checksum, value in rows:
         if record_checksum(place, key, created, previous, count, value) != checksum:
             raise mismatch(key, place)
         revision = place >> POSITION_BITS
+        entry = None if value is None else Entry(key, value, revision, created)
         if revision <= compacted:
             kept += 1
             kept_sum += checksum
@@ -155,14 +195,18 @@ def _checked_entries(rows: Iterable[Any], progress: Progress) -> dict[str, Entry
             )
             if not follows:
                 raise DamagedStoreError(f"records after revision {last} are missing")
+            if revision != last and revision > recent_after:
+                batch = recent.next_batch()
             last, position, changes = revision, place & _POSITION_MASK, count
             known = entries.get(key)
             if previous != (known.revision if known else 0):
                 raise _gap(key, revision)
-        if value is None:
+            if revision > recent_after:
+                batch.append(Change(revision, key, entry, known))
+        if entry is None:
             entries.pop(key, None)
         else:
-            entries[key] = Entry(key, value, revision, created)
+            entries[key] = entry
     if position + 1 != changes:
         raise DamagedStoreError(f"records of revision {last} are missing")
     if (kept, added(0, kept_sum)) != (progress.kept, progress.kept_sum):

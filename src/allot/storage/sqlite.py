@@ -42,8 +42,9 @@ from allot.storage.interface import (
     StoreUnavailableError,
     Watch,
 )
+from allot.storage.log_verification import Contents
 from allot.storage.revision_log import MAX_CHANGES_PER_WRITE
-from allot.storage.sqlite_files import Files, Start, explain, open_files
+from allot.storage.sqlite_files import Files, explain, open_files
 from allot.storage.transactions import Batch, check_form, decide_changes
 
 MAX_WRITES_PER_COMMIT: Final = 1000
@@ -72,7 +73,7 @@ class SqliteStore(Store):
     def __init__(
         self,
         files: Files,
-        start: Start,
+        contents: Contents,
         *,
         window_revisions: int,
         window_bytes: int,
@@ -81,16 +82,16 @@ class SqliteStore(Store):
     ) -> None:
         self._files = files
         self._log, self._reader = files.log, files.reader
-        self._entries = Entries(start.contents.entries)
+        self._entries = Entries(contents.entries)
         self._broadcast = Broadcast(
-            start.contents.revision,
+            contents.revision,
             self._read_history,
             max_revisions=window_revisions,
             max_bytes=window_bytes,
         )
-        self._broadcast.oldest = start.contents.compacted
-        if start.recent:
-            self._broadcast.preload(start.recent, start.recent[0][0].revision - 1)
+        self._broadcast.oldest = contents.compacted
+        if contents.recent:
+            self._broadcast.preload(contents.recent, contents.recent[0][0].revision - 1)
         self._history_seconds, self._clock = history_seconds, clock
         self._queue: deque[_Waiting] = deque()
         self._writing: asyncio.Task[None] | None = None
@@ -120,10 +121,10 @@ class SqliteStore(Store):
         At least `history_seconds` of history are kept; every so often what is older is compacted,
         unless the interval is 0.
         """
-        files, start = await asyncio.to_thread(open_files, path, window_revisions, window_bytes)
+        files, contents = await asyncio.to_thread(open_files, path, window_revisions, window_bytes)
         store = cls(
             files,
-            start,
+            contents,
             window_revisions=window_revisions,
             window_bytes=window_bytes,
             history_seconds=history_seconds,

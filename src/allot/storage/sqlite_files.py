@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -31,8 +31,7 @@ from allot.storage.interface import (
     StoreUnavailableError,
 )
 from allot.storage.log_verification import FIRST_WITH_CHECKSUMS, Contents, load
-from allot.storage.revision_log import MAX_CHANGES_PER_WRITE, RevisionLog
-from allot.storage.transactions import Batch
+from allot.storage.revision_log import RevisionLog
 
 _NOT_DAMAGE: Final = (
     "SQLITE_BUSY",
@@ -74,21 +73,13 @@ class Files(NamedTuple):
             self.lock.release()
 
 
-class Start(NamedTuple):
-    """What the file holds when it is opened."""
-
-    contents: Contents
-    recent: Sequence[Batch]
-    """The last revisions, so that watchers that come back after a restart need not all read the file."""
-
-
-def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[Files, Start]:
+def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[Files, Contents]:
     """Open the store at `path`, or make it. `StorageError` says why it cannot be, and what to do."""
     with ExitStack() as cleanup, told_plainly(path):
         lock = FileLock(path)
         cleanup.callback(lock.release)
         mark = read_mark(path)
-        contents = _inspect(path, mark)
+        contents = _inspect(path, mark, max_recent, max_recent_bytes)
         if mark is None and contents.schema >= FIRST_WITH_CHECKSUMS:
             # A backup in a new directory has neither a mark nor a write-ahead log.
             logger.log(
@@ -103,18 +94,15 @@ def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[File
         high_water_mark = HighWaterMark(path, now)
         cleanup.callback(high_water_mark.close, is_clean=False)
         log.follow_with(high_water_mark)
-        last = contents.revision
-        after = max(contents.compacted, last - max_recent)
-        page = log.history("", after, last, MAX_CHANGES_PER_WRITE, max_recent_bytes)
         files = Files(lock, high_water_mark, log, RevisionLog(path), path)
         cleanup.pop_all()
-    return files, Start(contents, page.batches if page.upto == last else ())
+    return files, contents
 
 
-def _inspect(path: Path, mark: Mark | None) -> Contents:
+def _inspect(path: Path, mark: Mark | None, max_recent: int, max_recent_bytes: int) -> Contents:
     """What the file holds, without changing it. It is made if there is nothing yet."""
     if path.exists() and path.stat().st_size:
-        return load(path, mark)
+        return load(path, mark, max_recent, max_recent_bytes)
     state = "is empty" if path.exists() else "is missing"
     if mark is not None and mark.revision:
         raise DamagedStoreError(

@@ -57,8 +57,9 @@ async def follow(store: Store, after: int) -> None:
 
 
 async def forget(store: Store, revision: int) -> None:
-    """Compact what was before, while others write."""
-    for upto in range(0, revision + 1, max(1, revision // 20)):
+    """Compact what was before, while others write; from where the last process was killed in it."""
+    oldest = await store.oldest()
+    for upto in range(oldest, revision + 1, max(1, (revision - oldest) // 20)):
         try:
             await store.compact(upto)
         except StoreUnavailableError:

@@ -10,8 +10,10 @@ is evaluated at all, and with it whether its error surfaces.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from allot.allocation.attributes import AttributeSet
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.capacity import Consumption
 from allot.allocation.counters import Counters, Groups
@@ -29,7 +31,15 @@ _ASKED_AT_ONCE: Final = 32
 class Pick:
     """A device, or a share of it, that an alternative takes in this attempt."""
 
-    __slots__ = ("alternative", "consumed", "groups_before", "index", "pays_counters", "shared")
+    __slots__ = (
+        "alternative",
+        "consumed",
+        "groups_before",
+        "index",
+        "pays_counters",
+        "shared",
+        "values",
+    )
 
     def __init__(
         self,
@@ -38,12 +48,15 @@ class Pick:
         shared: bool,
         consumed: Consumption,
         pays_counters: bool,
+        values: Sequence[AttributeSet],
     ) -> None:
         self.alternative = alternative
         self.index = index
         self.shared = shared
         self.consumed = consumed
         self.pays_counters = pays_counters
+        self.values = values
+        """What the device brings into each of the constraints."""
         self.groups_before: list[Groups] = []
 
 
@@ -132,6 +145,7 @@ class Attempt:
                 return None
         if rules.untolerated_taint(alternative, index) is not None:
             return None
+        values: list[AttributeSet] = []
         for constraint in alternative.constraints:
             value = rules.attribute(constraint, alternative, index)
             if value is None or not constraint.admits(value):
@@ -141,7 +155,8 @@ class Attempt:
                         " because a claim constraint would not be satisfied"
                     )
                 return None
-        return Pick(alternative, index, shared, consumed, pays)
+            values.append(value)
+        return Pick(alternative, index, shared, consumed, pays, values)
 
     def has_share(self, index: int) -> bool:
         return index in self.shares or self.rules.ledger.has_share(self.devices[index].id)
@@ -184,9 +199,7 @@ class Attempt:
             self._picked.setdefault(index, []).append(claim)
         if pick.pays_counters:
             pick.groups_before = self.counters.pay(self.devices[index])
-        for constraint in alternative.constraints:
-            value = self.rules.attribute(constraint, alternative, index)
-            assert value is not None, "checked before"
+        for constraint, value in zip(alternative.constraints, pick.values, strict=True):
             constraint.add(value)
 
     def undo(self) -> None:

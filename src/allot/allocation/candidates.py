@@ -276,7 +276,9 @@ class CandidateRules:
         name = constraint.attribute
         device = self.devices[index]
         if alternative.derived:
-            derived = _in_domain(alternative.derived, name, device.id.driver)
+            derived = alternative.derived.get(name)
+            if derived is None:
+                derived = _in_domain(alternative.derived, name, device.id.driver)
             if derived is not None:
                 row = device.cache.derived.get(derived.expression)
                 value = row[device.number] if row is not None else None
@@ -284,7 +286,10 @@ class CandidateRules:
         row = device.cache.attributes.get(name)
         value = row[device.number] if row is not None else None
         if value is None:
-            attribute = _in_domain(device.device.attributes, name, device.id.driver)
+            attributes = device.device.attributes
+            attribute = attributes.get(name)
+            if attribute is None:
+                attribute = _in_domain(attributes, name, device.id.driver)
             value = NOT_PUBLISHED if attribute is None else attribute_set(attribute)
             device.cache.attributes.remember(name, device.number, value)
         return None if value is NOT_PUBLISHED else value
@@ -312,10 +317,6 @@ class CandidateRules:
 
 
 def _in_domain(values: Mapping[str, Value], name: str, driver: str) -> Value | None:
-    """What has the name: a bare name is in the driver's domain."""
-    value = values.get(name)
-    if value is None:
-        domain, slash, identifier = name.partition("/")
-        if slash and domain == driver:
-            return values.get(identifier)
-    return value
+    """What has the name without its domain: a bare name is in the driver's domain."""
+    domain, slash, identifier = name.partition("/")
+    return values.get(identifier) if slash and domain == driver else None

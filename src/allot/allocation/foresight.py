@@ -163,7 +163,7 @@ class ForesightedSearch(Search):
                     frame.blame |= self._blame.of_refusal(alternative, index, self._earlier())
             frame.position = at + 1
             frame.last = pick.index
-        self._place(Pick(alternative, pick.index, pick.shared, pick.consumed, pick.pays_counters))
+        self._place(pick)
         frame.placed = True
         return failed
 

@@ -151,9 +151,8 @@ class CandidateRules:
 
     def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
         found: list[int] = []
-        index = 0
         self.meter.alternative = alternative
-        for pool in self.view.pools:
+        for pool, places in self.view.places():
             self.meter.spend(1)
             if not pool.is_usable:
                 state = "being updated" if pool.is_incomplete else "invalid"
@@ -161,13 +160,13 @@ class CandidateRules:
                     f"{alternative.place}: asks for all devices,"
                     f" but resource pool {pool.id} is currently {state}"
                 )
-            for device in pool.devices:
+            for index, device in zip(places, pool.devices, strict=True):
                 self.meter.spend(2)
                 if self.is_selectable(alternative, index) and (
                     not self.consumable or self._could_ever_fit(alternative, index, device)
                 ):
                     found.append(index)
-                index += 1
+        found.sort()
         return tuple(found)
 
     def _could_ever_fit(self, alternative: Alternative, index: int, device: PoolDevice) -> bool:

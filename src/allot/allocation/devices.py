@@ -60,6 +60,7 @@ class PoolDevice:
         self.slice = slice_
         self.device = device
         self.shareable = device.allow_multiple_allocations is True
+        self.waits_for_binding = bool(device.binding_conditions)
         self.taints = (
             blocking_taints(self.id, device.taints, taint_rules)
             if device.taints or taint_rules

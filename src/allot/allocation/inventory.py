@@ -7,7 +7,7 @@ across nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from allot.allocation.devices import PoolDevice
@@ -18,17 +18,24 @@ from allot.allocation.work_meter import WorkMeter
 from allot.api.classes import DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import FeatureGates
+from allot.rules import READY_DEVICES_FIRST
 
 _EVERYWHERE = ""
 """Stands for "no node in particular" where slices are kept by node."""
 
 
 class NodeView:
-    """What one node can use: its pools and their devices, in the order they are tried."""
+    """What one node can use: its pools and their devices, in the order they are tried.
 
-    __slots__ = ("devices", "error", "has_invalid_pools", "pool_by_id", "pools")
+    The order is that of v1.38: pool by pool, those with binding conditions last. With `ready_first` devices
+    without binding conditions come before all others (KEP-5007), and otherwise stay in that order.
+    """
 
-    def __init__(self, pools: tuple[Pool, ...], error: str, meter: WorkMeter) -> None:
+    __slots__ = ("_ready", "devices", "error", "has_invalid_pools", "pool_by_id", "pools")
+
+    def __init__(
+        self, pools: tuple[Pool, ...], error: str, meter: WorkMeter, *, ready_first: bool = False
+    ) -> None:
         self.pools = pools
         self.error = error
         """Why the pools could not be gathered, if so."""
@@ -41,7 +48,33 @@ class NodeView:
             self.has_invalid_pools = self.has_invalid_pools or pool.is_invalid
             if pool.is_usable:
                 devices += pool.devices
+        self._ready: int | None = None
+        """How many devices come first; None if they are in the order of the pools."""
+        if ready_first and any(pool.waits_for_binding for pool in pools):
+            meter.spend(len(devices) // 4)
+            ready = [device for device in devices if not device.waits_for_binding]
+            self._ready = len(ready)
+            devices = [*ready, *(device for device in devices if device.waits_for_binding)]
         self.devices = tuple(devices)
+
+    def places(self) -> Iterator[tuple[Pool, Sequence[int]]]:
+        """The pools in order, each with where its devices are in `devices`."""
+        next_ready, next_waiting = 0, self._ready or 0
+        for pool in self.pools:
+            if self._ready is None or not pool.waits_for_binding:
+                end = next_ready + len(pool.devices)
+                yield pool, range(next_ready, end)
+                next_ready = end
+                continue
+            places = []
+            for device in pool.devices:
+                if device.waits_for_binding:
+                    places.append(next_waiting)
+                    next_waiting += 1
+                else:
+                    places.append(next_ready)
+                    next_ready += 1
+            yield pool, places
 
 
 class _Remembered(NamedTuple):
@@ -149,7 +182,7 @@ class Inventory:
             pools = gather_pools(slices, whole_pool, node, self.gates, meter)
         except AllocationError as error:
             return NodeView((), f"gather pool information: {error}", meter)
-        return NodeView(pools, "", meter)
+        return NodeView(pools, "", meter, ready_first=READY_DEVICES_FIRST in self.gates)
 
     def _named(self, names: Iterable[str]) -> Iterator[SliceDevices]:
         return (self._entries[name] for name in names)

@@ -87,7 +87,7 @@ def read_dynamic_resources_args(args: Mapping[str, Any]) -> DynamicResourcesArgs
     """The arguments of DynamicResources; `ConfigurationError` for values that make no sense."""
     known = DynamicResourcesArgs()
     path = "DynamicResourcesArgs"
-    filter_seconds, binding_seconds = known
+    filter_seconds, binding_seconds, prefers_ready = known
     if args.get("filterTimeout") is not None:
         filter_seconds = duration_seconds(args["filterTimeout"], f"{path}.filterTimeout")
         if filter_seconds < 0:
@@ -96,4 +96,8 @@ def read_dynamic_resources_args(args: Mapping[str, Any]) -> DynamicResourcesArgs
         binding_seconds = duration_seconds(args["bindingTimeout"], f"{path}.bindingTimeout")
         if binding_seconds < 1:
             raise ConfigurationError(f"{path}.bindingTimeout: must be at least 1 second")
-    return DynamicResourcesArgs(filter_seconds, binding_seconds)
+    if args.get("preferReadyDevices") is not None:
+        prefers_ready = args["preferReadyDevices"]
+        if not isinstance(prefers_ready, bool):
+            raise ConfigurationError(f"{path}.preferReadyDevices: must be true or false")
+    return DynamicResourcesArgs(filter_seconds, binding_seconds, prefers_ready)

@@ -118,9 +118,15 @@ pluginConfig:
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        pytest.param({}, (10.0, 600.0), id="defaults"),
-        pytest.param({"filterTimeout": "0s"}, (0.0, 600.0), id="zero-switches-it-off"),
-        pytest.param({"bindingTimeout": "1s"}, (10.0, 1.0), id="a-second-is-enough"),
+        pytest.param({}, (10.0, 600.0, True), id="defaults"),
+        pytest.param({"filterTimeout": "0s"}, (0.0, 600.0, True), id="zero-switches-it-off"),
+        pytest.param({"bindingTimeout": "1s"}, (10.0, 1.0, True), id="a-second-is-enough"),
+        pytest.param({"preferReadyDevices": False}, (10.0, 600.0, False), id="no-preference"),
+        pytest.param(
+            {"preferReadyDevices": "yes"},
+            "DynamicResourcesArgs.preferReadyDevices: must be true or false",
+            id="not-a-bool",
+        ),
         pytest.param(
             {"filterTimeout": "-1s"},
             "DynamicResourcesArgs.filterTimeout: must be zero or positive",
@@ -138,7 +144,9 @@ pluginConfig:
         ),
     ],
 )
-def test_dynamic_resources_args(args: dict[str, Any], expected: tuple[float, float] | str) -> None:
+def test_dynamic_resources_args(
+    args: dict[str, Any], expected: tuple[float, float, bool] | str
+) -> None:
     if isinstance(expected, str):
         with pytest.raises(ConfigurationError) as raised:
             read_dynamic_resources_args(args)

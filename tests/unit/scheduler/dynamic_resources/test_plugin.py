@@ -28,6 +28,7 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.remembered_answers import MAX_WISHES
+from allot.scheduler.plugins.dynamic_resources.scores import raw_score
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
     DRIVER,
@@ -373,7 +374,10 @@ def test_the_better_alternative_scores_more() -> None:
     nodes = bench.cluster.nodes
 
     assert bench.plugin.pre_score(bench.state, POD, bench.cluster, nodes).is_success
-    assert [bench.plugin.score(bench.state, POD, node) for node in nodes] == [7, 8]
+    assert [bench.plugin.score(bench.state, POD, node) for node in nodes] == [
+        raw_score(7, is_ready=True),
+        raw_score(8, is_ready=True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -410,7 +414,8 @@ def test_scores_that_were_forgotten_are_found_out_again() -> None:
     first = a_pod_with_claims("c0")
     assert bench.pre_filter(first).is_success
 
-    assert bench.plugin.score(bench.state, first, bench.cluster.nodes[0]) == 8
+    found = bench.plugin.score(bench.state, first, bench.cluster.nodes[0])
+    assert found == raw_score(8, is_ready=True)
 
 
 def test_each_change_of_a_node_costs_one_search() -> None:

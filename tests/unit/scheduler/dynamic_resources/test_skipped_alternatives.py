@@ -8,6 +8,7 @@ from allot.features import DEFAULTS
 from allot.rules import RuleSet
 from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.dynamic_resources import skipped_alternatives
+from allot.scheduler.plugins.dynamic_resources.scores import raw_score
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
     DRIVER,
@@ -61,7 +62,8 @@ def test_the_score_counts_the_alternatives_that_are_skipped() -> None:
     bench = Bench(a_stored_claim("claim", a_request("gpu", first_available=(MISSING, PRESENT))))
     bench.filter(POD)
 
-    assert {bench.plugin.score(bench.state, POD, node) for node in bench.cluster.nodes} == {7}
+    scores = {bench.plugin.score(bench.state, POD, node) for node in bench.cluster.nodes}
+    assert scores == {raw_score(7, is_ready=True)}
 
 
 def test_each_pod_is_told_about_each_class_once() -> None:

@@ -43,6 +43,8 @@ class DynamicResourcesArgs(NamedTuple):
 
     filter_timeout_seconds: float = 10.0
     binding_timeout_seconds: float = 600.0
+    prefers_ready_devices: bool = True
+    """Whether nodes where no device must be made ready are better (KEP-5007)."""
 
     @property
     def budget(self) -> StepBudget:
@@ -58,6 +60,8 @@ class NodeAnswer(NamedTuple):
     score: int = 0
     skipped: tuple[SkippedAlternative, ...] = ()
     """Alternatives that could not be tried on the node."""
+    is_ready: bool = True
+    """Whether no device must be made ready first."""
 
     @property
     def timed_out(self) -> bool:

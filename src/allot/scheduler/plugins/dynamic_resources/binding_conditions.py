@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from allot.api.claims import (
     AllocatedDeviceStatus,
+    AllocationResult,
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
@@ -40,6 +41,11 @@ class BindingFailed(NamedTuple):
 
 
 Readiness = Ready | NotReady | BindingFailed
+
+
+def waits_for_binding(allocation: AllocationResult) -> bool:
+    """Whether some device of an allocation must be made ready before a pod may use it."""
+    return any(result.binding_conditions for result in allocation.devices.results)
 
 
 def has_conditions(claim: ResourceClaim) -> bool:

@@ -32,6 +32,8 @@ class DeviceState:
         self._node_by_slice: dict[str, str] = {}
         self._node_by_pool: dict[PoolId, str] = {}
         """The only node that can use a pool's devices; empty where several can."""
+        self._with_conditions: set[str] = set()
+        """Slices with devices that must be made ready (KEP-5007), by name."""
         self._likeness = Likeness()
         self._touch_node = touch
         self._changes = 0
@@ -50,6 +52,10 @@ class DeviceState:
         self._node_by_slice[slice_.metadata.name] = node
         if before != node:
             self._touch(before)
+        if any(device.binding_conditions for device in slice_.spec.devices or ()):
+            self._with_conditions.add(slice_.metadata.name)
+        else:
+            self._with_conditions.discard(slice_.metadata.name)
         self.inventory.put(slice_)
         self._likeness.put(slice_)
         self._touch(self._node_by_pool[pool] and node)
@@ -59,6 +65,7 @@ class DeviceState:
         self.inventory.remove(slice_.metadata.name)
         self._likeness.remove(slice_.metadata.name)
         self._node_by_slice.pop(slice_.metadata.name, None)
+        self._with_conditions.discard(slice_.metadata.name)
         self._touch(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
 
     def put_class(self, class_: DeviceClass) -> None:
@@ -90,6 +97,11 @@ class DeviceState:
         self._targets.pop(name, None)
         self._last_change.pop(name, None)
         self.inventory.forget_node(name)
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether some device must be made ready before a pod can use it."""
+        return bool(self._with_conditions)
 
     # --- what it means for nodes ---
 

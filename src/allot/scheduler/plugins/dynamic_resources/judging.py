@@ -18,7 +18,6 @@ from allot.allocation import (
     TargetNode,
     allocate,
     has_alternatives,
-    normalized_prioritized_scores,
     prioritized_list_score,
     replay,
 )
@@ -27,7 +26,11 @@ from allot.api.claims import ResourceClaim
 from allot.api.decoding import to_builtin
 from allot.deadline import DeadlineExceededError
 from allot.features import FeatureGates
-from allot.rules import ALTERNATIVES_ON_ALL_NODES, RELEASE_WAITING_PODS_WHEN_OFF
+from allot.rules import (
+    ALTERNATIVES_ON_ALL_NODES,
+    READY_DEVICES_FIRST,
+    RELEASE_WAITING_PODS_WHEN_OFF,
+)
 from allot.scheduler.framework import events
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
@@ -55,6 +58,7 @@ from allot.scheduler.plugins.dynamic_resources.answers import (
     status_of,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
+    waits_for_binding,
     why_not_usable_when_off,
 )
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
@@ -77,6 +81,7 @@ from allot.scheduler.plugins.dynamic_resources.remembered_answers import (
     RememberedAnswers,
     with_own_shares,
 )
+from allot.scheduler.plugins.dynamic_resources.scores import normalized_scores, raw_score
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -202,8 +207,9 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
                 return PreFilterAnswer(unresolvable(problem))
             to_allocate.append(claim)
         prefers = has_alternatives(to_allocate)
-        # KEP-4816: the results from all nodes are ranked.
+        # KEP-4816: the results from all nodes are ranked. KEP-5007: so is readiness.
         state.ranks_all_nodes |= prefers and ALTERNATIVES_ON_ALL_NODES in self._gates
+        state.ranks_all_nodes |= self._ranks_readiness and bool(to_allocate or extension)
         state[NAME] = PodDevices(
             claims,
             to_allocate,
@@ -258,7 +264,8 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         outcome = allocate(problem, budget, self._new_share_id, deadline=time.ask)
         if isinstance(outcome, Allocated):
             score = prioritized_list_score(claims, outcome.results)
-            return NodeAnswer(SUCCESS, outcome.results, score, outcome.skipped)
+            is_ready = not any(map(waits_for_binding, outcome.results))
+            return NodeAnswer(SUCCESS, outcome.results, score, outcome.skipped, is_ready)
         if isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME and not time.passes_over:
             raise DeadlineExceededError
         return NodeAnswer(status_of(outcome))
@@ -448,14 +455,26 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
         devices: PodDevices | None = state.get(NAME)
-        return SUCCESS if devices is not None and devices.has_alternatives else SKIP
+        if devices is None:
+            return SKIP
+        return SUCCESS if devices.has_alternatives or self._ranks_readiness else SKIP
+
+    @property
+    def _ranks_readiness(self) -> bool:
+        """Whether nodes can differ in whether devices must be made ready, and that counts."""
+        is_on = READY_DEVICES_FIRST in self._gates and self._args.prefers_ready_devices
+        return is_on and self._devices.has_binding_conditions
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The score of the alternatives and, in the lowest bit, whether no device must be made ready."""
         devices: PodDevices = state[NAME]
         wanted = self._wanted(devices, node)
-        return self._answer(devices, wanted, self._devices.target(node), state.time).score
+        if not wanted:
+            return raw_score(0, is_ready=True)
+        answer = self._answer(devices, wanted, self._devices.target(node), state.time)
+        return raw_score(answer.score, is_ready=answer.is_ready)
 
     def normalize(
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
     ) -> None:
-        scores[:] = normalized_prioritized_scores(scores)
+        scores[:] = normalized_scores(scores, ranks_readiness=self._ranks_readiness)

@@ -118,6 +118,7 @@ class Components:
             nodes = SimulatedHardware(client, parts.nodes, parts.hardware)
             self._nodes = nodes
             self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
+            self.registries["nodes"] = lambda: nodes.registry
 
     def _own_controllers(self) -> dict[str, Factory]:
         """Those that are made differently in a cluster of simulated nodes."""

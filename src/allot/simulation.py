@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from prometheus_client import CollectorRegistry
+
 from allot.client.client import Client
 from allot.driver.hardware import Hardware
 from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
@@ -28,6 +30,11 @@ class SimulatedHardware:
     def is_ready(self) -> bool:
         """Whether nodes are served and all that is described has been published once."""
         return self._nodes.is_ready and all(each.is_complete for each in self._publishers)
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The metrics of all nodes together."""
+        return self._nodes.metrics.registry
 
     async def create_nodes(self) -> None:
         """Create the nodes that are described; `ForeignNodeError` if a name is taken."""

@@ -12,6 +12,7 @@ from allot.cli.components import (
     PageAddress,
     api_server_options,
     component_runner,
+    page_options,
     run_until_stopped,
     set_up_logging,
 )
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
+@page_options(0, "/healthz, /readyz and /metrics")
 @click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
 def nodes(
     kubeconfig: Path | None,
@@ -74,6 +76,8 @@ def nodes(
     job_run_seconds: float | None,
     start_seconds: float,
     complete_annotation: str,
+    bind_address: str,
+    port: int,
     verbose: int,
 ) -> int:
     """Simulate nodes: pods that are bound to them run, end and go, without any container.
@@ -96,7 +100,8 @@ def nodes(
     )
     described = load_all(hardware)
     with component_runner() as runner:
-        runner.run(_run(kubeconfig, context, settings, described))
+        address = PageAddress(bind_address, port)
+        runner.run(_run(kubeconfig, context, settings, described, address))
     return EXIT_OK
 
 
@@ -133,10 +138,15 @@ def load_all(references: Sequence[str]) -> list[Hardware]:
 
 
 async def _run(
-    kubeconfig: Path | None, context: str | None, settings: Settings, described: Sequence[Hardware]
+    kubeconfig: Path | None,
+    context: str | None,
+    settings: Settings,
+    described: Sequence[Hardware],
+    address: PageAddress,
 ) -> None:
     from allot.client.connecting import connect
     from allot.client.errors import ClientError
+    from allot.pages import Pages
     from allot.simulation import SimulatedHardware
 
     try:
@@ -148,8 +158,9 @@ async def _run(
         nodes, pools = len(hardware.nodes), len(hardware.sources)
         click.echo(f"  {hardware.name}: {nodes} node(s), {pools} pool(s)")
     simulation = SimulatedHardware(client, settings, described)
-    component = Component(client, lambda: _simulate(simulation), lambda: simulation.is_ready)
-    await run_until_stopped(component, None, PageAddress("", 0))
+    pages = Pages(lambda: simulation.is_ready, lambda: simulation.registry)
+    component = Component(client, lambda: _simulate(simulation), lambda: simulation.is_ready, pages)
+    await run_until_stopped(component, None, address)
 
 
 async def _simulate(simulation: SimulatedHardware) -> None:

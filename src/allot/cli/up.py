@@ -177,7 +177,7 @@ async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
             stack.push_async_callback(components.stop)  # before the server does
             token = running.credentials.admin_token
             components.connect(running.server.app, running.credentials.component_token)
-            for name in ("scheduler", "controllers"):
+            for name in ("scheduler", "controllers", "nodes"):
                 running.server.metrics.others[name] = partial(components.metrics, name)
             await components.ready()
             client = Client(InProcessTransport(running.server.app, token, "allot-up"))

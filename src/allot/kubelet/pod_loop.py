@@ -21,6 +21,7 @@ from allot.client.retrying import Backoff
 from allot.client.work_queue import WorkQueue, work_off
 from allot.kubelet.addresses import POD_NETWORK, pick_address
 from allot.kubelet.conduct import conduct_of
+from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_status import address_of, is_offline
 from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing
 from allot.kubelet.pod_lifecycle import Place, decide, has_begun
@@ -36,6 +37,7 @@ PATIENCE_SECONDS: Final = 1.0
 """A claim that is not the pod's own may become so meanwhile, without anything being wrong."""
 STEPS_AT_ONCE: Final = 8
 """A pod that has more to do gets in line again."""
+FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
 _BY_NODE: Final = "node"
 _BY_CLAIM: Final = "claim that the pod waits for"
 _BY_ADDRESS: Final = "address"
@@ -52,7 +54,9 @@ class PodLoop:
         claims: Informer[ResourceClaim],
         recorder: EventRecorder,
         settings: Settings,
+        metrics: KubeletMetrics,
     ) -> None:
+        self._metrics = metrics
         self._client = client
         self._clock = client.clock
         self._nodes, self._pods, self._claims = nodes, pods, claims
@@ -134,7 +138,9 @@ class PodLoop:
             if decision.status is None or decision.status == wanted:
                 return  # a server that does not keep all of a status is not asked again
             wanted = decision.status
+            before = pod.get("status", default={})
             pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
+            self._metrics.status_written(before, wanted)
         self._queue.add(key)
 
     def _may_look_at(self, pod: Pod) -> bool:
@@ -152,7 +158,8 @@ class PodLoop:
         if waits < PATIENCE_SECONDS:
             self._queue.add_after(key, PATIENCE_SECONDS - waits)
             return False
-        self._warn(pod, "FailedPrepareDynamicResources", f"the pod cannot start: {missing}")
+        self._warn(pod, FAILED_PREPARE, f"the pod cannot start: {missing}")
+        self._metrics.could_not_start(pod, FAILED_PREPARE)
         return True
 
     def _warn(self, pod: Pod, reason: str, note: str) -> None:

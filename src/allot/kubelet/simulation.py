@@ -12,6 +12,7 @@ from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.options import Scope
 from allot.client.resources import NODES, PODS, RESOURCE_CLAIMS
+from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_loop import NodeLoop
 from allot.kubelet.pod_loop import PodLoop
 from allot.kubelet.settings import Settings
@@ -27,6 +28,7 @@ class NodeSimulation:
         self._client = client
         self._settings = settings
         self._informers: InformerFactory | None = None
+        self.metrics = KubeletMetrics()
 
     @property
     def is_ready(self) -> bool:
@@ -40,7 +42,7 @@ class NodeSimulation:
         pods = informers.informer(PODS, BOUND)
         claims = informers.informer(await served(client, RESOURCE_CLAIMS) or RESOURCE_CLAIMS)
         node_loop = NodeLoop(client, nodes, settings)
-        pod_loop = PodLoop(client, nodes, pods, claims, recorder, settings)
+        pod_loop = PodLoop(client, nodes, pods, claims, recorder, settings, self.metrics)
         informers.start()
         recorder.start()
         self._informers = informers

@@ -26,7 +26,7 @@ def shortened(text: str, limit: int) -> str:
 
 def near_names(wanted: str, names: Iterable[str]) -> str:
     """A question whether one of the names is meant, to be added to a text; empty if none is near."""
-    near = get_close_matches(wanted, sorted(names), n=3)
+    near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.8)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

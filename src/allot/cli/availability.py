@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from allot.allocation.candidates import LazySelector
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.ledger import Ledger
+from allot.allocation.pools import CounterBudget
 from allot.api.base import ApiObject, always, replace
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.pool_status import PoolStatus
 from allot.api.slices import ResourceSlice
+from allot.api.texts import near_names
 from allot.controllers.pool_status import (
+    CountedDevice,
     DeviceState,
     PoolCensus,
     newest_slices,
     pool_status,
     take_census,
 )
+from allot.controllers.pool_status.packing import count_at_once
+from allot.controllers.pool_status.partitions import counters_left
 from allot.features import DEVICE_TAINT_RULES, FeatureGates
 
 
@@ -34,12 +40,17 @@ class ClusterObjects(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which pools to look at; None: any."""
+    """Which devices to look at; None: any."""
 
     driver: str | None = None
     pool: str | None = None
     node: str | None = None
     partition_type_attribute: str | None = None
+    class_name: str | None = None
+
+    @property
+    def is_filter(self) -> bool:
+        return any((self.driver, self.pool, self.node, self.class_name))
 
 
 class Counts(ApiObject, frozen=True):
@@ -52,7 +63,7 @@ class Counts(ApiObject, frozen=True):
     unavailable_devices: int = always(int)
 
 
-COUNTED: Final = Counts.__struct_fields__[1:]
+COUNTED: Final = ("total_devices", "allocated_devices", "available_devices", "unavailable_devices")
 Row = TypeVar("Row", bound=Counts)
 
 
@@ -74,24 +85,116 @@ class ClassRow(Counts, frozen=True):
     """Why that cannot be said of some device, which is then not counted."""
 
 
+class PoolRow(PoolStatus, frozen=True):
+    """A pool. Its available devices are those that can be had at the same time."""
+
+    free_devices: int | None = None
+    """Devices that nothing holds or keeps away, one by one; more than are available if they share counters."""
+
+
+class TotalRow(Counts, frozen=True):
+    """All pools together."""
+
+    pools: int = always(int)
+    faulty_pools: int = always(int)
+
+
+PoolsRow = TypeVar("PoolsRow", DriverRow, TotalRow)
+
+
 class Availability(ApiObject, frozen=True):
     """All of it, each part sorted by name."""
 
+    total: TotalRow = always(TotalRow)
     drivers: tuple[DriverRow, ...] = always(tuple)
-    pools: tuple[PoolStatus, ...] = always(tuple)
+    pools: tuple[PoolRow, ...] = always(tuple)
     nodes: tuple[NodeRow, ...] = always(tuple)
     classes: tuple[ClassRow, ...] = always(tuple)
 
 
-_FIELD_BY_STATE: Final = {
-    DeviceState.ALLOCATED: "allocated_devices",
-    DeviceState.AVAILABLE: "available_devices",
-    DeviceState.UNAVAILABLE: "unavailable_devices",
-}
+class _Pool(NamedTuple):
+    """A pool, and those of its devices that are wanted."""
+
+    census: PoolCensus
+    status: PoolStatus
+    devices: tuple[CountedDevice, ...]
+    counters_left: CounterBudget
+    is_refused: bool
+    """Whether allocation refuses the pool, so that nothing of it is available."""
+
+    def counts(self, devices: Collection[CountedDevice]) -> tuple[int, ...]:
+        """The figures of some of its devices, in the order of `COUNTED`, and how many are free one by one."""
+        states = Counter(counted.state for counted in devices)
+        free = [counted.device for counted in devices if counted.state is DeviceState.AVAILABLE]
+        unavailable = states[DeviceState.UNAVAILABLE]
+        if self.is_refused:
+            free, unavailable = [], unavailable + len(free)
+        at_once = count_at_once(free, self.counters_left)
+        return len(devices), states[DeviceState.ALLOCATED], at_once, unavailable, len(free)
+
+
+class _Selection:
+    """The devices that a class selects."""
+
+    def __init__(self, class_: DeviceClass) -> None:
+        self.name = class_.metadata.name
+        self.error: str | None = None
+        self._selectors = [
+            LazySelector(f"selector {number}", selector)
+            for number, selector in enumerate(class_.spec.selectors, 1)
+        ]
+
+    def __call__(self, counted: CountedDevice) -> bool:
+        device = PoolDevice(counted.slice, counted.device, ())
+        try:
+            return all(selector.matches(device) for selector in self._selectors)
+        except AllocationError as error:
+            self.error = self.error or str(error)
+            return False
+
+
+class UnknownClassError(Exception):
+    """There is no class of the wanted name."""
+
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        names = sorted(names)
+        listed = f"available: {', '.join(names)}" if names else "there are no DeviceClasses"
+        super().__init__(f"no DeviceClass {name}{near_names(name, names) or f'; {listed}'}")
 
 
 def availability(objects: ClusterObjects, wanted: Wanted, gates: FeatureGates) -> Availability:
-    """The figures, from nothing but the objects."""
+    """The figures, from nothing but the objects. `UnknownClassError`."""
+    selections = _selections(objects.classes, wanted.class_name)
+    pools = [
+        pool
+        for pool in _pools(objects, wanted, gates, selections)
+        if pool.devices or not (wanted.node or wanted.class_name)
+    ]
+    rows = tuple(map(_pool_row, pools))
+    return Availability(
+        total=_total(rows),
+        drivers=_by_driver(rows),
+        pools=rows,
+        nodes=_by_node(pools),
+        classes=_by_class(pools, selections, only_found=wanted.is_filter),
+    )
+
+
+def _selections(classes: Iterable[DeviceClass], wanted: str | None) -> list[_Selection]:
+    found = {class_.metadata.name: class_ for class_ in classes}
+    if wanted is not None:
+        if wanted not in found:
+            raise UnknownClassError(wanted, found)
+        return [_Selection(found[wanted])]
+    return [_Selection(found[name]) for name in sorted(found)]
+
+
+def _pools(
+    objects: ClusterObjects,
+    wanted: Wanted,
+    gates: FeatureGates,
+    selections: Sequence[_Selection],
+) -> Iterator[_Pool]:
     ledger = Ledger(gates)
     for index, claim in enumerate(objects.claims):
         if claim.status.allocation is not None:
@@ -99,93 +202,90 @@ def availability(objects: ClusterObjects, wanted: Wanted, gates: FeatureGates) -
                 f"{claim.metadata.namespace}/{claim.metadata.name}#{index}", claim.status.allocation
             )
     rules = objects.rules if DEVICE_TAINT_RULES in gates else ()
-    censuses = [
-        census
-        for pool, slices in newest_slices(objects.slices, wanted.driver, wanted.pool).items()
-        if _is_on(wanted.node, census := take_census(pool, slices, ledger, rules))
-    ]
-    pools = tuple(
-        pool_status(census, ledger, wanted.partition_type_attribute) for census in censuses
-    )
-    return Availability(
-        drivers=_by_driver(pools),
-        pools=pools,
-        nodes=_by_node(censuses, pools, wanted.node),
-        classes=_by_class(censuses, objects.classes, wanted.node),
-    )
+    for id_, slices in newest_slices(objects.slices, wanted.driver, wanted.pool).items():
+        census = take_census(id_, slices, ledger, rules)
+        status = pool_status(census, ledger, wanted.partition_type_attribute, gates)
+        devices = tuple(
+            counted
+            for counted in census.devices
+            if wanted.node in (None, census.node_name, counted.node_name)
+            and (wanted.class_name is None or selections[0](counted))
+        )
+        has_free = any(counted.state is DeviceState.AVAILABLE for counted in census.devices)
+        is_refused = has_free and status.available_devices == 0
+        yield _Pool(census, status, devices, counters_left(census), is_refused)
 
 
-def _is_on(node: str | None, census: PoolCensus) -> bool:
-    return node in (None, census.node_name) or any(
-        counted.node_name == node for counted in census.devices
-    )
+def _pool_row(pool: _Pool) -> PoolRow:
+    status = pool.status
+    row = PoolRow(**{name: getattr(status, name) for name in status.__struct_fields__})
+    if pool.census.is_incomplete:
+        return row
+    *counts, free = pool.counts(pool.devices)
+    row = replace(row, **dict(zip(COUNTED, counts, strict=True)), free_devices=free)
+    if len(pool.devices) == len(pool.census.devices):
+        return row
+    return replace(row, partition_summary=(), shareable_summary=None)  # of all its devices
 
 
-def _by_driver(pools: Iterable[PoolStatus]) -> tuple[DriverRow, ...]:
+def _total(pools: Iterable[PoolRow]) -> TotalRow:
+    total = TotalRow(name="total")
+    for pool in pools:
+        total = _with_pool(total, pool)
+    return total
+
+
+def _by_driver(pools: Iterable[PoolRow]) -> tuple[DriverRow, ...]:
     rows: dict[str, DriverRow] = {}
     for pool in pools:
         row = rows.get(pool.driver) or DriverRow(name=pool.driver)
-        rows[pool.driver] = replace(
-            _plus(row, pool),
-            pools=row.pools + 1,
-            faulty_pools=row.faulty_pools + (pool.validation_error is not None),
-        )
+        rows[pool.driver] = _with_pool(row, pool)
     return tuple(rows.values())
 
 
-def _by_node(
-    censuses: Iterable[PoolCensus], pools: Iterable[PoolStatus], wanted: str | None
-) -> tuple[NodeRow, ...]:
+def _with_pool(row: PoolsRow, pool: PoolRow) -> PoolsRow:
+    counts = [getattr(pool, name) or 0 for name in COUNTED]
+    return replace(
+        _plus(row, counts),
+        pools=row.pools + 1,
+        faulty_pools=row.faulty_pools + (pool.validation_error is not None),
+    )
+
+
+def _by_node(pools: Iterable[_Pool]) -> tuple[NodeRow, ...]:
     rows: dict[str, NodeRow] = {}
-    for census, pool in zip(censuses, pools, strict=True):
-        if census.is_incomplete:
+    for pool in pools:
+        if pool.census.is_incomplete:
             continue
-        if census.node_name is not None:
-            row = rows.get(census.node_name) or NodeRow(name=census.node_name)
-            rows[census.node_name] = _plus(row, pool)
-            continue
-        for counted in census.devices:
-            name = counted.node_name
-            rows[name] = _plus_one(rows.get(name) or NodeRow(name=name), counted.state)
-    return tuple(rows[name] for name in sorted(rows) if wanted in (None, name))
+        devices_by_node: dict[str, list[CountedDevice]] = {}
+        for counted in pool.devices:
+            name = pool.census.node_name or counted.node_name
+            devices_by_node.setdefault(name, []).append(counted)
+        for name, devices in devices_by_node.items():
+            row = rows.get(name) or NodeRow(name=name)
+            rows[name] = _plus(row, pool.counts(devices))
+    return tuple(rows[name] for name in sorted(rows))
 
 
 def _by_class(
-    censuses: Iterable[PoolCensus], classes: Iterable[DeviceClass], node: str | None
+    pools: Sequence[_Pool], selections: Iterable[_Selection], *, only_found: bool
 ) -> tuple[ClassRow, ...]:
-    devices = [
-        (PoolDevice(counted.slice, counted.device, ()), counted.state)
-        for census in censuses
-        if not census.is_incomplete
-        for counted in census.devices
-        if node in (None, counted.node_name)
-    ]
-    ordered = sorted(classes, key=lambda class_: class_.metadata.name)
-    return tuple(_class_row(class_, devices) for class_ in ordered)
+    """Of classes that select nothing of what is wanted, nothing is said."""
+    rows = []
+    for selects in selections:
+        row = ClassRow(name=selects.name)
+        for pool in pools:
+            if not pool.census.is_incomplete:
+                row = _plus(row, pool.counts([each for each in pool.devices if selects(each)]))
+        row = replace(row, error=selects.error)
+        if row.total_devices or row.error or not only_found:
+            rows.append(row)
+    return tuple(rows)
 
 
-def _class_row(class_: DeviceClass, devices: Iterable[tuple[PoolDevice, DeviceState]]) -> ClassRow:
-    selectors = [
-        LazySelector(f"selector {number}", selector)
-        for number, selector in enumerate(class_.spec.selectors, 1)
-    ]
-    row = ClassRow(name=class_.metadata.name)
-    for device, state in devices:
-        try:
-            if all(selector.matches(device) for selector in selectors):
-                row = _plus_one(row, state)
-        except AllocationError as error:
-            row = row if row.error else replace(row, error=str(error))
-    return row
-
-
-def _plus_one(row: Row, state: DeviceState) -> Row:
-    field = _FIELD_BY_STATE[state]
-    return replace(row, total_devices=row.total_devices + 1, **{field: getattr(row, field) + 1})
-
-
-def _plus(row: Row, pool: PoolStatus) -> Row:
+def _plus(row: Row, counts: Iterable[int]) -> Row:
+    """The row with counts in the order of `COUNTED` added."""
     return replace(
         row,
-        **{name: getattr(row, name) + (getattr(pool, name) or 0) for name in COUNTED},
+        **{name: getattr(row, name) + more for name, more in zip(COUNTED, counts, strict=False)},
     )

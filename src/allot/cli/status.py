@@ -17,12 +17,15 @@ from rich.table import Table
 from rich.text import Text
 
 from allot.api.decoding import to_builtin
-from allot.api.pool_status import PoolStatus
+from allot.api.texts import without_slices
 from allot.cli.availability import (
     COUNTED,
     Availability,
     ClusterObjects,
     DriverRow,
+    NodeRow,
+    PoolRow,
+    UnknownClassError,
     Wanted,
     availability,
 )
@@ -53,7 +56,10 @@ RESOURCES: Final = (
 )
 @click.option("--driver", help="Only pools of this driver.")
 @click.option("--pool", help="Only pools of this name.")
-@click.option("--node", help="Only pools with devices on this node.")
+@click.option("--node", help="Only devices on this node.")
+@click.option(
+    "--class", "class_name", metavar="NAME", help="Only devices that this DeviceClass selects."
+)
 @click.option(
     "--partition-type-attribute",
     metavar="DOMAIN/NAME",
@@ -77,6 +83,7 @@ def status(
     driver: str | None,
     pool: str | None,
     node: str | None,
+    class_name: str | None,
     partition_type_attribute: str | None,
     output: str,
     feature_gates: str,
@@ -85,15 +92,19 @@ def status(
 
     Of ResourceSlices, ResourceClaims, DeviceClasses and DeviceTaintRules, in a cluster or in files such as
     `kubectl get resourceslices,resourceclaims,deviceclasses -A -o yaml` prints. The figures are those that a
-    ResourcePoolStatusRequest gets.
+    ResourcePoolStatusRequest gets, but available are only as many partitions as can be had at the same time.
     """
     gates = gates_from_option(feature_gates)
     snapshot = take(Source(sources, kubeconfig, context), RESOURCES, "allot-status")
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
         raise CommandError("there is no ResourceSlice in these files, so there are no devices")
     objects = objects_in(snapshot)
-    wanted = Wanted(driver, pool, node, partition_type_attribute)
-    found = availability(objects, wanted, gates)
+    wanted = Wanted(driver, pool, node, partition_type_attribute, class_name)
+    try:
+        found = availability(objects, wanted, gates)
+    except UnknownClassError as error:
+        raise CommandError(str(error)) from None
+    _warn_about(wanted, found, objects)
     if output == "table":
         _print_tables(found, parts or ("pool", "class"))
     else:
@@ -117,6 +128,14 @@ def objects_in(snapshot: Snapshot) -> ClusterObjects:
         classes=snapshot.of(resources.DEVICE_CLASSES),
         rules=snapshot.of(resources.DEVICE_TAINT_RULES),
     )
+
+
+def _warn_about(wanted: Wanted, found: Availability, objects: ClusterObjects) -> None:
+    """A driver that nothing is of is rather misspelled than without devices."""
+    if wanted.driver is not None and not found.pools:
+        drivers = {slice_.spec.driver for slice_ in objects.slices}
+        if wanted.driver not in drivers:
+            click.echo(f"warning: {without_slices(wanted.driver, drivers)}", err=True)
 
 
 # --- output ---
@@ -143,9 +162,11 @@ def _faulty(row: DriverRow) -> Text:
     return _trouble(f"{row.faulty_pools} with errors" if row.faulty_pools else "")
 
 
-def _pool_details(pool: PoolStatus) -> Text:
+def _pool_details(pool: PoolRow) -> Text:
     """What is left of shared capacity, how many more partitions of each type, and what is wrong."""
     parts = []
+    if pool.free_devices is not None and pool.free_devices != pool.available_devices:
+        parts.append(Text(f"{pool.free_devices} free, {pool.available_devices} at once"))
     if pool.shareable_summary is not None:
         parts += [
             Text(f"{capacity.name} {capacity.available}/{capacity.total}")
@@ -172,7 +193,7 @@ _DRIVERS: Final = (
 _POOLS: Final = (
     Column("DRIVER", lambda row: row.driver),
     Column("POOL", lambda row: row.pool_name),
-    Column("NODE", lambda row: row.node_name or "-"),
+    Column("NODE", lambda row: row.node_name or ("-" if row.pool_name else "")),
     *_COUNTS,
     Column("DETAILS", _pool_details),
 )
@@ -198,8 +219,10 @@ def _print_tables(found: Availability, parts: Iterable[str]) -> None:
     console = Console(highlight=False) if sys.stdout.isatty() else _UNLIMITED
     blocks: list[RenderableType] = []
     for part in PARTS:
-        if part in parts and getattr(found, _KEYS[part]):
-            blocks += table_blocks(console, COLUMNS[part], getattr(found, _KEYS[part]))
+        rows = getattr(found, _KEYS[part])
+        if part in parts and rows:
+            total = _total_row(part, found) if len(rows) > 1 else None
+            blocks += table_blocks(console, COLUMNS[part], [*rows, *([total] if total else [])])
     for number, block in enumerate(blocks):
         if number:
             click.echo()
@@ -207,6 +230,20 @@ def _print_tables(found: Availability, parts: Iterable[str]) -> None:
             console.print(block)
         for line in capture.get().splitlines():
             click.echo(line.rstrip())
+
+
+def _total_row(part: str, found: Availability) -> object | None:
+    """All rows together. Classes may select the same devices, so that they do not add up."""
+    total = found.total
+    counts = {name: getattr(total, name) for name in COUNTED}
+    match part:
+        case "driver":
+            return DriverRow("total", pools=total.pools, faulty_pools=total.faulty_pools, **counts)
+        case "pool":
+            return PoolRow("total", free_devices=total.available_devices, **counts)
+        case "node":
+            return NodeRow("total", **counts)
+    return None
 
 
 def table_blocks(
@@ -251,7 +288,9 @@ def _table(columns: Sequence[tuple[Column, str]], rows: Sequence[object]) -> Tab
 
 
 def _print_document(found: Availability, parts: Iterable[str], output: str) -> None:
-    document = {_KEYS[part]: getattr(found, _KEYS[part]) for part in PARTS if part in parts}
+    document = {"total": found.total} | {
+        _KEYS[part]: getattr(found, _KEYS[part]) for part in PARTS if part in parts
+    }
     encoded = msgspec.json.encode(document, enc_hook=to_builtin)
     if output == "json":
         click.echo(msgspec.json.format(encoded, indent=2).decode())

@@ -13,8 +13,7 @@ import yaml
 from click.testing import CliRunner
 from rich.console import Console
 
-from allot.api.pool_status import PoolStatus
-from allot.cli.availability import Wanted, availability
+from allot.cli.availability import PoolRow, Wanted, availability
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.main import allot
 from allot.cli.status import COLUMNS, RESOURCES, objects_in, table_blocks
@@ -70,6 +69,7 @@ gpu.example.com  node-2  node-2      1          0          0            1
 gpu.example.com  node-3  node-3      -          -          -            -  PoolIncomplete: pool\
  gpu.example.com/node-3 is incomplete: observed 1/2 slices at generation 1
 nic.example.com  fabric  -           1          0          1            0  speed 100G/100G
+total                                5          1          2            2
 """
 CLASSES = """\
 CLASS  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE
@@ -85,7 +85,7 @@ def status(*arguments: str, objects: list[dict[str, Any]] | None = None) -> str:
     if result.exception is not None:
         raise result.exception
     assert result.return_value == EXIT_OK
-    return result.output
+    return result.stdout
 
 
 def test_pools_and_classes() -> None:
@@ -98,12 +98,14 @@ def test_one_view_at_a_time() -> None:
         "DRIVER           POOLS  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE  DETAILS\n"
         "gpu.example.com      3      4          1          1            2  1 with errors\n"
         "nic.example.com      1      1          0          1            0\n"
+        "total                4      5          1          2            2  1 with errors\n"
     )
     assert status("--by", "node") == (
         "NODE    TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE\n"
         "-           1          0          1            0\n"
         "node-1      3          1          1            1\n"
         "node-2      1          0          0            1\n"
+        "total       5          1          2            2\n"
     )
 
 
@@ -114,6 +116,8 @@ def test_one_view_at_a_time() -> None:
         (["--pool", "node-2"], ["node-2"]),
         (["--node", "node-1"], ["node-1"]),
         (["--driver", "none.example.com"], []),
+        (["--class", "nic"], ["fabric"]),
+        (["--class", "gpu", "--node", "node-1"], ["node-1"]),
     ],
 )
 def test_what_is_wanted(arguments: list[str], pools: list[str]) -> None:
@@ -122,9 +126,116 @@ def test_what_is_wanted(arguments: list[str], pools: list[str]) -> None:
     assert [pool["poolName"] for pool in found["pools"]] == pools
 
 
+def test_classes_that_select_nothing_of_what_is_wanted_are_left_out() -> None:
+    assert status("--by", "class", "--driver", "nic.example.com") == (
+        "CLASS  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE\n"
+        "nic        1          0          1            0\n"
+    )
+
+
+def test_a_class_is_counted_in_every_view() -> None:
+    first = a_class("first", "device.attributes['gpu.example.com'].number == 1")
+    devices = [
+        {"name": f"d-{number}", "attributes": {"number": {"int": number}}} for number in range(3)
+    ]
+    objects = [a_slice(name, "gpu.example.com", *devices) for name in ("n1", "n2")]
+
+    found = json.loads(status("--class", "first", "-o", "json", objects=[*objects, first]))
+
+    assert found["total"]["totalDevices"] == 2
+    assert [pool["totalDevices"] for pool in found["pools"]] == [1, 1]
+    assert [node["availableDevices"] for node in found["nodes"]] == [1, 1]
+    assert [row["name"] for row in found["classes"]] == ["first"]
+
+
+def test_a_class_that_does_not_exist() -> None:
+    with pytest.raises(CommandError, match=r"no DeviceClass gppu; did you mean gpu\?"):
+        status("--class", "gppu")
+
+
+def test_a_driver_that_does_not_exist() -> None:
+    text = yaml.safe_dump_all(CLUSTER)
+    command = ["status", "-f", "-", "--driver", "gpu.exmaple.com"]
+
+    result = CliRunner().invoke(allot, command, input=text, standalone_mode=False)
+
+    assert result.stderr.startswith(
+        "warning: no ResourceSlice is of driver gpu.exmaple.com; did you mean gpu.example.com?"
+    )
+
+
+def gpus_with_slices(count: int) -> list[dict[str, Any]]:
+    """GPUs that can be had whole, or in seven slices."""
+
+    def uses(gpu: int, memory: str) -> dict[str, Any]:
+        counters = {"memory": {"value": memory}}
+        return {"consumesCounters": [{"counterSet": f"gpu-{gpu}", "counters": counters}]}
+
+    sets = [{"name": f"gpu-{n}", "counters": {"memory": {"value": "7Gi"}}} for n in range(count)]
+    whole = [
+        {"name": f"gpu-{n}", "attributes": {"size": {"int": 7}}} | uses(n, "7Gi")
+        for n in range(count)
+    ]
+    parts = [
+        {"name": f"gpu-{n}-{part}", "attributes": {"size": {"int": 1}}} | uses(n, "1Gi")
+        for n in range(count)
+        for part in range(7)
+    ]
+    devices = a_slice("d", "gpu.example.com", *whole, *parts, nodeName="n1", slices=2)
+    counters = a_slice("c", "gpu.example.com", nodeName="n1", slices=2)
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = sets
+    for each in (devices, counters):
+        each["spec"]["pool"]["name"] = "n1"
+    whole_class = a_class("whole", "device.attributes['gpu.example.com'].size == 7")
+    part_class = a_class("part", "device.attributes['gpu.example.com'].size == 1")
+    return [devices, counters, whole_class, part_class]
+
+
+def a_claim_of(driver: str, pool: str, device: str) -> dict[str, Any]:
+    result = {"request": "r", "driver": driver, "pool": pool, "device": device}
+    return an_object(
+        "ResourceClaim",
+        device,
+        {"devices": {"requests": [REQUEST]}},
+        status={"allocation": {"devices": {"results": [result]}}},
+    )
+
+
+def test_partitions_are_available_as_far_as_they_can_be_had_at_once() -> None:
+    objects = gpus_with_slices(8)
+
+    assert status(objects=objects) == (
+        "DRIVER           POOL  NODE  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE  DETAILS\n"
+        "gpu.example.com  n1    n1       64          0         56            0  64 free, 56 at once\n"
+        "\n"
+        "CLASS  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE\n"
+        "part      56          0         56            0\n"
+        "whole      8          0          8            0\n"
+    )
+    held = [
+        a_claim_of("gpu.example.com", "n1", "gpu-0"),
+        a_claim_of("gpu.example.com", "n1", "gpu-1-3"),
+    ]
+    found = json.loads(status("-o", "json", objects=[*objects, *held]))
+    (pool,) = found["pools"]
+    assert (pool["availableDevices"], pool["freeDevices"]) == (48, 62)
+    available = {row["name"]: row["availableDevices"] for row in found["classes"]}
+    assert available == {"part": 48, "whole": 6}
+
+
+def test_a_shareable_device_that_is_held_as_a_whole_has_no_capacity_left() -> None:
+    objects = [
+        a_slice("fabric", "nic.example.com", {"name": "p"} | SHARED, allNodes=True),
+        a_claim_of("nic.example.com", "fabric", "p"),
+    ]
+
+    assert "speed 0/100G" in status(objects=objects)
+
+
 def test_a_narrow_terminal_gets_small_tables_and_the_details_below() -> None:
     pools = tuple(
-        PoolStatus(
+        PoolRow(
             driver=driver,
             pool_name=name,
             total_devices=2,
@@ -161,7 +272,7 @@ def test_for_machines() -> None:
     as_json = json.loads(status("-o", "json"))
 
     assert as_json == yaml.safe_load(status("-o", "yaml"))
-    assert list(as_json) == ["drivers", "pools", "nodes", "classes"]
+    assert list(as_json) == ["total", "drivers", "pools", "nodes", "classes"]
     assert as_json["classes"][1] == {
         "name": "nic",
         "totalDevices": 1,

@@ -12,7 +12,7 @@ from allot.allocation.pools import CounterBudget
 from allot.api.pool_status import PartitionTypeStatus
 from allot.api.slices import Device
 from allot.cel.device import split_name
-from allot.client.pauses import Steps
+from allot.client.pauses import Steps, finish
 from allot.controllers.pool_status.census import DEVICES_AT_ONCE, PoolCensus
 
 MAX_SUMMARIES: Final = 32
@@ -138,6 +138,11 @@ def counting_counters_left(census: PoolCensus) -> Steps[CounterBudget]:
         if not position % DEVICES_AT_ONCE:
             yield
     return left
+
+
+def counters_left(census: PoolCensus) -> CounterBudget:
+    """`counting_counters_left` at once."""
+    return finish(counting_counters_left(census))
 
 
 def _counting_how_many_fit(devices: Iterable[Device], counters: CounterBudget) -> Steps[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import runpy
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
@@ -31,7 +32,7 @@ from allot.client.resources import (
     RESOURCE_CLAIMS,
     RESOURCE_POOL_STATUS_REQUESTS,
 )
-from allot.controllers.binding import BindingController, TaintRules
+from allot.controllers.binding import Attacher, BindingController, TaintRules
 from allot.controllers.binding.simulation import SimulatedAttacher, parse_script
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 
@@ -286,35 +287,71 @@ def test_part_of_a_topology_string(played: Played) -> None:
     assert devices(played.claims[0]) == ["nic0", "nic2"]
 
 
+async def make_ready(client: Client, driver: str, attacher: Attacher, seconds: float) -> None:
+    """Run the driver's binding controller for a while."""
+    rules = TaintRules(client, driver)
+    running = asyncio.create_task(
+        BindingController(client, driver, attacher, quarantine=rules).run()
+    )
+    await asyncio.sleep(seconds)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+FPGA_SCRIPT = "ready after 3m"
+BAD_FPGA_SCRIPT = "fpga-0: fail BadFlash after 30s; ready after 3m"
+
+
 @pytest.mark.parametrize(
-    ("name", "script", "device"),
+    ("path", "driver", "script", "device"),
     [
-        ("story-1", "ready after 20s", "gpu-0"),
-        ("story-2", "gpu-0: fail LinkDown after 5s; ready after 5s", "gpu-1"),
+        pytest.param("story-1", "fpga.example.com", FPGA_SCRIPT, "fpga-0", id="initialized"),
+        pytest.param("story-1", "fpga.example.com", BAD_FPGA_SCRIPT, "fpga-1", id="fails"),
+        pytest.param("story-2", FABRIC, "ready after 20s", "gpu-0", id="attached"),
+        pytest.param(
+            "story-2-failure",
+            FABRIC,
+            "gpu-0: fail LinkDown after 5s; ready after 5s",
+            "gpu-1",
+            id="attachment-fails",
+        ),
     ],
 )
-def test_device_is_attached(
-    cluster: VirtualTimeCluster, name: str, script: str, device: str
+def test_device_is_made_ready(
+    cluster: VirtualTimeCluster, path: str, driver: str, script: str, device: str
 ) -> None:
-    async def attach() -> None:
-        client = cluster.client
-        fabric = SimulatedAttacher(parse_script(script), clock=client.clock)
-        rules = TaintRules(client, FABRIC)
-        controller = BindingController(client, FABRIC, fabric, quarantine=rules)
-        running = asyncio.create_task(controller.run())
-        await asyncio.sleep(60)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-    played = Played(cluster, f"5007-binding-conditions/{name}.yaml")
-    assert played.phases == ["Pending"]  # nobody attaches anything yet
-    cluster.run(attach())
+    played = Played(cluster, f"5007-binding-conditions/{path}.yaml")
+    [pod] = played.pods
+    assert "nodeName" not in pod["spec"]  # no controller makes the device ready yet
+    assert pod["status"]["nominatedNodeName"]
+    attacher = SimulatedAttacher(parse_script(script), clock=cluster.client.clock)
+    cluster.run(make_ready(cluster.client, driver, attacher, 240))
 
     assert [pod["status"]["phase"] for pod in cluster.list("Pod", "default")] == ["Running"]
     assert [devices(claim) for claim in cluster.list("ResourceClaim", "default")] == [[device]]
     played.end()
     for rule in cluster.list("DeviceTaintRule"):
         cluster.delete("DeviceTaintRule", rule["metadata"]["name"])
+
+
+@story("5007-binding-conditions/story-3.yaml")
+def test_a_gang_is_bound_together(played: Played) -> None:
+    cluster = played.cluster
+    gang = runpy.run_path(str(EXAMPLES / "5007-binding-conditions" / "gang.py"))["Gang"]()
+    [workload] = [each for each in played.documents if each["kind"] == "StatefulSet"]
+
+    def scale(replicas: int) -> None:
+        cluster.apply({**workload, "spec": {**workload["spec"], "replicas": replicas}})
+
+    def bound() -> list[bool]:
+        return ["nodeName" in pod["spec"] for pod in cluster.list("Pod", "default")]
+
+    scale(2)
+    cluster.run(make_ready(cluster.client, "gang.example.com", gang, 120))
+    assert bound() == [False, False]
+    scale(3)
+    cluster.run(make_ready(cluster.client, "gang.example.com", gang, 120))
+    assert bound() == [True, True, True]
 
 
 @pytest.mark.parametrize(

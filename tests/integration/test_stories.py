@@ -354,18 +354,85 @@ def test_a_gang_is_bound_together(played: Played) -> None:
     assert bound() == [True, True, True]
 
 
-@pytest.mark.parametrize(
-    ("name", "total"), [("story-1", 16), ("story-2", 8), ("story-3", 16)], ids=str
-)
-def test_pool_status(cluster: VirtualTimeCluster, name: str, total: int) -> None:
-    [asked] = cluster.apply(EXAMPLES / "5677-pool-status" / f"{name}.yaml")
-    cluster.advance(1)
-    kind = "resourcepoolstatusrequests.v1alpha3.resource.k8s.io"
-    answered = cluster.get(kind, asked["metadata"]["name"])
+RPSR = "resourcepoolstatusrequests.v1alpha1.resource.k8s.io"
+GPU_NODES = """
+name: gpu-nodes
+nodes: {{count: {count}, name: "node-{{node+1}}"}}
+pools:
+- driver: gpu.example.com
+  devices: [{{name: "gpu-{{i}}", count: 4}}]
+deviceClasses:
+- name: gpu.example.com
+  selectors: [{{cel: {{expression: device.driver == "gpu.example.com"}}}}]
+"""
 
+
+def asked(held: Sequence[int], name: str, directory: Path) -> dict[str, Any]:
+    """The status that a story gets where so many GPUs of each node's four are held."""
+    hardware = directory / "gpu-nodes.yaml"
+    hardware.write_text(GPU_NODES.format(count=len(held)), encoding="utf-8")
+    with VirtualTimeCluster(ClusterSettings([str(hardware)])) as cluster:
+        for number, count in enumerate(held, start=1):
+            if count:
+                cluster.apply(*gpu_user(f"node-{number}", count))
+                cluster.wait_for_phase(f"node-{number}", "Running")
+        [request] = cluster.apply(EXAMPLES / "5677-pool-status" / f"{name}.yaml")
+        cluster.advance(1)
+        answered = cluster.get(RPSR, request["metadata"]["name"])
     assert answered is not None
-    assert sum(pool["totalDevices"] for pool in answered["status"]["pools"]) == total
-    cluster.delete(kind, asked["metadata"]["name"])
+    return dict(answered["status"])
+
+
+def gpu_user(node: str, count: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A claim for so many GPUs, and a pod that uses it on that node."""
+    wanted = {"deviceClassName": "gpu.example.com", "count": count}
+    spec = {"devices": {"requests": [{"name": "gpus", "exactly": wanted}]}}
+    pod = {
+        "nodeSelector": {"kubernetes.io/hostname": node},
+        "resourceClaims": [{"name": "gpus", "resourceClaimName": node}],
+        "containers": [{"name": "main", "image": "i", "resources": {"claims": [{"name": "gpus"}]}}],
+    }
+    metadata = {"name": node}
+    return (
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": metadata,
+            "spec": spec,
+        },
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod},
+    )
+
+
+def test_administrator_checks_pools(tmp_path: Path) -> None:
+    status = asked((3, 1), "story-1", tmp_path)
+
+    figures = ("poolName", "nodeName", "totalDevices", "allocatedDevices", "availableDevices")
+    assert [[pool[name] for name in figures] for pool in status["pools"]] == [
+        ["node-1", "node-1", 4, 3, 1],
+        ["node-2", "node-2", 4, 1, 3],
+    ]
+    assert status["observationTime"]
+    assert [(each["type"], each["status"], each["reason"]) for each in status["conditions"]] == [
+        ("Complete", "True", "CalculationComplete")
+    ]
+
+
+def test_developer_looks_for_free_gpus(tmp_path: Path) -> None:
+    status = asked((4, 1, 4), "story-2", tmp_path)
+
+    assert {pool["nodeName"]: pool["availableDevices"] for pool in status["pools"]} == {
+        "node-1": 0,
+        "node-2": 3,
+        "node-3": 0,
+    }
+
+
+def test_monitoring_adds_up_all_pools(tmp_path: Path) -> None:
+    status = asked((4, 3, 1), "story-3", tmp_path)
+
+    assert sum(pool["availableDevices"] for pool in status["pools"]) == 4
+    assert not status.get("truncated", False)
 
 
 def test_every_story_is_tried() -> None:

@@ -143,7 +143,67 @@ def test_second_best_gpu(played: Played) -> None:
     assert "config" not in played.claims[0]["status"]["allocation"]["devices"]
 
 
+@pytest.mark.parametrize(
+    ("models", "alternative", "count"),
+    [
+        pytest.param({"B200": 1, "H100": 1, "A100": 2}, "gpu/latest", 1, id="latest"),
+        pytest.param({"H100": 1, "A100": 2}, "gpu/previous", 1, id="one-generation-older"),
+        pytest.param({"A100": 2}, "gpu/two-old-ones", 2, id="two-of-an-older-one"),
+    ],
+)
+def test_best_gpu_of_each_cluster(
+    models: dict[str, int], alternative: str, count: int, tmp_path: Path
+) -> None:
+    """A node for each model; the pod goes where the best one is."""
+    hardware = [tmp_path / f"{model.lower()}.yaml" for model in models]
+    for path, (model, number) in zip(hardware, models.items(), strict=True):
+        device = f'{{name: "gpu-{{i}}", count: {number}, attributes: {{model: {model}}}}}'
+        path.write_text(
+            f"nodes: {{count: 1}}\npools: [{{driver: gpu.example.com, devices: [{device}]}}]\n"
+            "deviceClasses: [{name: gpu.example.com}]\n"
+        )
+    with VirtualTimeCluster(ClusterSettings([str(path) for path in hardware])) as cluster:
+        played = Played(cluster, "4816-prioritized-list/story-1.yaml")
+
+    assert played.phases == ["Running"]
+    assert [got(claim) for claim in played.claims] == [alternative]
+    assert len(devices(played.claims[0])) == count
+    has_config = "config" in played.claims[0]["status"]["allocation"]["devices"]
+    assert has_config == (alternative == "gpu/two-old-ones")
+
+
 @story("4816-prioritized-list/story-2.yaml")
+def test_one_manifest_for_many_clusters(played: Played) -> None:
+    assert played.phases == ["Running"]
+    assert [got(claim) for claim in played.claims] == ["accelerator/example"]
+    events = played.cluster.list("Event", "default")
+    told = "\n".join(str(event.get("message", event.get("note"))) for event in events)
+    for name in ("gpu.nvidia.com", "gpu.amd.com", "tpu.google.com"):
+        assert name in told
+
+    # Elsewhere there are GPUs of the preferred kind, and the same manifest gets one.
+    played.delete()
+    elsewhere = Played(played.cluster, "6080-derived-attributes/gpu-nic-cpu.yaml")
+    again = Played(played.cluster, "4816-prioritized-list/story-2.yaml")
+    [claim] = [claim for claim in again.claims if "accelerator" in claim["metadata"]["name"]]
+    assert got(claim) == "accelerator/nvidia"
+    again.delete()
+    elsewhere.delete()
+
+
+@story("4816-prioritized-list/gpu-and-nic.yaml")
+def test_two_small_gpus_beside_the_card(played: Played) -> None:
+    assert played.phases == ["Running"]
+    assert devices(played.claims[0]) == ["nic-0", "small-0", "small-2"]
+    results = played.claims[0]["status"]["allocation"]["devices"]
+    requests = [result["request"] for result in results["results"]]
+    assert requests == ["nic", "gpu/small-gpu", "gpu/small-gpu"]
+    [config] = results["config"]
+    assert config["requests"] == ["gpu/small-gpu"]
+    assert config["opaque"]["parameters"]["mode"] == "multipleGPUs"
+
+
+@story("4816-prioritized-list/as-many-as-possible.yaml")
 def test_as_many_gpus_as_possible(played: Played) -> None:
     assert played.phases == ["Running"] * 4
     assert sorted(map(got, played.claims)) == ["gpus/six", "gpus/six", "gpus/two", "gpus/two"]

@@ -22,7 +22,7 @@ from allot.cli.demo_script import (
 )
 
 _BEST = "4816-prioritized-list/story-1.yaml"
-_WORKERS = "4816-prioritized-list/story-2.yaml"
+_WORKERS = "4816-prioritized-list/as-many-as-possible.yaml"
 _SHARED = "5075-consumable-capacity/story-1.yaml"
 _DISTINCT = "5075-consumable-capacity/story-2.yaml"
 _GUARANTEED = "5075-consumable-capacity/story-3.yaml"

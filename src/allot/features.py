@@ -141,6 +141,9 @@ GATES: Final[Mapping[str, Gate]] = {
     )
 }
 
+DEFAULT_RULES: Final = {FRACTIONAL_CAPACITY_RANGE: FRACTIONAL_RANGES_BY_DEFAULT}
+"""Gates that are on by default because of a rule, and off without it."""
+
 ALL_BY_STAGE: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
 
 
@@ -151,14 +154,16 @@ class FeatureGateError(ValueError):
 class FeatureGates:
     """The gates that are on and the rules in force: `if CONSUMABLE_CAPACITY in gates`."""
 
-    __slots__ = ("_enabled",)
+    __slots__ = ("_enabled", "_follow_rules")
 
-    def __init__(self, enabled: Iterable[str]) -> None:
+    def __init__(self, enabled: Iterable[str], follow_rules: Iterable[str] = ()) -> None:
         """Exactly these gates and rules, unchecked: `with_overrides` is for what users ask for.
 
-        Without a rule among them the answers are those of Kubernetes v1.38.
+        Without a rule among them the answers are those of Kubernetes v1.38. `follow_rules` are
+        gates that were not asked for and whose default is a rule.
         """
         self._enabled = frozenset(enabled)
+        self._follow_rules = frozenset(follow_rules)
 
     def __contains__(self, name: str) -> bool:
         return name in self._enabled
@@ -166,11 +171,16 @@ class FeatureGates:
     def switched(self, states: Mapping[str, bool]) -> FeatureGates:
         """These gates with some switched on or off, unchecked as in `__init__`."""
         on = {name for name, state in states.items() if state}
-        return FeatureGates((self._enabled - states.keys()) | on)
+        return FeatureGates(
+            (self._enabled - states.keys()) | on, self._follow_rules - states.keys()
+        )
 
     def with_rules(self, rule_set: RuleSet) -> FeatureGates:
-        """The same gates under other rules."""
-        return FeatureGates((self._enabled - RULES.keys()) | rules_of(rule_set))
+        """The same gates under other rules, and with other defaults where those are rules."""
+        rules = rules_of(rule_set)
+        defaults = {gate for gate in self._follow_rules if DEFAULT_RULES[gate] in rules}
+        kept = self._enabled - RULES.keys() - self._follow_rules
+        return FeatureGates(kept | rules | defaults, self._follow_rules)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -215,8 +225,7 @@ def with_overrides(
         )
     rules = rules_of(rule_set)
     state = {name: gate.default for name, gate in GATES.items()}
-    if FRACTIONAL_RANGES_BY_DEFAULT not in rules:
-        state[FRACTIONAL_CAPACITY_RANGE] = GATES[FRACTIONAL_CAPACITY_RANGE].kubernetes_default
+    state |= {gate: rule in rules for gate, rule in DEFAULT_RULES.items()}
     for name, stage in ALL_BY_STAGE.items():
         if name in overrides:
             state |= {
@@ -235,7 +244,11 @@ def with_overrides(
             )
         state[name] = value
     _refuse_broken_dependencies(state)
-    return FeatureGates({name for name, on in state.items() if on} | rules)
+    stages = {ALL_BY_STAGE[name] for name in overrides if name in ALL_BY_STAGE}
+    by_default = {
+        name for name in DEFAULT_RULES if name not in overrides and GATES[name].stage not in stages
+    }
+    return FeatureGates({name for name, on in state.items() if on} | rules, by_default)
 
 
 def locked_by_kubernetes(overrides: Mapping[str, bool]) -> list[str]:

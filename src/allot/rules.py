@@ -47,6 +47,8 @@ ONE_KIND_OF_BINDING_CONDITIONS: Final = "OneKindOfBindingConditions"
 RELEASE_WAITING_PODS_WHEN_OFF: Final = "ReleaseWaitingPodsWhenOff"
 
 # KEP-6080, derived attributes
+BARE_DERIVED_NAMES: Final = "BareDerivedNames"
+EIGHT_DERIVED_ATTRIBUTES: Final = "EightDerivedAttributes"
 REJECT_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "RejectDerivedAttributesWhenOff"
 IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "IgnoreDerivedAttributesWhenOff"
 
@@ -121,6 +123,16 @@ RULES: Final[Mapping[str, Rule]] = {
             RELEASE_WAITING_PODS_WHEN_OFF,
             5007,
             "when the gate is switched off, pods that wait for devices get other devices",
+        ),
+        Rule(
+            BARE_DERIVED_NAMES,
+            6080,
+            "a derived attribute may have a name without a domain",
+        ),
+        Rule(
+            EIGHT_DERIVED_ATTRIBUTES,
+            6080,
+            "a request derives at most 8 attributes, not 32",
         ),
         Rule(
             REJECT_DERIVED_ATTRIBUTES_WHEN_OFF,

@@ -1,4 +1,4 @@
-"""Every vector is answered like Kubernetes v1.38, except those listed with a reason."""
+"""Every vector is answered like Kubernetes v1.38."""
 
 from __future__ import annotations
 
@@ -12,19 +12,13 @@ from typing import Any
 import pytest
 
 from allot.cli.vectors import VectorAnswerer
+from allot.rules import RuleSet
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted((DATA / "validation").glob("*.jsonl.gz")) + sorted(
     (DATA / "quantity").glob("*.jsonl.gz")
 )
 
-GATE_OFF = "DESIGN: while the gate is off, derived attributes are rejected by the API, not dropped"
-SKIPPED: dict[tuple[str, str], str] = {
-    ("claim_create", "derived/off"): GATE_OFF,
-    ("claim_create", "derived/sub/off"): GATE_OFF,
-    ("claim_create_v1beta1", "derived/off"): GATE_OFF,
-    ("template_create", "v1beta1/derived/off"): GATE_OFF,
-}
 # The detail carries a dump of Go structs behind its first line, which we do not imitate.
 FIRST_LINE_ONLY = {("pod_update", "containerClaimsImmutable")}
 
@@ -71,34 +65,41 @@ def test_answers_like_kubernetes(path: Path) -> None:
         vector = json.loads(line)
         answer = json.loads(json.dumps(answerer.answer(line)))
         case = vector.get("id", f"line {number}")
-        if (name, case) in SKIPPED:
-            continue
         if problem := difference(name, vector, answer):
             wrong[case] = problem
 
     assert wrong == {}
 
 
-def test_skipped_vectors_exist() -> None:
-    """A skip list must not outlive what it skips."""
+def test_exceptions_exist() -> None:
+    """A list of exceptions must not outlive them."""
     known = {
         (path.name.removesuffix(".jsonl.gz"), json.loads(line).get("id"))
         for path in FILES
         for line in read(path)
     }
 
-    assert SKIPPED.keys() | FIRST_LINE_ONLY <= known
+    assert known >= FIRST_LINE_ONLY
 
 
-@pytest.mark.parametrize(("name", "case"), sorted(SKIPPED))
-def test_derived_attributes_are_refused_while_their_gate_is_off(name: str, case: str) -> None:
+DROPPED_BY_KUBERNETES = [
+    ("claim_create", "derived/off"),
+    ("claim_create", "derived/sub/off"),
+    ("claim_create_v1beta1", "derived/off"),
+    ("template_create", "v1beta1/derived/off"),
+]
+
+
+@pytest.mark.parametrize(("name", "case"), DROPPED_BY_KUBERNETES)
+def test_seeds_refuse_derived_attributes_while_their_gate_is_off(name: str, case: str) -> None:
+    """KEP-6080; v1.38 drops them, as these vectors say."""
     line = next(
         line
         for line in read(DATA / "validation" / f"{name}.jsonl.gz")
         if json.loads(line)["id"] == case
     )
 
-    errors = VectorAnswerer().answer(line)["errors"]
+    errors = VectorAnswerer(rules=RuleSet.SEEDS).answer(line)["errors"]
 
     assert [error["type"] for error in errors] == ["Forbidden"]
     assert errors[0]["field"].endswith("derivedAttributes")

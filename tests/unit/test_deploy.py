@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gates_from_option
 from allot.cli.main import allot as program
 from allot.client.applying import resource_of
 from allot.client.client import Client

@@ -36,7 +36,9 @@ from allot.api.core import Node
 from allot.api.decoding import DecodeError, decode, to_builtin
 from allot.api.slices import ResourceSlice
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK
+from allot.cli.gate_options import rules_option
 from allot.features import BINDING_CONDITIONS, COMPATIBILITY_GROUPS, DEVICE_STATUS, FeatureGates
+from allot.rules import RuleSet
 
 DEFAULT_STEPS: Final = 100_000
 PROPOSAL_STEPS: Final = 2_000  # each of many proposals is searched for; those worth making are easy
@@ -63,22 +65,22 @@ class Scenario(ApiObject, frozen=True):
 _decoder: Final = msgspec.json.Decoder(Scenario)
 
 
-def scenario_gates(features: dict[str, bool]) -> FeatureGates:
+def scenario_gates(features: dict[str, bool], rules: RuleSet = RuleSet.V1_38) -> FeatureGates:
     """The gates that a scenario's features stand for; what is not named is off."""
     names: list[str] = []
     for feature, enabled in features.items():
         if enabled:
             names += _GATES_BY_FEATURE.get(feature, (f"DRA{feature}",))
-    return FeatureGates(names)
+    return FeatureGates(names).with_rules(rules)
 
 
-def scenario_problem(line: bytes) -> tuple[str, AllocationProblem]:
+def scenario_problem(line: bytes, rules: RuleSet = RuleSet.V1_38) -> tuple[str, AllocationProblem]:
     """Name and problem of a scenario; `DecodeError` if the line is none."""
     try:
         scenario = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"not a scenario: {error}") from None
-    gates = scenario_gates(scenario.features)
+    gates = scenario_gates(scenario.features, rules)
     inventory = Inventory(gates)
     for index, raw in enumerate(scenario.slices or ()):
         # Scenarios are written by hand: names may repeat, slices count all the same.
@@ -142,19 +144,21 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
     is_flag=True,
     help="Where claims do not fit, add `explanation` and `proposals`: why, and what would help.",
 )
+@rules_option(RuleSet.V1_38)
 @click.argument("file", type=click.File("rb"), default="-")
-def allocate(max_steps: int, explained: bool, file: BinaryIO) -> int:
+def allocate(max_steps: int, explained: bool, rules: RuleSet | None, file: BinaryIO) -> int:
     """Answer scenarios: which devices does each claim get?
 
     Reads one JSON scenario per line from FILE (default: standard input) and writes one answer per
     line: `name`, `result` (one allocation per claim, or null if they do not fit), `error` and
-    `steps`. Share ids are numbered in order of appearance.
+    `steps`. Share ids are numbered in order of appearance. With --rules seeds every answer also has
+    `rules`.
     """
     failed = False
     budget = StepBudget(max_steps)
     for line in _lines(file):
         try:
-            name, problem = scenario_problem(line)
+            name, problem = scenario_problem(line, rules or RuleSet.V1_38)
             outcome = solve(problem, budget, counting_share_ids())
             answered = answer(name, outcome)
             if explained and not isinstance(outcome, Allocated):
@@ -164,6 +168,8 @@ def allocate(max_steps: int, explained: bool, file: BinaryIO) -> int:
         except DecodeError as error:
             failed = True
             answered = {"name": "", "result": None, "error": str(error), "steps": 0}
+        if rules is RuleSet.SEEDS:
+            answered["rules"] = rules
         sys.stdout.buffer.write(msgspec.json.encode(answered, enc_hook=to_builtin) + b"\n")
         sys.stdout.buffer.flush()
     return EXIT_FINDINGS if failed else EXIT_OK

@@ -10,8 +10,9 @@ import click
 
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import EXIT_OK, CommandError, storage_error
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.stopping import stopped_by_signals
+from allot.rules import RuleSet
 
 if TYPE_CHECKING:
     from allot.apiserver.running import ServerOptions
@@ -54,9 +55,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help='More users: lines of token,user,uid,"group1,group2". system:masters may do everything.',
 )
-@click.option(
-    "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
-)
+@gate_options()
 @click.option(
     "--pool-status-limit",
     nargs=2,
@@ -102,6 +101,7 @@ def apiserver(
     kubeconfig: Path | None,
     token_auth_file: Path | None,
     feature_gates: str,
+    rules: RuleSet | None,
     pool_status_limit: tuple[float, int],
     max_requests_inflight: int,
     max_mutating_requests_inflight: int,
@@ -122,7 +122,7 @@ def apiserver(
 
     options = ServerOptions(
         data_dir,
-        gates_from_option(feature_gates),
+        gates_from_option(feature_gates, rules),
         storage,
         bind_address,
         port,

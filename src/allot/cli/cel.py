@@ -31,8 +31,9 @@ from allot.cel import (
 from allot.cel.jsonl import attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.expressions import slices_among
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
+from allot.rules import RuleSet
 
 
 class Row(NamedTuple):
@@ -63,9 +64,7 @@ class Row(NamedTuple):
     default="table",
     show_default=True,
 )
-@click.option(
-    "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
-)
+@gate_options("seeds, with --jsonl v1.38")
 @click.option("--jsonl", is_flag=True, help="Answer test vectors: JSON lines in, JSON lines out.")
 def cel(
     expression: str | None,
@@ -76,6 +75,7 @@ def cel(
     derived: bool,
     output: str,
     feature_gates: str,
+    rules: RuleSet | None,
     jsonl: bool,
 ) -> int:
     """Try a CEL expression on every device in the given slices.
@@ -85,14 +85,14 @@ def cel(
     device: a claim with such a selector would not be scheduled.
     """
     if jsonl:
-        return _answer_lines(sys.stdin.buffer)
+        return _answer_lines(sys.stdin.buffer, rules)
     if expression is None:
         raise CommandError("which expression? allot cel EXPRESSION -f SLICES")
     if not sources:
         raise CommandError("on which devices? name ResourceSlices with -f FILE")
     compile_ = compile_derived if derived else compile_selector
     try:
-        program = compile_(expression, Origin.NEW, gates_from_option(feature_gates))
+        program = compile_(expression, Origin.NEW, gates_from_option(feature_gates, rules))
     except CelCompileError as error:
         Console(stderr=True, highlight=False).print(
             f"[bold red]error:[/] {escape(error.text)}", soft_wrap=True
@@ -224,7 +224,7 @@ def _print_document(program: Program, rows: list[Row], output: str) -> None:
 # --- vectors ---
 
 
-def _answer_lines(file: BinaryIO) -> int:
+def _answer_lines(file: BinaryIO, rules: RuleSet | None) -> int:
     failed = False
     for line in file:
         if not line.strip():
@@ -238,6 +238,8 @@ def _answer_lines(file: BinaryIO) -> int:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             answer = {"error": f"not a vector: {type(error).__name__} {error}"}
             failed = True
+        if rules is RuleSet.SEEDS:
+            answer["rules"] = rules
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()
     return EXIT_FINDINGS if failed else EXIT_OK

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from allot.rules import RuleSet
+
 
 class Asked(NamedTuple):
     """The cluster that shall run, as the command line says it."""
@@ -16,6 +18,7 @@ class Asked(NamedTuple):
     hardware: tuple[str, ...]
     scheduler_config: Path | None
     feature_gates: str
+    rules: RuleSet
     controllers: str
     """Empty: none run."""
     has_scheduler: bool
@@ -35,6 +38,7 @@ class Asked(NamedTuple):
         fields |= {
             "data_dir": Path(fields["data_dir"]),
             "hardware": tuple(fields["hardware"]),
+            "rules": RuleSet(fields["rules"]),
             "scheduler_config": None if config is None else Path(config),
         }
         return cls(**fields)

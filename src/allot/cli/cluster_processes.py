@@ -58,7 +58,8 @@ def other_commands(asked: Asked) -> Iterator[Command]:
 
 
 def _common(asked: Asked) -> tuple[str, ...]:
-    return ("--feature-gates", asked.feature_gates, *(("-v",) * asked.verbose))
+    switches = ("--feature-gates", asked.feature_gates, "--rules", asked.rules.value)
+    return (*switches, *(("-v",) * asked.verbose))
 
 
 @asynccontextmanager

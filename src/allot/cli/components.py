@@ -66,12 +66,6 @@ def api_server_options(command: F) -> F:
     )(command)
 
 
-def feature_gates_option(command: F) -> F:
-    return click.option(
-        "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
-    )(command)
-
-
 def page_options(port: int, pages: str) -> Callable[[F], F]:
     """`--bind-address` and `--port`."""
 

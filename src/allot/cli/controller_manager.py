@@ -12,14 +12,14 @@ from allot.cli.components import (
     PageAddress,
     api_server_options,
     component_runner,
-    feature_gates_option,
     page_options,
     run_until_stopped,
     set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.features import FeatureGates
+from allot.rules import RuleSet
 
 
 @click.command("controller-manager")
@@ -31,7 +31,7 @@ from allot.features import FeatureGates
     metavar="*,NAME,-NAME",
     help="Which ones run: * the usual ones, NAME this one, -NAME not this one.",
 )
-@feature_gates_option
+@gate_options()
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
@@ -47,6 +47,7 @@ def controller_manager(
     context: str | None,
     controllers: str,
     feature_gates: str,
+    rules: RuleSet | None,
     leader_elect: bool,
     leader_elect_resource_namespace: str,
     leader_elect_resource_name: str,
@@ -64,7 +65,7 @@ def controller_manager(
     lease = None
     if leader_elect:
         lease = leader_elect_resource_namespace, leader_elect_resource_name
-    gates = gates_from_option(feature_gates)
+    gates = gates_from_option(feature_gates, rules)
     with component_runner() as runner:
         runner.run(
             _run(kubeconfig, context, controllers, gates, lease, PageAddress(bind_address, port))

@@ -16,12 +16,20 @@ from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.explanation_text import claim_lines, pod_lines, print_lines
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.scheduler import load_configuration
-from allot.cli.snapshots import Source, namespace_of, source_options, take
+from allot.cli.snapshots import (
+    OF_A_CLUSTER,
+    Source,
+    namespace_of,
+    rules_of_cluster,
+    source_options,
+    take,
+)
 from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
+from allot.rules import RuleSet
 from allot.scheduler.explaining import Effort, within
 from allot.scheduler.explanations import ClaimExplanation, PodExplanation
 from allot.scheduler.model import DEVICE_KINDS, VOLUME_KINDS, WORKLOAD_KINDS, SchedulerModel
@@ -40,6 +48,11 @@ _KINDS: Final[dict[str, Resource[Any]]] = {
 }
 _OPTIONAL: Final = frozenset({resources.DEVICE_TAINT_RULES})
 """What most clusters do not have, and do not miss."""
+
+
+BY_KUBERNETES: Final = (
+    "these are the answers of Kubernetes v1.38; for those of allot's scheduler: --rules seeds"
+)
 
 
 class Target(NamedTuple):
@@ -72,9 +85,7 @@ class Target(NamedTuple):
     default="text",
     show_default=True,
 )
-@click.option(
-    "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
-)
+@gate_options(OF_A_CLUSTER)
 def explain(
     what: tuple[str, ...],
     namespace: str | None,
@@ -85,6 +96,7 @@ def explain(
     scheduler_config: Path | None,
     output: str,
     feature_gates: str,
+    rules: RuleSet | None,
 ) -> int:
     """Say why a pod or a claim is pending, and what would help.
 
@@ -95,8 +107,7 @@ def explain(
     `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.
     """
     target = read_target(what)
-    gates = gates_from_option(feature_gates)
-    configuration = load_configuration(scheduler_config)
+    configuration = load_configuration(scheduler_config, rules)
     source = Source(sources, kubeconfig, context)
     key = ObjectKey(namespace or namespace_of(source), target.name)
     kinds = (*DEVICE_KINDS, *(WORKLOAD_KINDS if scheduler_config else ()))
@@ -106,6 +117,8 @@ def explain(
     if not sources and target.resource is resources.PODS and _has_volumes(snapshot, key):
         _add(snapshot, take(source, VOLUME_KINDS, "allot-explain", key.namespace), VOLUME_KINDS)
     now = datetime.now(UTC)
+    in_force = rules_of_cluster(snapshot, source, configuration.rules)
+    gates = gates_from_option(feature_gates, in_force)
     model = SchedulerModel(snapshot, configuration, gates, lambda: now)
     if scheduler_name and scheduler_name not in model.profiles:
         raise CommandError(
@@ -113,6 +126,10 @@ def explain(
             f" only {', '.join(model.profiles)}"
         )
     explanation = explained(target, key, model, Situations(model, EFFORT, scheduler_name))
+    note = (BY_KUBERNETES,) if in_force is RuleSet.V1_38 else ()
+    explanation = msgspec.structs.replace(
+        explanation, rules=in_force, notes=(*explanation.notes, *note)
+    )
     _print(explanation, output, now)
     return EXIT_OK
 

@@ -22,7 +22,7 @@ from allot.cli.child_processes import COMPONENT_STOP_SECONDS, prepare_child, sto
 from allot.cli.cluster_options import Asked
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import CommandError
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gates_from_option
 from allot.cli.stopping import stopped_by_signals
 
 if TYPE_CHECKING:
@@ -206,12 +206,12 @@ def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
 
     nodes = Settings(all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation)
     parts = ClusterParts(
-        load_configuration(asked.scheduler_config) if asked.has_scheduler else None,
+        load_configuration(asked.scheduler_config, asked.rules) if asked.has_scheduler else None,
         asked.controllers.split(",") if asked.controllers else (),
         nodes if asked.has_nodes else None,
         load_all(asked.hardware),
     )
-    gates = gates_from_option(asked.feature_gates, warns=False)
+    gates = gates_from_option(asked.feature_gates, asked.rules, warns=False)
     certificates = (asked.data_dir / "pki" / "ca.crt").read_text(encoding="ascii")
     try:
         return Components(new_client, parts, gates, root_certificates=certificates)

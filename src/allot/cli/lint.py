@@ -7,23 +7,11 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from allot import features
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.linting import Finding, Linter, Report
 from allot.cli.manifests import read_manifests
-from allot.features import FeatureGateError, FeatureGates
-
-
-def gates_from_option(text: str, *, warns: bool = True) -> FeatureGates:
-    """The gates `--feature-gates` asks for. Warns about those that Kubernetes v1.38 has locked."""
-    try:
-        overrides = features.parse_feature_gates(text)
-        gates = features.with_overrides(overrides)
-    except FeatureGateError as error:
-        raise CommandError(f"--feature-gates: {error}") from None
-    for name in features.locked_by_kubernetes(overrides) if warns else ():
-        click.echo(f"warning: Kubernetes v1.38 cannot switch off feature gate {name}", err=True)
-    return gates
+from allot.rules import RuleSet
 
 
 @click.command()
@@ -39,11 +27,15 @@ def gates_from_option(text: str, *, warns: bool = True) -> FeatureGates:
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
-@click.option(
-    "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
-)
+@gate_options()
 @click.argument("more", nargs=-1, metavar="[FILE]...")
-def lint(sources: tuple[str, ...], output: str, feature_gates: str, more: tuple[str, ...]) -> int:
+def lint(
+    sources: tuple[str, ...],
+    output: str,
+    feature_gates: str,
+    rules: RuleSet | None,
+    more: tuple[str, ...],
+) -> int:
     """Check manifests: would the API server accept them?
 
     Every DRA object, and the DRA parts of pods and of what creates pods, is checked as Kubernetes
@@ -53,7 +45,7 @@ def lint(sources: tuple[str, ...], output: str, feature_gates: str, more: tuple[
     wanted = [*sources, *more]
     if not wanted:
         raise CommandError("nothing to check: name files with -f FILE, or -f - for standard input")
-    report = Linter(gates_from_option(feature_gates)).check(read_manifests(wanted))
+    report = Linter(gates_from_option(feature_gates, rules)).check(read_manifests(wanted))
     if output == "json":
         _print_json(report)
     else:

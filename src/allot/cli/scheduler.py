@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,14 +15,14 @@ from allot.cli.components import (
     PageAddress,
     api_server_options,
     component_runner,
-    feature_gates_option,
     page_options,
     run_until_stopped,
     set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.lint import gates_from_option
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.features import FeatureGates
+from allot.rules import RuleSet
 
 if TYPE_CHECKING:
     from allot.scheduler.configuration import SchedulerConfiguration
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A KubeSchedulerConfiguration file.",
 )
-@feature_gates_option
+@gate_options("as the configuration says, or seeds")
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=None,
@@ -60,6 +61,7 @@ def scheduler(
     context: str | None,
     config: Path | None,
     feature_gates: str,
+    rules: RuleSet | None,
     leader_elect: bool | None,
     bind_address: str,
     port: int,
@@ -74,10 +76,11 @@ def scheduler(
     """
     set_up_logging(verbose)
     pages = PageOptions(PageAddress(bind_address, port), _token(debug_token_file))
-    gates = gates_from_option(feature_gates)
+    configuration = load_configuration(config, rules)
+    gates = gates_from_option(feature_gates, configuration.rules)
     with component_runner() as runner:
         limits = decision_limits(decision_timeout)
-        runner.run(_run(kubeconfig, context, config, gates, leader_elect, pages, limits))
+        runner.run(_run(kubeconfig, context, configuration, gates, leader_elect, pages, limits))
     return EXIT_OK
 
 
@@ -100,7 +103,7 @@ def _token(path: Path | None) -> str:
 async def _run(
     kubeconfig: Path | None,
     context: str | None,
-    config: Path | None,
+    configuration: SchedulerConfiguration,
     gates: FeatureGates,
     leader_elect: bool | None,
     pages: PageOptions,
@@ -114,7 +117,6 @@ async def _run(
     from allot.scheduler.configuration import ConfigurationError
     from allot.scheduler.pages import SchedulerPages
 
-    configuration = load_configuration(config)
     try:
         source = kubeconfig or (
             Path(configuration.kubeconfig) if configuration.kubeconfig else None
@@ -128,7 +130,8 @@ async def _run(
     if wanted.enabled if leader_elect is None else leader_elect:
         times = ElectionTimes(int(wanted.lease_seconds), wanted.renew_seconds, wanted.retry_seconds)
         election = Election(wanted.namespace, wanted.name, times)
-    click.echo("allot scheduler: " + ", ".join(process.profiles))
+    rules = configuration.rules or RuleSet.SEEDS
+    click.echo(f"allot scheduler: {', '.join(process.profiles)}, rules {rules}")
     component = Component(
         client,
         process.run,
@@ -152,8 +155,11 @@ def decision_limits(timeout: str) -> DecisionLimits:
     return DecisionLimits(seconds)
 
 
-def load_configuration(path: Path | None) -> SchedulerConfiguration:
-    """The configuration in a file, or the default; `CommandError` if it makes no sense."""
+def load_configuration(path: Path | None, rules: RuleSet | None = None) -> SchedulerConfiguration:
+    """The configuration in a file, or the default; `CommandError` if it makes no sense.
+
+    `rules` is what the command line says, which goes before what the file says.
+    """
     from allot.scheduler.configuration import (
         ConfigurationError,
         SchedulerConfiguration,
@@ -161,9 +167,10 @@ def load_configuration(path: Path | None) -> SchedulerConfiguration:
     )
 
     if path is None:
-        return SchedulerConfiguration()
+        return SchedulerConfiguration(rules=rules)
     try:
-        return read_configuration(_document(path))
+        configuration = read_configuration(_document(path))
+        return replace(configuration, rules=rules or configuration.rules)
     except ConfigurationError as error:
         raise CommandError(f"{path}: {error}") from error
 

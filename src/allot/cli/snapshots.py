@@ -20,7 +20,8 @@ from allot.cli.applying import read_all
 from allot.cli.errors import CommandError
 from allot.cli.manifests import Manifest
 from allot.client.resources import Resource
-from allot.client.snapshot import Snapshot, take_snapshot
+from allot.client.snapshot import Snapshot, server_version, take_snapshot
+from allot.rules import RuleSet
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -76,6 +77,21 @@ def take(source: Source, resources: Resources, user_agent: str, namespace: str =
     return asyncio.run(_from_cluster(source, resources, user_agent, namespace))
 
 
+OF_A_CLUSTER: Final = "seeds; v1.38 for a cluster whose API server is not allot's"
+"""Whose rules hold for questions about a cluster that is only looked at."""
+
+
+def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:
+    """Whose answers are given about a cluster, if the command line does not say it.
+
+    Where the API server is not ours, another scheduler places the pods.
+    """
+    if asked is not None:
+        return asked
+    is_ours = bool(source.files) or "+allot." in snapshot.server_version
+    return RuleSet.SEEDS if is_ours else RuleSet.V1_38
+
+
 def namespace_of(source: Source) -> str:
     """The namespace of those who name none."""
     from allot.client.errors import ClientError
@@ -103,7 +119,9 @@ async def _from_cluster(
         client = connect(source.kubeconfig, source.context, user_agent=user_agent)
         # Somebody is waiting: a server that is not there had better be known soon.
         impatient = Client(client.transport, retry=RetryPolicy(max_attempts=3))
-        return await take_snapshot(impatient, resources, namespace)
+        snapshot = await take_snapshot(impatient, resources, namespace)
+        snapshot.server_version = await server_version(impatient)
+        return snapshot
     except ClientError as error:
         raise CommandError(str(error)) from error
     finally:

@@ -30,10 +30,11 @@ from allot.cli.availability import (
     availability,
 )
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.lint import gates_from_option
-from allot.cli.snapshots import Source, source_options, take
+from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.snapshots import OF_A_CLUSTER, Source, rules_of_cluster, source_options, take
 from allot.client import resources
 from allot.client.snapshot import Snapshot
+from allot.rules import RuleSet
 
 PARTS: Final = ("driver", "pool", "node", "class")
 RESOURCES: Final = (
@@ -72,9 +73,7 @@ RESOURCES: Final = (
     default="table",
     show_default=True,
 )
-@click.option(
-    "--feature-gates", default="", metavar="A=true,B=false", help="Override feature gates."
-)
+@gate_options(OF_A_CLUSTER)
 def status(
     sources: tuple[str, ...],
     kubeconfig: Path | None,
@@ -87,6 +86,7 @@ def status(
     partition_type_attribute: str | None,
     output: str,
     feature_gates: str,
+    rules: RuleSet | None,
 ) -> int:
     """Show how many devices are free: by driver, pool, node and class.
 
@@ -94,8 +94,9 @@ def status(
     `kubectl get resourceslices,resourceclaims,deviceclasses -A -o yaml` prints. The figures are those that a
     ResourcePoolStatusRequest gets, but available are only as many partitions as can be had at the same time.
     """
-    gates = gates_from_option(feature_gates)
-    snapshot = take(Source(sources, kubeconfig, context), RESOURCES, "allot-status")
+    source = Source(sources, kubeconfig, context)
+    snapshot = take(source, RESOURCES, "allot-status")
+    gates = gates_from_option(feature_gates, rules_of_cluster(snapshot, source, rules))
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
         raise CommandError("there is no ResourceSlice in these files, so there are no devices")
     objects = objects_in(snapshot)

@@ -15,14 +15,15 @@ import click
 from allot.cli.cluster_options import Asked
 from allot.cli.components import (
     component_runner,
-    feature_gates_option,
     set_up_logging,
 )
 from allot.cli.data_directory import KUBECONFIG, data_dir_option, occupied
 from allot.cli.errors import EXIT_OK, CommandError, storage_error
+from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.linked_components import LinkedComponents
-from allot.cli.lint import gates_from_option
+from allot.cli.scheduler import load_configuration
 from allot.cli.stopping import stopped_by_signals
+from allot.rules import RuleSet
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A KubeSchedulerConfiguration file.",
 )
-@feature_gates_option
+@gate_options("as the scheduler's configuration says, or seeds")
 @click.option("--no-scheduler", is_flag=True, help="Leave scheduling to another scheduler.")
 @click.option("--no-controllers", is_flag=True, help="Run no controllers.")
 @click.option(
@@ -94,6 +95,7 @@ def up(
     manifests: tuple[str, ...],
     scheduler_config: Path | None,
     feature_gates: str,
+    rules: RuleSet | None,
     no_scheduler: bool,
     no_controllers: bool,
     controllers: str,
@@ -116,6 +118,7 @@ def up(
         hardware=() if no_nodes else hardware,
         scheduler_config=scheduler_config,
         feature_gates=feature_gates,
+        rules=load_configuration(scheduler_config, rules).rules or RuleSet.SEEDS,
         controllers="" if no_controllers else controllers,
         has_scheduler=not no_scheduler,
         has_nodes=not no_nodes,
@@ -167,7 +170,7 @@ async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
     from allot.client.in_process import InProcessTransport
     from allot.storage.interface import StorageError
 
-    gates = gates_from_option(asked.feature_gates)
+    gates = gates_from_option(asked.feature_gates, asked.rules)
     options = ServerOptions(asked.data_dir, gates, asked.storage, port=asked.port)
     components = LinkedComponents(asked)
     try:

@@ -10,7 +10,9 @@ import click
 import msgspec
 
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
+from allot.cli.gate_options import rules_option
 from allot.cli.vectors import VectorAnswerer, kind_of_texts
+from allot.rules import RuleSet
 
 
 @click.command()
@@ -20,14 +22,15 @@ from allot.cli.vectors import VectorAnswerer, kind_of_texts
     type=click.Choice(["quantity", "semver"]),
     help="What `parse` and `cmp` lines are about; told from the lines themselves by default.",
 )
+@rules_option(RuleSet.V1_38)
 @click.argument("file", type=click.File("rb"), default="-")
-def validate(jsonl: bool, texts: str | None, file: BinaryIO) -> int:
+def validate(jsonl: bool, texts: str | None, rules: RuleSet | None, file: BinaryIO) -> int:
     """Answer test vectors: what would Kubernetes v1.38 say?
 
     Reads one JSON object per line from FILE (default: standard input) and writes one answer per
     line: writes (create, update, status) with their prepared object or field errors, conversions
     between versions, quota usage, table rows, quantities and semantic versions. To check manifests,
-    use `allot lint`.
+    use `allot lint`. With --rules seeds every answer also has `rules`.
     """
     if not jsonl:
         raise CommandError(
@@ -37,13 +40,15 @@ def validate(jsonl: bool, texts: str | None, file: BinaryIO) -> int:
     if texts is None and file.seekable():
         lines = file.readlines()
         texts = kind_of_texts(lines)
-    answerer = VectorAnswerer(texts=texts)
+    answerer = VectorAnswerer(texts=texts, rules=rules or RuleSet.V1_38)
     failed = False
     for line in lines:
         if not line.strip():
             continue
         answer = answerer.answer(line)
         failed = failed or "not a vector" in str(answer.get("error", ""))
+        if rules is RuleSet.SEEDS:
+            answer["rules"] = rules
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()
     return EXIT_FINDINGS if failed else EXIT_OK

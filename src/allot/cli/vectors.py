@@ -32,8 +32,9 @@ from allot.apiserver import tables
 from allot.apiserver.strategies import pipeline
 from allot.apiserver.strategies import pod as pod_strategy
 from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
-from allot.features import KUBERNETES_DEFAULTS
+from allot.features import KUBERNETES_DEFAULTS, FeatureGates
 from allot.quota.claims import claim_usage, matching_names
+from allot.rules import RuleSet
 from allot.validation.cel_checker import CelChecker
 from allot.validation.device import MAX_TEXT_ATTRIBUTE
 from allot.validation.expressions import ExpressionChecker
@@ -84,8 +85,12 @@ class VectorAnswerer:
     """
 
     def __init__(
-        self, expressions: ExpressionChecker | None = None, texts: str | None = None
+        self,
+        expressions: ExpressionChecker | None = None,
+        texts: str | None = None,
+        rules: RuleSet = RuleSet.V1_38,
     ) -> None:
+        self._gates = KUBERNETES_DEFAULTS.with_rules(rules)
         self._expressions = expressions or CelChecker()
         self._texts = texts
         self._seen_texts = "quantity"
@@ -105,7 +110,7 @@ class VectorAnswerer:
 
     def _answer(self, vector: Vector) -> Answer:
         if vector.operation:
-            return _write(vector, self._expressions)
+            return _write(vector, self._expressions, self._gates.switched(vector.features))
         if vector.to:
             return _convert(vector)
         if vector.classes is not None or vector.items is not None:
@@ -127,7 +132,7 @@ class VectorAnswerer:
 # --- writes ---
 
 
-def _write(vector: Vector, expressions: ExpressionChecker) -> Answer:
+def _write(vector: Vector, expressions: ExpressionChecker, gates: FeatureGates) -> Answer:
     granted = (
         None
         if vector.permissions is None
@@ -142,7 +147,7 @@ def _write(vector: Vector, expressions: ExpressionChecker) -> Answer:
 
     gvk = GroupVersionKind.parse(vector.gvk)
     request = WriteRequest(
-        gates=KUBERNETES_DEFAULTS.switched(vector.features),
+        gates=gates,
         version=gvk.version,
         expressions=expressions,
         now=NOW,

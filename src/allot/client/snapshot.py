@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.discovery import readable_versions
@@ -26,6 +28,8 @@ class Snapshot:
         self._objects: dict[Resource[Any], dict[ObjectKey, Any]] = {}
         self.unread: dict[Resource[Any], str] = {}
         """Resources of which not everything is here, and why."""
+        self.server_version = ""
+        """What the API server says it is; empty for files, and for a server that does not say it."""
 
     def put(self, resource: Resource[T], obj: T) -> None:
         """Add an object, or take another version of it."""
@@ -52,6 +56,19 @@ async def take_snapshot(
         if failure is not None:
             raise failure
     return snapshot
+
+
+class _Version(msgspec.Struct):
+    git_version: str = msgspec.field(default="", name="gitVersion")
+
+
+async def server_version(client: Client) -> str:
+    """What the API server says it is; empty if it does not say it to us."""
+    try:
+        response = await client.request("GET", "/version", may_repeat=True)
+        return msgspec.json.decode(response.body, type=_Version).git_version
+    except (ApiStatusError, msgspec.DecodeError):
+        return ""
 
 
 async def _read(

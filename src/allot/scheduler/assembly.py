@@ -90,6 +90,8 @@ class SchedulerProcess:
     ) -> None:
         """`limits` bound how long a decision takes. Without them, as in virtual time, only step budgets do."""
         configuration = configuration or SchedulerConfiguration()
+        if configuration.rules is not None:
+            gates = gates.with_rules(configuration.rules)
         self.client = client
         self.gates = gates
         self.metrics = SchedulerMetrics()

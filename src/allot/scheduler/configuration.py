@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from allot.rules import RuleSet
+
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -82,6 +84,8 @@ class SchedulerConfiguration:
     kubeconfig: str = ""
     qps: float = 50.0
     burst: int = 100
+    rules: RuleSet | None = None
+    """Whose answers, where the KEPs and Kubernetes v1.38 differ; None: as whoever runs it says."""
 
 
 def read_configuration(document: Any) -> SchedulerConfiguration:
@@ -110,7 +114,18 @@ def read_configuration(document: Any) -> SchedulerConfiguration:
         kubeconfig=str(connection.get("kubeconfig") or ""),
         qps=_number(connection, "qps", 50.0),
         burst=_integer(connection, "burst", 100),
+        rules=_rules(document.get("rules")),
     )
+
+
+def _rules(value: Any) -> RuleSet | None:
+    if value is None:
+        return None
+    try:
+        return RuleSet(value)
+    except ValueError:
+        known = ", ".join(RuleSet)
+        raise ConfigurationError(f"rules: {value!r} is not one of {known}") from None
 
 
 def _leader_election(document: Mapping[str, Any]) -> LeaderElection:

@@ -178,6 +178,8 @@ class PodExplanation(ApiObject, frozen=True):
     proposals: tuple[Proposed, ...] = always(nothing)
     notes: tuple[str, ...] = always(nothing)
     """What else should be known, such as what was not looked at."""
+    rules: str = ""
+    """Whose answers these are: `seeds`, or those of Kubernetes `v1.38`."""
 
 
 class ClaimExplanation(ApiObject, frozen=True):
@@ -192,6 +194,7 @@ class ClaimExplanation(ApiObject, frozen=True):
     nodes: tuple[NodeExplanation, ...] = always(nothing)
     proposals: tuple[Proposed, ...] = always(nothing)
     notes: tuple[str, ...] = always(nothing)
+    rules: str = ""
 
 
 def requests_in(explanation: Explanation) -> tuple[RequestExplanation, ...]:

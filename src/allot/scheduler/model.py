@@ -84,6 +84,8 @@ class SchedulerModel:
         gates: FeatureGates,
         today: Callable[[], datetime],
     ) -> None:
+        if configuration.rules is not None:
+            gates = gates.with_rules(configuration.rules)
         self.snapshot = snapshot
         self.gates = gates
         self.today = today

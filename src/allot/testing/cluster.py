@@ -38,6 +38,7 @@ from allot.components import ClusterParts, ClusterTime
 from allot.driver.loading import load_hardware
 from allot.features import FeatureGates
 from allot.kubelet.settings import Settings as NodeSettings
+from allot.rules import RuleSet
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.storage.memory import MemoryStore
 from allot.testing.virtual_time import VirtualClock, VirtualTimeLoop
@@ -56,6 +57,8 @@ class ClusterSettings:
     hardware: Sequence[str] = ()
     """Profiles or files, each with `=N` for so many nodes."""
     feature_gates: Mapping[str, bool] | None = None
+    rules: str = RuleSet.SEEDS
+    """Whose answers: `seeds`, or those of Kubernetes `v1.38`."""
     controllers: Sequence[str] = ("*",)
     has_scheduler: bool = True
     all_nodes: bool = True
@@ -63,7 +66,7 @@ class ClusterSettings:
 
     @property
     def gates(self) -> FeatureGates:
-        return features.with_overrides(self.feature_gates or {})
+        return features.with_overrides(self.feature_gates or {}, RuleSet(self.rules))
 
     @property
     def parts(self) -> ClusterParts:

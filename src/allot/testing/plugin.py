@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "allot_cluster(hardware=(), feature_gates=None, controllers=('*',), has_scheduler=True, "
+        "allot_cluster(hardware=(), feature_gates=None, rules='seeds', controllers=('*',), has_scheduler=True, "
         "all_nodes=True, virtual_time=False): the cluster that the fixture of this name gives.",
     )
 

@@ -8,6 +8,8 @@ from typing import Final
 
 from allot import features
 from allot.api.claims import DeviceClaim, DeviceDerivedAttribute
+from allot.features import FeatureGates
+from allot.rules import BARE_DERIVED_NAMES, EIGHT_DERIVED_ATTRIBUTES
 from allot.validation.context import Context
 from allot.validation.expressions import (
     COST_LIMIT,
@@ -15,11 +17,16 @@ from allot.validation.expressions import (
     validate_verdict,
 )
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required, too_long
-from allot.validation.formats import C_IDENTIFIER_RULE, byte_length
+from allot.validation.formats import byte_length
 from allot.validation.lists import duplicates, validate_items
 from allot.validation.names import IDENTIFIER_LENGTH, validate_fully_qualified_name
 
 MAX_DERIVED_ATTRIBUTES: Final = 8
+MAX_DERIVED_IN_KUBERNETES: Final = 32
+BARE_NAME_RULE: Final = (
+    "a name without a domain must consist of letters, digits, '_' and '-', and must start with a"
+    " letter or '_' (e.g. 'numa' or 'shared-numa-node')"
+)
 NOT_REFERENCED: Final = (
     "must be referenced by at least one matchAttribute or distinctAttribute constraint "
     "targeting this request"
@@ -29,7 +36,11 @@ TOTAL_TOO_COMPLEX: Final = (
 )
 
 # The KEP's own examples are bare and have dashes (`shared-numa-node`).
-_is_bare_name: Final = re.compile("[A-Za-z_][-A-Za-z0-9_]*").fullmatch
+_bare_name: Final = re.compile("[A-Za-z_][-A-Za-z0-9_]*")
+
+
+def _is_bare_name(name: str) -> bool:
+    return _bare_name.fullmatch(name) is not None and len(name) <= IDENTIFIER_LENGTH
 
 
 def referenced_attributes(
@@ -56,15 +67,17 @@ def _all_derived(claim: DeviceClaim) -> Iterator[DeviceDerivedAttribute]:
             yield from alternative.derived_attributes
 
 
-def bare_derived_names(claim: DeviceClaim, context: Context) -> frozenset[str]:
-    """The names without a domain that constraints of the claim may use."""
-    if features.DERIVED_ATTRIBUTES not in context.gates:
+def bare_derived_names(
+    claim: DeviceClaim, context: Context, *, stored: bool = False
+) -> frozenset[str]:
+    """The names without a domain that constraints of the claim may use; `stored` ones in any case."""
+    if not stored and not _allows_bare_names(context.gates):
         return frozenset()
-    return frozenset(
-        derived.name
-        for derived in _all_derived(claim)
-        if "/" not in derived.name and not any(_validate_name(derived.name, FieldPath("")))
-    )
+    return frozenset(derived.name for derived in _all_derived(claim) if _is_bare_name(derived.name))
+
+
+def _allows_bare_names(gates: FeatureGates) -> bool:
+    return features.DERIVED_ATTRIBUTES in gates and BARE_DERIVED_NAMES in gates
 
 
 def validate_derived_attributes(
@@ -88,26 +101,31 @@ def validate_derived_attributes(
         return
 
     def check(derived: DeviceDerivedAttribute, derived_path: FieldPath) -> Iterator[FieldError]:
-        yield from _validate_name(derived.name, derived_path / "name")
+        yield from _validate_name(derived.name, derived_path / "name", context.gates)
         if derived.name and derived.name not in referenced:
             yield invalid(derived_path / "name", derived.name, NOT_REFERENCED)
         yield from _validate_expression(derived.expression, derived_path / "expression", context)
 
-    yield from validate_items(attributes, path, MAX_DERIVED_ATTRIBUTES, check)
-    if len(attributes) <= MAX_DERIVED_ATTRIBUTES:
+    most = (
+        MAX_DERIVED_ATTRIBUTES
+        if EIGHT_DERIVED_ATTRIBUTES in context.gates and not stored
+        else MAX_DERIVED_IN_KUBERNETES
+    )
+    yield from validate_items(attributes, path, most, check)
+    if len(attributes) <= most:
         yield from duplicates(attributes, path, lambda derived: derived.name, declared=False)
 
 
-def _validate_name(name: str, path: FieldPath) -> Iterator[FieldError]:
+def _validate_name(name: str, path: FieldPath, gates: FeatureGates) -> Iterator[FieldError]:
     if not name:
         yield required(path, declared=True)
-    elif "/" in name:
+    elif "/" in name or BARE_DERIVED_NAMES not in gates:
         yield from validate_fully_qualified_name(name, path)
     else:
         if byte_length(name) > IDENTIFIER_LENGTH:
             yield too_long(path, IDENTIFIER_LENGTH, declared=True)
-        if not _is_bare_name(name):
-            yield invalid(path, name, C_IDENTIFIER_RULE, declared=True)
+        if not _bare_name.fullmatch(name):
+            yield invalid(path, name, BARE_NAME_RULE, declared=True)
 
 
 def _validate_expression(

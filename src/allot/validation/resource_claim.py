@@ -104,7 +104,7 @@ def validate_claim_spec(
     """`stored`: an update left it as it was, and hand-written rules answer, in their own words."""
     claim, path = spec.devices, path / "devices"
     names = RequestNames.of(claim)
-    bare_names = bare_derived_names(claim, context)
+    bare_names = bare_derived_names(claim, context, stored=stored)
 
     def validate_request(request: DeviceRequest, request_path: FieldPath) -> Iterator[FieldError]:
         return _validate_request(request, request_path, claim, context, stored)

@@ -22,6 +22,7 @@ from allot.api.claims import (
     ResourceClaimStatus,
 )
 from allot.features import FeatureGates
+from allot.rules import REJECT_DERIVED_ATTRIBUTES_WHEN_OFF
 
 
 def _asked(claim: DeviceClaim) -> Iterator[ExactDeviceRequest | DeviceSubRequest]:
@@ -68,8 +69,14 @@ def drop_disabled_spec_fields(
     old_status: ResourceClaimStatus | None,
     gates: FeatureGates,
 ) -> ResourceClaimSpec:
-    """`spec` without fields whose gate is off. Derived attributes are not dropped but refused."""
+    """`spec` without fields whose gate is off. By KEP-6080 derived attributes are not dropped but refused."""
     claim = spec.devices
+    if (
+        features.DERIVED_ATTRIBUTES not in gates
+        and REJECT_DERIVED_ATTRIBUTES_WHEN_OFF not in gates
+        and not (old and any(asked.derived_attributes for asked in _asked(old.devices)))
+    ):
+        claim = _with_asked(claim, derived_attributes=())
     if features.PRIORITIZED_LIST not in gates and not (
         old and any(request.first_available for request in old.devices.requests)
     ):

@@ -41,13 +41,18 @@ from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 from allot.features import (
     BINDING_CONDITIONS,
     CONSUMABLE_CAPACITY,
+    DERIVED_ATTRIBUTES,
     DEVICE_TAINTS,
     FRACTIONAL_CAPACITY_RANGE,
     OPTIONAL_NODE_OPERATIONS,
     PARTITIONABLE_DEVICES,
     FeatureGates,
 )
-from allot.rules import SHARES_HOLD_DEDICATED_DEVICES
+from allot.rules import (
+    BAD_CAPACITY_IS_NOT_ELIGIBLE,
+    IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
+    SHARES_HOLD_DEDICATED_DEVICES,
+)
 
 _FEW_SELECTORS: Final = 2
 """The work of so many is part of what is counted for checking a device."""
@@ -134,6 +139,11 @@ class CandidateRules:
         # KEP-5075: who holds a share of a device that may not be shared any more still holds it.
         self.shares_in_the_way: Collection[DeviceId] = (
             ledger.shared if SHARES_HOLD_DEDICATED_DEVICES in gates else ()
+        )
+        self._skips_bad_capacity = BAD_CAPACITY_IS_NOT_ELIGIBLE in gates
+        # KEP-6080: while the gate is off, only static attributes are there, which have domains.
+        self._has_bare_names = (
+            DERIVED_ATTRIBUTES in gates or IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF not in gates
         )
         self._fractional = FRACTIONAL_CAPACITY_RANGE in gates
         self._binding_conditions = BINDING_CONDITIONS in gates
@@ -238,11 +248,24 @@ class CandidateRules:
                 device.capacity, alternative.capacity, fractional=self._fractional
             )
         except CapacityError as error:
-            raise AllocationError(
-                f"{alternative.place}: checking capacity for device {shown_as or device.id}: {error}"
-            ) from None
+            if not self._skips_bad_capacity:
+                raise AllocationError(
+                    f"{alternative.place}: checking capacity for device"
+                    f" {shown_as or device.id}: {error}"
+                ) from None
+            consumed = None
         self._consumption[key] = consumed
         return consumed
+
+    def bad_capacity(self, alternative: Alternative, index: int) -> str:
+        """Why it cannot be computed what the request would consume of the device; empty if it can."""
+        try:
+            consumption(
+                self.devices[index].capacity, alternative.capacity, fractional=self._fractional
+            )
+        except CapacityError as error:
+            return str(error)
+        return ""
 
     # --- operations, counters, taints ---
 
@@ -282,6 +305,8 @@ class CandidateRules:
                 row = device.cache.derived.get(derived.expression)
                 value = row[device.number] if row is not None else None
                 return value or self._derived_value(derived, device)
+        if "/" not in name and not self._has_bare_names:
+            return None
         row = device.cache.attributes.get(name)
         value = row[device.number] if row is not None else None
         if value is None:

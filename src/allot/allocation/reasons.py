@@ -16,6 +16,7 @@ from allot.allocation.constraints import Constraint, Match
 from allot.allocation.devices import CounterKey, PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.ledger import shown_holder
+from allot.allocation.near_misses import capacity_near_miss
 from allot.allocation.requests import Alternative
 from allot.api.quantity import Quantity
 from allot.api.slices import CapacityRequestPolicy
@@ -45,7 +46,8 @@ def _refusals(attempt: Attempt, alternative: Alternative, index: int) -> Iterato
     if rules.consumable:
         consumed = rules.consumption(alternative, index)
         if consumed is None:
-            yield _not_allowed(alternative, device)
+            bad = rules.bad_capacity(alternative, index)
+            yield f"is not eligible: {bad}" if bad else _not_allowed(alternative, device)
         elif not attempt.has_capacity(index, consumed):
             yield _no_capacity(attempt, alternative, device, index, consumed)
     if not rules.supports_operations(device):
@@ -127,7 +129,9 @@ def _not_allowed(alternative: Alternative, device: PoolDevice) -> str:
     own = dict(device.capacity)
     for name, requested in alternative.capacity.items():
         if name not in own:
-            return f"has no capacity {name}, of which {requested} is requested"
+            near = capacity_near_miss(name, device.id.driver, own)
+            hint = f"; names are compared literally: did you mean {near}?" if near else ""
+            return f"has no capacity {name}, of which {requested} is requested{hint}"
     asked = ", ".join(f"{name}={amount}" for name, amount in alternative.capacity.items())
     allowed = "; ".join(
         f"{name}: {policy_text(capacity.request_policy)}"

@@ -39,7 +39,12 @@ from allot.features import (
     PRIORITIZED_LIST,
     FeatureGates,
 )
-from allot.rules import SKIP_INCOMPLETE_POOLS, SKIP_MISSING_CLASSES
+from allot.rules import (
+    IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
+    MATCH_OR_DISTINCT,
+    SKIP_INCOMPLETE_POOLS,
+    SKIP_MISSING_CLASSES,
+)
 
 _PREPARATION_WORK: Final = 8
 """Units of work to prepare an alternative."""
@@ -56,7 +61,10 @@ class Alternative:
         request: DeviceRequest,
         spec: ExactDeviceRequest | DeviceSubRequest,
         class_: DeviceClass,
+        *,
+        derives: bool = True,
     ) -> None:
+        """`derives`: whether the attributes it derives count."""
         subrequest = spec.name if isinstance(spec, DeviceSubRequest) else ""
         self.claim = claim
         self.request = request.name
@@ -67,7 +75,9 @@ class Alternative:
         self.class_ = class_
         self.is_admin = isinstance(spec, ExactDeviceRequest) and spec.admin_access is True
         self.capacity = spec.capacity.requests if spec.capacity is not None else NO_CAPACITY
-        self.derived = {derived.name: derived for derived in spec.derived_attributes}
+        self.derived = {
+            derived.name: derived for derived in (spec.derived_attributes if derives else ())
+        }
         self.constraints: tuple[Constraint, ...] = ()
         self.wants_all = spec.allocation_mode == ALL
         self.count = spec.count
@@ -220,7 +230,11 @@ def _alternative(
     finder: AllDevicesOf,
 ) -> Alternative:
     gates = problem.inventory.gates
-    if spec.derived_attributes and DERIVED_ATTRIBUTES not in gates:
+    if (
+        spec.derived_attributes
+        and DERIVED_ATTRIBUTES not in gates
+        and IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF not in gates
+    ):
         raise AllocationError(
             f"{_place(claim, request, spec)}: cannot handle request with derived attributes,"
             " the feature is disabled"
@@ -246,7 +260,7 @@ def _alternative(
             f"{_place(claim, request, spec)}: could not retrieve device class {spec.device_class_name}:"
             f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
         )
-    alternative = Alternative(claim, request, spec, class_)
+    alternative = Alternative(claim, request, spec, class_, derives=DERIVED_ATTRIBUTES in gates)
     finder.meter.alternative = alternative
     finder.meter.spend(_PREPARATION_WORK + len(spec.selectors))
     if alternative.wants_all:
@@ -262,9 +276,12 @@ def _add_constraints(claim: PreparedClaim, gates: FeatureGates, meter: WorkMeter
     for index, spec in enumerate(claim.claim.spec.devices.constraints):
         if spec.match_attribute is not None:
             claim.constraints.append(Match(spec, spec.match_attribute, lists=lists))
-        elif spec.distinct_attribute is not None:
+        # KEP-5075: exactly one of them. A stored claim with both gets both; v1.38 looks at the first.
+        if spec.distinct_attribute is not None and (
+            spec.match_attribute is None or MATCH_OR_DISTINCT in gates
+        ):
             claim.constraints.append(Distinct(spec, spec.distinct_attribute, lists=lists))
-        else:
+        if spec.match_attribute is None and spec.distinct_attribute is None:
             raise AllocationError(
                 f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)"
             )

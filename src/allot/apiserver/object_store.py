@@ -48,6 +48,7 @@ from allot.storage.interface import (
 )
 from allot.validation.consumed_capacity import validate_consumed_capacity
 from allot.validation.expressions import ExpressionChecker
+from allot.validation.kubernetes_warnings import rule_warnings
 
 MAX_TRIES: Final = 100
 """How often a write that others overtook is done again before the client hears of it."""
@@ -164,7 +165,8 @@ class ObjectStore:
         self, resource: Resource, obj: Any, request: WriteRequest
     ) -> tuple[Any, list[str]]:
         outcome = behaviour_for(resource).create(obj, request)
-        return _accepted(outcome, resource, obj.metadata.name)
+        new, warnings = _accepted(outcome, resource, obj.metadata.name)
+        return new, [*warnings, *rule_warnings(new, self._gates)]
 
     async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
         if size <= LARGE:
@@ -234,7 +236,7 @@ class ObjectStore:
         request = self._request(writer, key.namespace, home)
         size = writer.size + len(stored.entry.value)
         new, warnings = await self._workers.run(
-            size, lambda: _accepted(change(stored.object, request), resource, key.name)
+            size, lambda: self._changed(resource, key, stored.object, change, request)
         )
         attempt = Attempt("update", resource, key, new, stored.object, writer)
         admitted = await self._admission.admit(attempt)
@@ -261,6 +263,19 @@ class ObjectStore:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
         return Written(StoredObject(entry, codec), warnings, gone)
+
+    def _changed(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        old: Any,
+        change: Callable[[Any, WriteRequest], Outcome],
+        request: WriteRequest,
+    ) -> tuple[Any, list[str]]:
+        new, warnings = _accepted(change(old, request), resource, key.name)
+        if getattr(new, "spec", None) == getattr(old, "spec", None):
+            return new, warnings
+        return new, [*warnings, *rule_warnings(new, self._gates)]
 
     # --- delete ---
 

@@ -48,7 +48,7 @@ def referenced_attributes(
 ) -> frozenset[str]:
     """The attributes that constraints on this request, or alternative, are about."""
     mine = {request, f"{request}/{alternative}"} if alternative else {request}
-    # A constraint that has both is taken for one on matchAttribute.
+    # Kubernetes takes a constraint that has both for one on matchAttribute.
     names = (
         constraint.match_attribute
         if constraint.match_attribute is not None

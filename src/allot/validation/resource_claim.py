@@ -17,6 +17,8 @@ from allot.api.claims import (
     ResourceClaimSpec,
 )
 from allot.api.resource import ALL, EXACT_COUNT
+from allot.features import FeatureGates
+from allot.rules import BARE_DERIVED_NAMES, MATCH_OR_DISTINCT
 from allot.validation.context import Context
 from allot.validation.derived_attributes import (
     bare_derived_names,
@@ -36,6 +38,7 @@ from allot.validation.fields import (
 from allot.validation.lists import duplicates, validate_items
 from allot.validation.metadata import IMMUTABLE, validate_metadata, validate_metadata_update
 from allot.validation.names import (
+    NOT_FULLY_QUALIFIED,
     validate_fully_qualified_name,
     validate_label,
     validate_stored_fully_qualified_name,
@@ -55,7 +58,10 @@ NOT_A_REQUEST: Final = (
     "must be the name of a request in the claim "
     "or the name of a request and a subrequest separated by '/'"
 )
+ONE_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required'
 NO_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+
+BOTH: Final = f"{ONE_ATTRIBUTE}, but both are set; use two constraints"
 
 SPEC: Final = FieldPath("spec")
 
@@ -253,6 +259,17 @@ def _validate_alike(
         yield from validate_toleration(toleration, path / "tolerations" @ index)
 
 
+def how_to_qualify(name: str, gates: FeatureGates) -> str:
+    """What to do about a name without a domain that no request of the claim derives."""
+    advice = f"{NOT_FULLY_QUALIFIED}: write DRIVER/{name}, with the driver that publishes it"
+    if features.DERIVED_ATTRIBUTES not in gates:
+        return advice
+    return (
+        f"{advice}; a name without a domain is for derived attributes,"
+        f" and no request of the claim derives {name}"
+    )
+
+
 def _validate_constraint(
     constraint: DeviceConstraint,
     path: FieldPath,
@@ -263,14 +280,20 @@ def _validate_constraint(
 ) -> Iterator[FieldError]:
     yield from validate_references(constraint.requests, path / "requests", names)
     match, distinct = constraint.match_attribute, constraint.distinct_attribute
+    gates = context.gates
     if match is None and distinct is None:
-        if features.CONSUMABLE_CAPACITY in context.gates:
-            yield required(path, NO_ATTRIBUTE)
+        if features.CONSUMABLE_CAPACITY in gates:
+            yield required(path, ONE_ATTRIBUTE if MATCH_OR_DISTINCT in gates else NO_ATTRIBUTE)
         else:
             yield required(path / "matchAttribute")
+    elif not (match is None or distinct is None or stored) and MATCH_OR_DISTINCT in gates:
+        yield invalid(path, {"matchAttribute": match, "distinctAttribute": distinct}, BOTH)
     for name, attribute_path in ((match, "matchAttribute"), (distinct, "distinctAttribute")):
         # KEP-6080: a bare name is fine if a request of this claim derives an attribute of that name.
         if name is not None and name not in bare_names:
+            if "/" not in name and not stored and BARE_DERIVED_NAMES in gates:
+                yield invalid(path / attribute_path, name, how_to_qualify(name, gates))
+                continue
             check = (
                 validate_stored_fully_qualified_name if stored else validate_fully_qualified_name
             )

@@ -21,7 +21,18 @@ from allot.features import FRACTIONAL_CAPACITY_RANGE
 from allot.rules import RULES, RuleSet
 from tests.unit.cli.test_allocate import DRIVER, a_scenario
 
-COMMANDS = ["up", "apiserver", "scheduler", "controller-manager", "explain", "lint", "status", "allocate", "validate", "cel"]
+COMMANDS = [
+    "up",
+    "apiserver",
+    "scheduler",
+    "controller-manager",
+    "explain",
+    "lint",
+    "status",
+    "allocate",
+    "validate",
+    "cel",
+]
 
 
 def run(*arguments: str, given: str = "") -> Result:

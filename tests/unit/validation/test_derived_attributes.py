@@ -43,7 +43,9 @@ def test_bare_names_are_for_derived_attributes_only() -> None:
 
     assert problem == (
         "spec.devices.constraints[0].matchAttribute: "
-        "a fully qualified name must be a domain and a name separated by a slash"
+        "a fully qualified name must be a domain and a name separated by a slash: write DRIVER/numa,"
+        " with the driver that publishes it; a name without a domain is for derived attributes,"
+        " and no request of the claim derives numa"
     )
 
 

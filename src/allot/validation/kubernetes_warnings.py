@@ -1,0 +1,139 @@
+"""What Kubernetes v1.38 would make of an object that is accepted here: refuse it, or decide otherwise.
+
+One list for all who tell people: the API server in Warning headers, `allot lint` for a target. Each entry names
+the rule (`allot.rules`) that makes the difference, as `docs/decisions/0003` explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from allot.api.claims import (
+    DeviceClaim,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
+from allot.api.slices import CapacityRequestPolicyRange, Device, ResourceSlice
+from allot.features import FeatureGates
+from allot.rules import (
+    BARE_DERIVED_NAMES,
+    FRACTIONAL_RANGES_BY_DEFAULT,
+    MATCH_OR_DISTINCT,
+    ONE_KIND_OF_BINDING_CONDITIONS,
+)
+from allot.validation.fields import FieldPath
+
+_WHOLE: Final = 10**9
+
+
+class KubernetesWarning(NamedTuple):
+    """One difference: where, which rule, and what v1.38 does."""
+
+    path: FieldPath
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text} (rule {self.rule})"
+
+
+def kubernetes_warnings(obj: Any) -> Iterator[KubernetesWarning]:
+    """Where v1.38, with its default feature gates, would refuse a DRA object or decide otherwise about it."""
+    match obj:
+        case ResourceClaim():
+            yield from _claim(obj.spec.devices, FieldPath("spec") / "devices")
+        case ResourceClaimTemplate():
+            yield from _claim(obj.spec.spec.devices, FieldPath("spec") / "spec" / "devices")
+        case ResourceSlice():
+            for index, device in enumerate(obj.spec.devices or ()):
+                yield from _device(device, FieldPath("spec") / "devices" @ index)
+
+
+def rule_warnings(obj: Any, gates: FeatureGates) -> list[str]:
+    """Those of `kubernetes_warnings` that a server with these rules should mention."""
+    # Both attributes in one constraint are refused by the rule, so whoever is told of it is told by v1.38's rules.
+    return [
+        str(warning)
+        for warning in kubernetes_warnings(obj)
+        if warning.rule in gates or warning.rule == MATCH_OR_DISTINCT
+    ]
+
+
+# --- claims ---
+
+
+def _claim(claim: DeviceClaim, path: FieldPath) -> Iterator[KubernetesWarning]:
+    for request_path, request in _asked(claim, path / "requests"):
+        for index, derived in enumerate(request.derived_attributes):
+            name_path = request_path / "derivedAttributes" @ index / "name"
+            yield from _bare(derived.name, name_path)
+    for index, constraint in enumerate(claim.constraints):
+        here = path / "constraints" @ index
+        match, distinct = constraint.match_attribute, constraint.distinct_attribute
+        yield from _bare(match, here / "matchAttribute")
+        yield from _bare(distinct, here / "distinctAttribute")
+        if match is not None and distinct is not None:
+            yield KubernetesWarning(
+                here / "distinctAttribute",
+                MATCH_OR_DISTINCT,
+                "is ignored by Kubernetes v1.38 because matchAttribute is set, too;"
+                " use two constraints",
+            )
+
+
+def _asked(
+    claim: DeviceClaim, path: FieldPath
+) -> Iterator[tuple[FieldPath, ExactDeviceRequest | DeviceSubRequest]]:
+    for index, request in enumerate(claim.requests):
+        if request.exactly is not None:
+            yield path @ index / "exactly", request.exactly
+        for number, alternative in enumerate(request.first_available):
+            yield path @ index / "firstAvailable" @ number, alternative
+
+
+def _bare(name: str | None, path: FieldPath) -> Iterator[KubernetesWarning]:
+    if name and "/" not in name:
+        yield KubernetesWarning(
+            path,
+            BARE_DERIVED_NAMES,
+            f'Kubernetes v1.38 refuses "{name}": there it must have a domain,'
+            f" as in example.com/{name.replace('-', '_')}",
+        )
+
+
+# --- slices ---
+
+
+def _device(device: Device, path: FieldPath) -> Iterator[KubernetesWarning]:
+    if bool(device.binding_conditions) != bool(device.binding_failure_conditions):
+        has_conditions = bool(device.binding_conditions)
+        given, missing = "bindingConditions", "bindingFailureConditions"
+        if not has_conditions:
+            given, missing = missing, given
+        yield KubernetesWarning(
+            path / given,
+            ONE_KIND_OF_BINDING_CONDITIONS,
+            f"Kubernetes v1.38 refuses it without {missing}",
+        )
+    for name, capacity in sorted(device.capacity.items()):
+        policy = capacity.request_policy
+        if policy is not None and policy.valid_range is not None:
+            limits_path = path / "capacity" @ name / "requestPolicy" / "validRange"
+            yield from _range(policy.valid_range, limits_path)
+
+
+def _range(limits: CapacityRequestPolicyRange, path: FieldPath) -> Iterator[KubernetesWarning]:
+    """Where a range is in fractions, requests are rounded to a step here, and to whole numbers there."""
+    for name in ("min", "max", "step"):
+        bound = getattr(limits, name)
+        if limits.step is not None and bound is not None and bound.nanos % _WHOLE:
+            yield KubernetesWarning(
+                path / name,
+                FRACTIONAL_RANGES_BY_DEFAULT,
+                f"{bound} is not a whole number: Kubernetes v1.38 rounds it and what is requested"
+                " up to whole numbers unless DRAFractionalCapacityRange is on",
+            )
+            return

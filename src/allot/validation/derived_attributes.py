@@ -101,7 +101,8 @@ def validate_derived_attributes(
         return
 
     def check(derived: DeviceDerivedAttribute, derived_path: FieldPath) -> Iterator[FieldError]:
-        yield from _validate_name(derived.name, derived_path / "name", context.gates)
+        if not (stored and _is_bare_name(derived.name)):
+            yield from _validate_name(derived.name, derived_path / "name", context.gates)
         if derived.name and derived.name not in referenced:
             yield invalid(derived_path / "name", derived.name, NOT_REFERENCED)
         yield from _validate_expression(derived.expression, derived_path / "expression", context)

@@ -5,11 +5,24 @@ from __future__ import annotations
 import pytest
 
 from allot import features
-from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute, ResourceClaim
+from allot.api.base import replace
+from allot.api.claims import (
+    DeviceConstraint,
+    DeviceDerivedAttribute,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceClaimTemplateSpec,
+)
+from allot.api.meta import ObjectMeta
 from allot.features import FeatureGates
+from allot.rules import RuleSet
 from allot.testing.builders import a_claim, a_request, an_exact_request
 from allot.validation.context import Context
 from allot.validation.resource_claim import validate_claim
+from allot.validation.resource_claim_template import validate_template_update
+
+KUBERNETES = features.DEFAULTS.with_rules(RuleSet.V1_38)
+GATE_OFF = features.with_overrides({features.DERIVED_ATTRIBUTES: False})
 
 
 def a_claim_deriving(
@@ -77,3 +90,34 @@ def test_expressions_are_measured() -> None:
     ]
     (problem,) = problems(a_claim_deriving("numa", expression="x" * 10241))
     assert problem.endswith("expression: may not be more than 10240 bytes")
+
+
+@pytest.mark.parametrize("name", ["0m", "-a", "a.b"])
+def test_messages_quote_the_rule_that_holds(name: str) -> None:
+    problem = problems(a_claim_deriving(name))[0]
+
+    assert "'_' and '-', and must start with a letter or '_'" in problem
+
+
+@pytest.mark.parametrize(
+    ("gates", "most"), [(features.DEFAULTS, 8), (KUBERNETES, 32)], ids=["seeds", "v1.38"]
+)
+def test_how_many(gates: FeatureGates, most: int) -> None:
+    names = [f"a.b/a{number}" for number in range(most + 1)]
+
+    assert problems(a_claim_deriving(*names[:most]), gates) == []
+    assert problems(a_claim_deriving(*names), gates)[0].endswith(f"at most {most} items")
+
+
+def test_v1_38_wants_a_domain() -> None:
+    assert "fully qualified" in " ".join(problems(a_claim_deriving("numa"), KUBERNETES))
+
+
+def test_a_template_can_be_labelled_while_the_gate_is_off() -> None:
+    """Its spec is stored: bare names in it are not judged again."""
+    spec = ResourceClaimTemplateSpec(spec=a_claim_deriving("shared-numa").spec)
+    old = ResourceClaimTemplate(ObjectMeta(name="t", namespace="d", resource_version="1"), spec)
+    new = replace(old, metadata=replace(old.metadata, labels={"a": "b"}))
+
+    for gates in (GATE_OFF, GATE_OFF.with_rules(RuleSet.V1_38), KUBERNETES, features.DEFAULTS):
+        assert list(validate_template_update(new, old, Context(gates))) == []

@@ -62,7 +62,7 @@ class Bench:
         for claim in claims:
             self.tracker.put(claim)
         self.tasks: list[asyncio.Task[None]] = []
-        self.warnings: list[str] = []
+        self.warnings: list[tuple[str, str]] = []
         client = client or Client(ScriptedTransport())
         self.plugin = DynamicResources(
             self.tracker,
@@ -73,7 +73,7 @@ class Bench:
             lambda: NOW,
             args,
             iter(f"share-{number}" for number in range(100)).__next__,
-            warn=lambda _pod, _reason, note: self.warnings.append(note),
+            warn=lambda _, reason, note: self.warnings.append((reason, note)),
         )
         self.state = CycleState()
 

@@ -50,7 +50,7 @@ def test_an_alternative_without_its_class_is_skipped_and_the_pod_is_told() -> No
     bench = Bench(a_stored_claim("claim", a_request("gpu", first_available=(MISSING, PRESENT))))
 
     assert got(bench) == ["gpu/good"]
-    assert bench.warnings == [
+    assert [note for _, note in bench.warnings] == [
         (
             "device class missing does not exist: skipping alternative gpu/best of claim claim; "
             "kube-scheduler v1.38 would leave the pod pending (rule SkipMissingClasses)"
@@ -75,7 +75,7 @@ def test_each_pod_is_told_about_each_class_once() -> None:
     for pod in (both, both, a_pod_with_claims("other", pod="second")):
         assert bench.pre_filter(pod).is_success
 
-    named = [warning.split()[2] for warning in bench.warnings]
+    named = [note.split()[2] for _, note in bench.warnings]
     assert named == ["missing", "lost"] * 2
 
 
@@ -113,7 +113,7 @@ def test_mode_all_is_skipped_where_a_pool_is_incomplete() -> None:
     bench = all_or_one()
 
     assert got(bench) == ["gpu/good"]
-    assert bench.warnings == [
+    assert [note for _, note in bench.warnings] == [
         (
             "on node node-1, alternative gpu/all is skipped: claim default/claim, request all: asks for "
             "all devices, but resource pool other.example.com/other is currently being updated; "

@@ -19,8 +19,8 @@ from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import INVALID_POOLS, Outcome
 from allot.api.claims import AllocationResult, DeviceRequest, ResourceClaim
-from allot.features import PRIORITIZED_LIST, FeatureGates
-from allot.rules import SKIP_MISSING_CLASSES
+from allot.features import DERIVED_ATTRIBUTES, PRIORITIZED_LIST, FeatureGates
+from allot.rules import IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF, SKIP_MISSING_CLASSES
 from allot.scheduler.framework.status import Status, failed, unresolvable
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
 
@@ -166,6 +166,20 @@ def missing_classes(claim: ResourceClaim, classes: Container[str]) -> Iterator[t
         for alternative in request.first_available:
             if alternative.device_class_name not in classes:
                 yield f"{request.name}/{alternative.name}", alternative.device_class_name
+
+
+def ignored_attributes(claim: ResourceClaim, gates: FeatureGates) -> tuple[str, ...]:
+    """The derived attributes of a claim that do not count, because their gate is off (KEP-6080)."""
+    if DERIVED_ATTRIBUTES in gates or IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF not in gates:
+        return ()
+    asked = (
+        part
+        for request in claim.spec.devices.requests
+        for part in (request.exactly, *request.first_available)
+        if part is not None
+    )
+    names = (derived.name for part in asked for derived in part.derived_attributes)
+    return tuple(dict.fromkeys(names))
 
 
 def is_usable_on(allocation: AllocationResult, target: TargetNode) -> bool:

@@ -15,6 +15,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
+from allot.features import DERIVED_ATTRIBUTES
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     PostBindPlugin,
@@ -26,7 +27,11 @@ from allot.scheduler.framework.plugins import (
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
 from allot.scheduler.framework.turns import resting
-from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs, PodDevices
+from allot.scheduler.plugins.dynamic_resources.answers import (
+    DynamicResourcesArgs,
+    PodDevices,
+    ignored_attributes,
+)
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
 from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
@@ -96,6 +101,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         self._extended = extended
         self._gate = gate
         self._skipped = SkippedAlternatives(warn)
+        self._warn = warn
         self._dropped: dict[str, asyncio.Event] = {}
         """Pods whose reservations are being taken back, by uid."""
 
@@ -115,6 +121,14 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         if devices is not None and devices.has_alternatives:
             classes = self._devices.classes
             self._skipped.report_missing_classes(pod, devices.to_allocate, classes)
+        for claim in devices.to_allocate if devices is not None else ():
+            names = ignored_attributes(claim, self._gates)
+            if names:
+                note = (
+                    f"resource claim {key_of(claim)}: derived attributes {', '.join(names)} are"
+                    f" ignored, because feature gate {DERIVED_ATTRIBUTES} is off"
+                )
+                self._warn(pod, "DerivedAttributesDisabled", note)
         return answer
 
     # --- when nothing fits ---

@@ -187,8 +187,11 @@ ENUMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 LIST_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "AllocatedDeviceStatus.conditions": ("map", "type"),
+    "DeviceRequest.derivedAttributes": ("map", "name"),
     "DeviceRequestAllocationResult.skipNodeOperations": ("set",),
+    "DeviceSubRequest.derivedAttributes": ("map", "name"),
     "DeviceTaintRuleStatus.conditions": ("map", "type"),
+    "ExactDeviceRequest.derivedAttributes": ("map", "name"),
     "ResourceClaimStatus.devices": ("map", "driver", "device", "pool", "shareID"),
     "ResourceClaimStatus.reservedFor": ("map", "uid"),
     "ResourcePoolStatusRequestStatus.conditions": ("map", "type"),

@@ -56,7 +56,9 @@ LIMITS: Final[dict[str, dict[str, list[int]]]] = {
         "config": [claim_status.MAX_ALLOCATED_CONFIGS],
         "results": [MAX_RESULTS],
     },
-    "DeviceAttribute": dict.fromkeys(("string", "strings", "version"), [device.MAX_TEXT_ATTRIBUTE]),
+    "DeviceAttribute": {
+        name: [device.MAX_TEXT_ATTRIBUTE] for name in ("string", "strings", "version")
+    },
     "DeviceClaim": {
         "config": [resource_claim.MAX_CONFIGS],
         "constraints": [resource_claim.MAX_CONSTRAINTS],

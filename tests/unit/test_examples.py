@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from allot import features
-from allot.cli.linting import Linter
 from allot.cli.manifests import read_manifests
+from allot.lint.linter import Linter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = sorted(EXAMPLES.rglob("*.yaml"))

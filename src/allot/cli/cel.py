@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, BinaryIO, NamedTuple
 
 import click
@@ -30,9 +29,9 @@ from allot.cel import (
 )
 from allot.cel.jsonl import attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
-from allot.cli.expressions import slices_among
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
+from allot.lint.subjects import slices_among
 from allot.rules import RuleSet
 
 
@@ -117,7 +116,7 @@ def _devices(sources: tuple[str, ...]) -> Iterator[tuple[DeviceId, PreparedDevic
     for manifest in manifests:
         if isinstance(manifest, Unreadable):
             raise CommandError(f"{manifest.source}:{manifest.line}: {manifest.problem}")
-    for slice_ in slices_among(manifests, datetime.now(UTC)):
+    for slice_ in slices_among(manifests):
         spec = slice_.spec
         for device in spec.devices or ():
             yield (

@@ -1,16 +1,29 @@
-"""`allot lint`: check manifests offline."""
+"""`allot lint`: check manifests, on their own or against a cluster."""
 
 from __future__ import annotations
 
-import click
-import msgspec
-from rich.console import Console
-from rich.markup import escape
+import difflib
+from codecs import BOM_UTF8
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
+import click
+
+from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
-from allot.cli.linting import Finding, Linter, Report
-from allot.cli.manifests import read_manifests
+from allot.cli.lint_output import FORMATS, print_report
+from allot.cli.manifests import SourceFile, read_files
+from allot.features import FeatureGates
+from allot.lint.findings import Report
+from allot.lint.fixes import Fix
+from allot.lint.known_objects import KnownObjects
+from allot.lint.linter import FixableManifest, Linter
+from allot.lint.manifests import Manifest
+from allot.lint.rule_table import RULES
+from allot.lint.spelling import did_you_mean
+from allot.lint.target import Target
+from allot.lint.text_edits import apply_fixes
 from allot.rules import RuleSet
 
 
@@ -24,75 +37,187 @@ from allot.rules import RuleSet
     help="A file, a directory (searched for .yaml, .yml and .json), or - for standard input. "
     "Can be given several times.",
 )
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Check against the cluster, too: its classes, slices, templates, claims and namespaces.",
 )
+@click.option("--context", help="The context in the kubeconfig. Also reads the cluster.")
+@click.option(
+    "--target",
+    type=click.Choice([target.value for target in Target]),
+    default=Target.ALLOT.value,
+    show_default=True,
+    help="Also report what this cluster refuses, drops or decides otherwise.",
+)
+@click.option(
+    "--ignore", multiple=True, metavar="RULE", help="Leave out a rule. Can be given several times."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="The least severity that makes the command exit 1.",
+)
+@click.option("--fix", is_flag=True, help="Correct what can be corrected safely, in the files.")
+@click.option("--dry-run", is_flag=True, help="With --fix: show the changes as a diff only.")
 @gate_options()
 @click.argument("more", nargs=-1, metavar="[FILE]...")
 def lint(
     sources: tuple[str, ...],
     output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    target: str,
+    ignore: tuple[str, ...],
+    fail_on: str,
+    fix: bool,
+    dry_run: bool,
     feature_gates: str,
     rules: RuleSet | None,
     more: tuple[str, ...],
 ) -> int:
-    """Check manifests: would the API server accept them?
+    """Check manifests: would the API server accept them, and can they work?
 
-    Every DRA object, and the DRA parts of pods and of what creates pods, is checked as Kubernetes
-    v1.38 would on creation. Other kinds are passed over. Prints file, line, field, what is wrong and
-    what is allowed.
+    All files are checked together: classes, slices, templates, claims and pods (also those in
+    Deployments, Jobs and the like) are compared with each other, and with --kubeconfig or --context
+    with what the cluster has. Other kinds are skipped. Prints file, line, rule, field, what is wrong
+    and what to change.
+
+    Exits 0 without findings, 1 with some, 2 if the command or its input cannot be read.
     """
     wanted = [*sources, *more]
     if not wanted:
         raise CommandError("nothing to check: name files with -f FILE, or -f - for standard input")
-    report = Linter(gates_from_option(feature_gates, rules)).check(read_manifests(wanted))
-    if output == "json":
-        _print_json(report)
-    else:
-        _print_text(report)
-    return EXIT_FINDINGS if report.errors else EXIT_OK
+    if dry_run and not fix:
+        raise CommandError("--dry-run goes with --fix")
+    if fix and not dry_run and "-" in wanted:
+        raise CommandError("--fix changes files; add --dry-run for standard input")
+    linting = _Linting(
+        gates_from_option(feature_gates, rules), kubeconfig, context, Target(target), _rules(ignore)
+    )
+    files = list(read_files(wanted))
+    report, fixable = linting.check(files)
+    if fix:
+        changed = _fixed(files, fixable, dry_run=dry_run)
+        if dry_run:
+            return EXIT_FINDINGS if changed else EXIT_OK
+        files = [changed.get(file.name, file) for file in files]
+        report, _ = linting.check(files)
+    print_report(report, output)
+    if not report.is_readable:
+        return EXIT_USAGE
+    counted = report.errors if fail_on == "error" else len(report.findings)
+    return EXIT_FINDINGS if counted else EXIT_OK
 
 
-def _print_json(report: Report) -> None:
-    document = {
-        "findings": [finding._asdict() for finding in report.findings],
-        "checked": report.checked,
-        "skipped": report.skipped,
-    }
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+def _rules(names: Iterable[str]) -> tuple[str, ...]:
+    wanted = [name for text in names for name in text.split(",") if name]
+    for name in wanted:
+        if name not in RULES:
+            hint = did_you_mean(name, RULES) or f"; available: {', '.join(sorted(RULES))}"
+            raise CommandError(f'--ignore: no rule "{name}"{hint}')
+    return tuple(wanted)
 
 
-_STYLES = {"error": "bold red", "warning": "bold yellow"}
+class _Linting:
+    """One way of linting, for the same files before and after a fix."""
+
+    def __init__(
+        self,
+        gates: FeatureGates,
+        kubeconfig: Path | None,
+        context: str | None,
+        target: Target,
+        ignored: tuple[str, ...],
+    ) -> None:
+        self._gates, self._target, self._ignored = gates, target, ignored
+        self._cluster: list[object] = []
+        self._is_live = kubeconfig is not None or context is not None
+        self._namespaces: dict[str, dict[str, str]] = {}
+        if self._is_live:
+            self._read_cluster(kubeconfig, context)
+
+    def check(self, files: Iterable[SourceFile]) -> tuple[Report, list[FixableManifest]]:
+        linter = Linter(
+            self._gates,
+            new_known=self._known_in_cluster,
+            target=self._target,
+            ignored=self._ignored,
+        )
+        return linter.check_for_fixes(manifest for file in files for manifest in file.manifests())
+
+    def _known_in_cluster(self) -> KnownObjects:
+        known = KnownObjects(is_live=self._is_live)
+        for obj in self._cluster:
+            known.add(obj)
+        known.namespace_labels.update(self._namespaces)
+        return known
+
+    def _read_cluster(self, kubeconfig: Path | None, context: str | None) -> None:
+        from allot.cli.snapshots import Source, take
+        from allot.client import resources
+        from allot.client.resources import Resource
+
+        typed: tuple[Resource[Any], ...] = (
+            resources.DEVICE_CLASSES,
+            resources.RESOURCE_SLICES,
+            resources.RESOURCE_CLAIMS,
+            resources.RESOURCE_CLAIM_TEMPLATES,
+            resources.DEVICE_TAINT_RULES,
+        )
+        source = Source((), kubeconfig, context)
+        snapshot = take(source, (*typed, resources.NAMESPACES), "allot-lint")
+        for resource in typed:
+            self._cluster += snapshot.of(resource)
+        for namespace in snapshot.of(resources.NAMESPACES):
+            labels = namespace.get("metadata", "labels", default={})
+            self._namespaces[namespace.get("metadata", "name", default="")] = labels
+        for resource, why in snapshot.unread.items():
+            click.echo(f"warning: {resource} were not read: {why}", err=True)
 
 
-def _print_text(report: Report) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for finding in report.findings:
-        console.print(_line(finding))
-        if finding.snippet:
-            console.print(finding.snippet, style="dim", markup=False)
-    console.print(_summary(report))
+# --- fixing ---
 
 
-def _line(finding: Finding) -> str:
-    place = f"{escape(finding.source)}:{finding.line}:{finding.column}"
-    style = _STYLES[finding.severity]
-    about = escape(" ".join(filter(None, (finding.object, finding.field))))
-    message = escape(finding.message)
-    subject = f"[bold]{about}[/]: " if about else ""
-    return f"[cyan]{place}[/]: [{style}]{finding.severity}[/]: {subject}{message}"
+def _fixed(
+    files: Iterable[SourceFile], fixable: list[FixableManifest], *, dry_run: bool
+) -> dict[str, SourceFile]:
+    """The files that change, by name. Writes them, or shows the difference."""
+    by_source: dict[str, list[tuple[Manifest, Fix]]] = {}
+    for manifest, fixes in fixable:
+        by_source.setdefault(manifest.source, []).extend((manifest, fix) for fix in fixes)
+    changed: dict[str, SourceFile] = {}
+    for file in files:
+        text = file.content.removeprefix(BOM_UTF8).decode()
+        done = apply_fixes(text, by_source.get(file.name, ()))
+        if done.text == text:
+            continue
+        content = (BOM_UTF8 if file.content.startswith(BOM_UTF8) else b"") + done.text.encode()
+        changed[file.name] = file._replace(content=content)
+        if dry_run:
+            _show_difference(file.name, text, done.text)
+            continue
+        _write(Path(file.name), content)
+        for manifest, fix in done.made:
+            click.echo(f"fixed {file.name}: {manifest.kind}/{manifest.name}: {fix}", err=True)
+    return changed
 
 
-def _summary(report: Report) -> str:
-    warnings = len(report.findings) - report.errors
-    parts = [_count(report.checked, "object") + " checked"]
-    if report.skipped:
-        parts.append(f"{report.skipped} of other kinds passed over")
-    parts.append(_count(report.errors, "error") if report.errors else "[green]no errors[/]")
-    if warnings:
-        parts.append(_count(warnings, "warning"))
-    return ", ".join(parts)
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from None
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _show_difference(source: str, before: str, after: str) -> None:
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True),
+        after.splitlines(keepends=True),
+        f"a/{source}",
+        f"b/{source}",
+    )
+    click.echo("".join(lines), nl=False)

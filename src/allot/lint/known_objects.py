@@ -1,0 +1,223 @@
+"""All that lint has been given: the objects of all files, and of the cluster if it was read.
+
+Of a kind that was not given at all nothing is known, and rules about it stay silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from allot.allocation.attributes import AttributeSet, attribute_set
+from allot.allocation.devices import PoolDevice, PoolId
+from allot.api.claims import ResourceClaim, ResourceClaimTemplate
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.identities import ObjectKey
+from allot.api.resource import DeviceSelector
+from allot.api.slices import ResourceSlice
+from allot.cel import (
+    CelCompileError,
+    CelEvaluationError,
+    Origin,
+    compile_derived,
+    compile_selector,
+)
+from allot.lint.subjects import DEFAULT_NAMESPACE, Alternative, Subject
+
+
+class Failure(NamedTuple):
+    """An expression that failed on a device."""
+
+    device: PoolDevice
+    selector: int
+    text: str
+
+
+class Selection(NamedTuple):
+    """What selectors make of devices."""
+
+    accepted: tuple[PoolDevice, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    is_compiled: bool = True
+    """Whether all selectors compile; otherwise there is nothing to say about devices."""
+
+
+class KnownObjects:
+    """Classes, claims, templates, namespaces and devices, by name."""
+
+    def __init__(self, *, is_live: bool = False) -> None:
+        self.is_live = is_live
+        """Whether the cluster was read: then what is not here does not exist."""
+        self.classes: dict[str, DeviceClass] = {}
+        self.claims: dict[ObjectKey, ResourceClaim] = {}
+        self.templates: dict[ObjectKey, ResourceClaimTemplate] = {}
+        self.namespace_labels: dict[str, Mapping[str, str]] = {}
+        self._slices: dict[str, ResourceSlice] = {}
+        self._taint_rules: dict[str, DeviceTaintRule] = {}
+        self._selections: dict[str, Selection] = {}
+        self._given: set[type] = set()
+
+    def knows_all(self, kind: type) -> bool:
+        """Whether objects of this kind were given, so that one that is missing is worth a word."""
+        return self.is_live or kind in self._given
+
+    def add(self, obj: Any) -> None:
+        """One object of resource.k8s.io. An object of the same name is replaced."""
+        self._given.add(type(obj))
+        self._put(obj)
+
+    def _put(self, obj: Any) -> None:
+        metadata = obj.metadata
+        name = metadata.name or metadata.generate_name
+        key = ObjectKey(metadata.namespace or DEFAULT_NAMESPACE, name)
+        match obj:
+            case DeviceClass():
+                self.classes[name] = obj
+            case ResourceClaim():
+                self.claims[key] = obj
+            case ResourceClaimTemplate():
+                self.templates[key] = obj
+            case ResourceSlice():
+                self._slices[name or f"#{len(self._slices)}"] = obj
+            case DeviceTaintRule():
+                self._taint_rules[name] = obj
+
+    def add_subjects(self, subjects: Iterable[Subject]) -> None:
+        for subject in subjects:
+            manifest = subject.manifest
+            if subject.object is not None:
+                self.add(subject.object)
+            elif manifest.kind == "Namespace" and manifest.api_version == "v1":
+                metadata = manifest.data.get("metadata")
+                labels = metadata.get("labels") if isinstance(metadata, dict) else None
+                self.namespace_labels[manifest.name] = {
+                    str(key): str(value) for key, value in (labels or {}).items()
+                }
+
+    def add_references(self, subjects: Iterable[Subject]) -> None:
+        """Objects that exist, but do not count otherwise."""
+        for subject in subjects:
+            if isinstance(subject.object, DeviceClass | ResourceClaim | ResourceClaimTemplate):
+                self._put(subject.object)
+
+    # --- devices ---
+
+    @cached_property
+    def devices(self) -> tuple[PoolDevice, ...]:
+        """The devices of all pools, of their newest generation."""
+        newest: dict[PoolId, int] = {}
+        for slice_ in self._slices.values():
+            pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
+            newest[pool] = max(newest.get(pool, 0), slice_.spec.pool.generation)
+        rules = tuple(self._taint_rules.values())
+        return tuple(
+            PoolDevice(slice_, device, rules)
+            for slice_ in self._slices.values()
+            if slice_.spec.pool.generation
+            == newest[PoolId(slice_.spec.driver, slice_.spec.pool.name)]
+            for device in slice_.spec.devices or ()
+        )
+
+    @cached_property
+    def taint_keys(self) -> frozenset[str]:
+        """The keys of all taints that devices have, or that rules give to some."""
+        own = {taint.key for device in self.devices for taint in device.device.taints}
+        return frozenset(own | {rule.spec.taint.key for rule in self._taint_rules.values()})
+
+    @property
+    def where(self) -> str:
+        """Where the objects are from, for messages."""
+        return "in the cluster" if self.is_live else "in these files"
+
+    def of_class(self, name: str) -> Selection | None:
+        """The devices of a class; None if the class or all devices are unknown."""
+        class_ = self.classes.get(name)
+        if class_ is None or not self.devices:
+            return None
+        known = self._selections.get(name)
+        if known is None:
+            known = self._selections[name] = select(self.devices, class_.spec.selectors)
+        return known
+
+    def candidates(self, alternative: Alternative) -> tuple[PoolDevice, ...] | None:
+        """The devices that class and selectors accept; None if that is not known.
+
+        None also if the class has no device here: its devices are probably not among the files.
+        """
+        of_class = self.of_class(alternative.spec.device_class_name)
+        if of_class is None or not of_class.is_compiled or not of_class.accepted:
+            return None
+        selection = select(of_class.accepted, alternative.spec.selectors)
+        return selection.accepted if selection.is_compiled else None
+
+    def values(
+        self, alternative: Alternative, attribute: str
+    ) -> list[tuple[PoolDevice, AttributeSet]]:
+        """What a constraint on the attribute sees of each candidate; those without it are left out."""
+        candidates = self.candidates(alternative) or ()
+        expression = alternative.derived(attribute)
+        return list(
+            _derived_values(candidates, expression)
+            if expression is not None
+            else _published_values(candidates, attribute)
+        )
+
+
+def select(devices: Iterable[PoolDevice], selectors: Iterable[DeviceSelector]) -> Selection:
+    """Which devices all selectors accept, and on which devices one fails."""
+    try:
+        programs = [
+            compile_selector(selector.cel.expression, Origin.STORED)
+            for selector in selectors
+            if selector.cel is not None
+        ]
+    except CelCompileError:
+        return Selection(is_compiled=False)
+    accepted, failures = [], []
+    for device in devices:
+        is_accepted = True
+        for index, program in enumerate(programs):
+            try:
+                is_accepted = program.matches(device.prepared)
+            except CelEvaluationError as error:
+                failures.append(Failure(device, index, error.text))
+                is_accepted = False
+            if not is_accepted:
+                break
+        if is_accepted:
+            accepted.append(device)
+    return Selection(tuple(accepted), tuple(failures))
+
+
+def _derived_values(
+    devices: Iterable[PoolDevice], expression: str
+) -> Iterator[tuple[PoolDevice, AttributeSet]]:
+    try:
+        program = compile_derived(expression, Origin.STORED)
+    except CelCompileError:
+        return
+    for device in devices:
+        try:
+            yield device, attribute_set(program.attribute(device.prepared))
+        except CelEvaluationError:
+            continue
+
+
+def _published_values(
+    devices: Iterable[PoolDevice], attribute: str
+) -> Iterator[tuple[PoolDevice, AttributeSet]]:
+    for device in devices:
+        found = published_attribute(device, attribute)
+        if found is not None:
+            yield device, found
+
+
+def published_attribute(device: PoolDevice, attribute: str) -> AttributeSet | None:
+    """What the device publishes under a qualified name, also where it leaves out its own domain."""
+    attributes = device.device.attributes
+    own = attributes.get(attribute)
+    if own is None:
+        domain, _, identifier = attribute.rpartition("/")
+        own = attributes.get(identifier) if domain == device.id.driver else None
+    return attribute_set(own) if own is not None else None

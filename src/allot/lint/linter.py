@@ -1,0 +1,149 @@
+"""Checks manifests together: the API server's answers, then what rules find in what it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from allot.apiserver.yaml_documents import Place
+from allot.features import FeatureGates
+from allot.lint import rule_table as rules
+from allot.lint.expressions import point_at
+from allot.lint.findings import Finding, Problem, Report, Severity
+from allot.lint.fixes import Fix
+from allot.lint.known_objects import KnownObjects
+from allot.lint.manifests import Manifest, Unreadable
+from allot.lint.rules import CHECKS
+from allot.lint.scopes import KnownByScope
+from allot.lint.server import server_problems
+from allot.lint.subjects import Subject, subject_of
+from allot.lint.suppression import is_suppressed
+from allot.lint.target import Target, target_problems
+
+
+class FixableManifest(NamedTuple):
+    """A manifest and what can be mended in it."""
+
+    manifest: Manifest
+    fixes: tuple[Fix, ...]
+
+
+class Linter:
+    """Checks manifests by the API server's rules and by lint's own.
+
+    `new_known` brings what a cluster has; the manifests count for each other, as `scopes` says.
+    """
+
+    def __init__(
+        self,
+        gates: FeatureGates,
+        *,
+        new_known: Callable[[], KnownObjects] = KnownObjects,
+        target: Target = Target.ALLOT,
+        ignored: Iterable[str] = (),
+    ) -> None:
+        self._gates = gates
+        self._new_known = new_known
+        self._target = target
+        self._ignored = frozenset(ignored)
+
+    def check(self, manifests: Iterable[Manifest | Unreadable]) -> Report:
+        """Findings in the order of the files."""
+        return self.check_for_fixes(manifests)[0]
+
+    def check_for_fixes(
+        self, manifests: Iterable[Manifest | Unreadable]
+    ) -> tuple[Report, list[FixableManifest]]:
+        """Findings, and what can be mended in each manifest."""
+        findings: list[Finding] = []
+        fixable: list[FixableManifest] = []
+        subjects = []
+        for manifest in manifests:
+            if isinstance(manifest, Unreadable):
+                findings.append(_unreadable(manifest))
+            else:
+                subjects.append(subject_of(manifest))
+        known = KnownByScope(subjects, self._new_known)
+        checked = 0
+        for subject in subjects:
+            problems = self._problems(subject, known.of(subject))
+            if problems is None:
+                continue
+            checked += 1
+            fixes: list[Fix] = []
+            for problem in problems:
+                finding = _finding(subject, problem)
+                if is_suppressed(finding, subject.manifest.lines):
+                    continue
+                findings.append(finding)
+                if problem.fix is not None:
+                    fixes.append(problem.fix)
+            if fixes:
+                fixable.append(FixableManifest(subject.manifest, tuple(fixes)))
+        findings.sort(key=lambda finding: (finding.source, finding.line, finding.column))
+        return Report(findings, checked, len(subjects) - checked), fixable
+
+    def _problems(self, subject: Subject, known: KnownObjects) -> list[Problem] | None:
+        """What is wrong with one object; None if objects of its kind are not checked."""
+        answers = server_problems(subject, known, self._gates)
+        if answers is None:
+            return None
+        said = [*_duplicates(subject), *answers]
+        refused = {problem.path for problem in said}
+        for check in CHECKS:
+            for problem in check(subject, known, self._gates):
+                # The API server has said what is wrong there, or another rule has.
+                if problem.path not in refused:
+                    said.append(problem)
+                    refused.add(problem.path)
+        if self._target is Target.KUBERNETES_1_38:
+            said += target_problems(subject, known, self._gates)
+        return [problem for problem in said if problem.rule.id not in self._ignored]
+
+
+def _duplicates(subject: Subject) -> Iterator[Problem]:
+    for path, _ in subject.manifest.duplicates:
+        yield Problem(
+            rules.DUPLICATE_FIELD, path, "this key occurs twice here; only the last one counts"
+        )
+
+
+def _finding(subject: Subject, problem: Problem) -> Finding:
+    manifest = subject.manifest
+    path = subject.written_path(problem.path)
+    snippet = ""
+    place = _place(manifest, problem, path)
+    if problem.issue is not None:
+        expression = str(manifest.value_at(path) or "")
+        place, snippet = point_at(manifest, path, expression, problem.issue)
+    return Finding(
+        rule=problem.rule.id,
+        severity=problem.severity or problem.rule.severity,
+        source=manifest.source,
+        line=place.line,
+        column=place.column,
+        object=f"{manifest.kind}/{manifest.name}" if manifest.name else manifest.kind,
+        field=path,
+        message=problem.message,
+        snippet=snippet,
+        fix=str(problem.fix) if problem.fix is not None else "",
+    )
+
+
+def _place(manifest: Manifest, problem: Problem, path: str) -> Place:
+    if problem.rule is rules.DUPLICATE_FIELD:
+        return next(place for where, place in manifest.duplicates if where == problem.path)
+    return manifest.locate(path)
+
+
+def _unreadable(problem: Unreadable) -> Finding:
+    return Finding(
+        rules.UNREADABLE.id,
+        Severity.ERROR,
+        problem.source,
+        problem.line,
+        problem.column,
+        "",
+        "",
+        problem.problem,
+    )

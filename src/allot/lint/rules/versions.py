@@ -1,0 +1,44 @@
+"""API versions that are no longer served, and admin access in namespaces that are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from allot.api.claims import ExactDeviceRequest
+from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
+from allot.api.scheme import KINDS
+from allot.features import FeatureGates
+from allot.lint import rule_table as rules
+from allot.lint.findings import Problem
+from allot.lint.known_objects import KnownObjects
+from allot.lint.subjects import Subject
+
+
+def old_version(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+    if subject.object is None:
+        return
+    version = subject.gvk.version
+    preferred = next(iter(KINDS[subject.gvk.kind].versions))
+    if version != preferred and not version.startswith("v1alpha"):
+        yield Problem(
+            rules.OLD_VERSION,
+            "apiVersion",
+            f"{subject.gvk.group_version} is an old version that clusters do not serve by default; "
+            f"write {GROUP}/{preferred}",
+        )
+
+
+def admin_namespace(
+    subject: Subject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
+    if subject.claim is None or subject.namespace in known.namespace_labels:
+        return  # the API server knows what to say
+    for alternative in subject.claim.alternatives():
+        spec = alternative.spec
+        if isinstance(spec, ExactDeviceRequest) and spec.admin_access:
+            yield Problem(
+                rules.ADMIN_NAMESPACE,
+                f"{alternative.path}.adminAccess",
+                f"the namespace {subject.namespace} needs the label `{ADMIN_ACCESS_LABEL}: true`, "
+                f"and is not {known.where}",
+            )

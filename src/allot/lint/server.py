@@ -1,0 +1,203 @@
+"""The API server's answers to an object: would it be accepted, and which fields would be ignored?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from allot.api.base import replace
+from allot.api.core import PodParts
+from allot.api.decoding import DecodeError, decode
+from allot.api.identities import GroupVersionKind
+from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
+from allot.api.scheme import KINDS, Kind, UnknownKindError, decode_object, lookup
+from allot.api.strictness import strict_issues
+from allot.apiserver.strategies import pipeline
+from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.features import FeatureGates
+from allot.lint import rule_table as rules
+from allot.lint.expression_errors import expression_problems
+from allot.lint.findings import Problem, Severity
+from allot.lint.known_objects import KnownObjects
+from allot.lint.qualified_names import qualified_names
+from allot.lint.spelling import did_you_mean
+from allot.lint.subjects import NOW, POD_SPECS, Subject, pod_body
+from allot.lint.unknown_fields import unknown_field_problems
+from allot.validation.cel_checker import CelChecker
+from allot.validation.fields import FieldError
+from allot.validation.pod import validate_pod_spec
+from allot.validation.resource_claim import NOT_A_REQUEST, ONE_OF
+
+_EXPRESSIONS: Final = CelChecker()
+
+
+def server_problems(
+    subject: Subject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem] | None:
+    """What is wrong with one object; None if objects of its kind are not checked."""
+    manifest, gvk = subject.manifest, subject.gvk
+    if not manifest.api_version or not manifest.kind:
+        missing = "apiVersion" if not manifest.api_version else "kind"
+        problem = Problem(
+            rules.UNKNOWN_KIND, missing, "Required value: every object says what it is"
+        )
+        return iter([problem])
+    path = POD_SPECS.get((gvk.group, gvk.kind))
+    if gvk.group == GROUP:
+        return _until_undecodable(_typed_problems(subject, known, gates))
+    if path is not None:
+        return _until_undecodable(_pod_problems(subject, path))
+    return None
+
+
+def _until_undecodable(problems: Iterator[Problem]) -> Iterator[Problem]:
+    """All problems. What cannot be decoded is one, and the last."""
+    try:
+        yield from problems
+    except UnknownKindError as error:
+        yield Problem(rules.UNKNOWN_KIND, "apiVersion", _unknown_kind(error.gvk))
+    except DecodeError as error:
+        yield Problem(rules.WRONG_TYPE, error.field, error.problem)
+
+
+def _unknown_kind(gvk: GroupVersionKind) -> str:
+    kind = KINDS.get(gvk.kind)
+    if kind is None:
+        return f"no kind {gvk.kind} in {GROUP}; available: {', '.join(sorted(KINDS))}"
+    served = ", ".join(f"{GROUP}/{version}" for version in kind.versions)
+    return f"no {gvk.kind} in {gvk.group_version}; it is served as: {served}"
+
+
+# --- typed objects ---
+
+
+def _typed_problems(
+    subject: Subject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
+    gvk, body = subject.gvk, subject.manifest.body
+    kind, version = lookup(gvk)
+    moved: set[str] = set()
+    for problem in unknown_field_problems(subject, strict_issues(body, version.cls)):
+        if problem.rule is rules.MOVED_FIELD:
+            moved.add(problem.path.rpartition(".")[0])
+        yield problem
+    sent = decode_object(body, gvk, NOW)
+    request = write_request(subject, known, gates)
+    for problem in _outcome(subject, known, pipeline.create(_as_new(sent), kind, request), gates):
+        # What moved is missing where it should be, and that was said already.
+        if not (problem.path in moved and ONE_OF in problem.message):
+            yield problem
+    yield from _status_problems(subject, known, sent, kind, request)
+
+
+def write_request(subject: Subject, known: KnownObjects, gates: FeatureGates) -> WriteRequest:
+    labels = known.namespace_labels.get(subject.namespace)
+    return WriteRequest(
+        gates=gates,
+        version=subject.gvk.version,
+        expressions=_EXPRESSIONS,
+        now=NOW,
+        new_name_suffix=lambda: "xxxxx",
+        caller=Caller("lint", {}, lambda _: True),
+        # What is not known about a namespace is not held against its claims.
+        namespace_labels={ADMIN_ACCESS_LABEL: "true"} if labels is None else labels,
+    )
+
+
+def create_outcome(
+    subject: Subject, known: KnownObjects, gates: FeatureGates
+) -> pipeline.Outcome | None:
+    """What becomes of the object when it is created; None if it cannot be decoded."""
+    if subject.object is None:
+        return None
+    kind, _ = lookup(subject.gvk)
+    return pipeline.create(_as_new(subject.object), kind, write_request(subject, known, gates))
+
+
+def _as_new(sent: Any) -> Any:
+    """The object as if it were created now: dumps carry what only the server may set."""
+    return replace(sent, metadata=replace(sent.metadata, resource_version="", managed_fields=()))
+
+
+def _status_problems(
+    subject: Subject, known: KnownObjects, sent: Any, kind: Kind, request: WriteRequest
+) -> Iterator[Problem]:
+    """A status that came along, in a dump, is judged as if it were written now."""
+    if not kind.has_status or not subject.manifest.data.get("status"):
+        return
+    version = sent.metadata.resource_version or "1"
+    metadata = replace(sent.metadata, resource_version=version, deletion_timestamp=None)
+    new = replace(sent, metadata=metadata)
+    empty = kind.hub().status  # type: ignore[attr-defined]
+    old = replace(new, status=empty)
+    outcome = pipeline.update_status(new, old, kind, request)
+    # A create ignores the status; only what a server stored can be wrong about it.
+    severity = None if sent.metadata.uid or sent.metadata.resource_version else Severity.WARNING
+    for problem in _outcome(subject, known, outcome, request.gates):
+        if problem.path.startswith("status"):
+            yield problem._replace(severity=severity)
+
+
+def _outcome(
+    subject: Subject, known: KnownObjects, outcome: pipeline.Outcome, gates: FeatureGates
+) -> Iterator[Problem]:
+    match outcome:
+        case pipeline.Accepted(_, warnings):
+            for warning in warnings:
+                path, _, message = warning.partition(": ")
+                yield Problem(rules.SERVER_WARNING, path, message)
+        case pipeline.Rejected(errors):
+            yield from field_problems(subject, known, errors, gates)
+        case pipeline.Refused(_, _, message):
+            yield Problem(rules.REFUSED, "metadata", message)
+
+
+def field_problems(
+    subject: Subject, known: KnownObjects, errors: list[FieldError], gates: FeatureGates
+) -> Iterator[Problem]:
+    """One problem per error; for an expression, one per problem in it."""
+    for error in errors:
+        special = expression_problems(subject, error, errors, gates)
+        if special is not None:
+            yield from special
+            continue
+        rule, path = rules.FIELD_RULES[error.type], str(error.path)
+        if _is_bare_attribute(error):
+            hint, fix = qualified_names(subject, path, str(error.value), known)
+        else:
+            hint, fix = _reference_hint(subject, error), None
+        yield Problem(rule, path, error.message + hint, fix)
+
+
+def _is_bare_attribute(error: FieldError) -> bool:
+    is_attribute = str(error.path).endswith((".matchAttribute", ".distinctAttribute"))
+    return is_attribute and "/" not in str(error.value or "/") and " slash" in error.detail
+
+
+def _reference_hint(subject: Subject, error: FieldError) -> str:
+    """What a constraint or configuration can name instead."""
+    if NOT_A_REQUEST not in error.detail or subject.claim is None:
+        return ""
+    names = {request.name for request in subject.claim.devices.requests}
+    names |= {alternative.label for alternative in subject.claim.alternatives()}
+    available = ", ".join(sorted(names))
+    return did_you_mean(str(error.value), names) or f"; available: {available}"
+
+
+# --- pods and what creates them ---
+
+
+def _pod_problems(subject: Subject, path: tuple[str, ...]) -> Iterator[Problem]:
+    """The DRA parts of a pod spec, wherever in the object it is."""
+    body = pod_body(subject.manifest, path)
+    prefix = ".".join(path)
+    yield from unknown_field_problems(
+        subject,
+        [
+            issue._replace(path=issue.path.replace("spec", prefix, 1))
+            for issue in strict_issues(body, PodParts)
+        ],
+    )
+    for error in validate_pod_spec(decode(body, PodParts, "v1").spec):
+        where = str(error.path).replace("spec", prefix, 1)
+        yield Problem(rules.FIELD_RULES[error.type], where, error.message)

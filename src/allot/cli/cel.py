@@ -27,6 +27,7 @@ from allot.cel import (
     compile_selector,
     prepare_device,
 )
+from allot.cel.cost_advice import cost_problem, estimated_cost_text
 from allot.cel.jsonl import attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
@@ -80,8 +81,8 @@ def cel(
     """Try a CEL expression on every device in the given slices.
 
     Shows the value, its type and what it cost; with --derived also the groups of devices that a
-    matchAttribute constraint would see. Exits 1 if the expression does not compile, or fails on a
-    device: a claim with such a selector would not be scheduled.
+    matchAttribute constraint would see. Exits 1 if the expression does not compile, costs too much, or
+    fails on a device: a claim with such a selector would be refused, or not be scheduled.
     """
     if jsonl:
         return _answer_lines(sys.stdin.buffer, rules)
@@ -108,7 +109,8 @@ def cel(
         _print_table(program, rows, derived)
     else:
         _print_document(program, rows, output)
-    return EXIT_FINDINGS if any(row.outcome.error for row in rows) else EXIT_OK
+    is_refused = cost_problem(program) is not None
+    return EXIT_FINDINGS if is_refused or any(row.outcome.error for row in rows) else EXIT_OK
 
 
 def _devices(sources: tuple[str, ...]) -> Iterator[tuple[DeviceId, PreparedDevice]]:
@@ -174,8 +176,12 @@ def _print_table(program: Program, rows: list[Row], derived: bool) -> None:
             f"[red]{escape(outcome.error)}[/]" if outcome.error else "",
         )
     console.print(table)
-    limit = f"estimated cost {_estimate(program)}, static type {program.output_type}"
+    cost = estimated_cost_text(program.max_cost)
+    limit = f"estimated cost {cost}, static type {program.output_type}"
     console.print(escape(limit), style="dim")
+    problem = cost_problem(program)
+    if problem is not None:
+        console.print(f"[bold red]error:[/] {escape(problem)}")
     if derived:
         _print_groups(console, rows)
 
@@ -204,6 +210,7 @@ def _print_document(program: Program, rows: list[Row], output: str) -> None:
     document = {
         "type": str(program.output_type),
         "maxCost": _estimate(program),
+        "problem": cost_problem(program),
         "devices": [
             {**identity._asdict(), "cost": outcome.cost}
             | (

@@ -158,6 +158,20 @@ def test_cel_that_does_not_compile() -> None:
     ]
 
 
+def test_cel_says_what_is_too_complex_and_what_to_write() -> None:
+    part = 'device.attributes["gpu.example.com"].model.split("-")[0].lowerAscii()'
+
+    code, output, _ = run("cel", part, "--derived", *DEVICES)
+
+    assert code == 1
+    text = " ".join(output.split())
+    assert "estimated cost unbounded" in text
+    assert "error: too complex: the estimated cost is unbounded, the limit is 1,000,000" in text
+    assert "on the whole attribute" in text
+    document = json.loads(run("cel", part, "--derived", "-o", "json", *DEVICES)[1])
+    assert document["problem"].startswith("too complex")
+
+
 def test_cel_answers_line_by_line() -> None:
     device = {"driver": "d.e", "device": {"attributes": {"a": {"int": 1}}}}
     vector = {"expression": "device.attributes['d.e'].a == 1", "device": device, "env": "new"}

@@ -76,7 +76,7 @@ def test_pods_of_a_running_cluster(tmp_path: Path) -> None:
     assert greedy["state"] == "DoesNotFit"
     assert greedy["nodes"][0]["node"] == "gpu-server-0"
     assert "finds 8 of 9 devices" in greedy["verdict"]
-    assert any("ask for 8 device(s) instead of 9" in each["change"] for each in greedy["proposals"])
+    assert any("ask for 8 devices instead of 9" in each["change"] for each in greedy["proposals"])
     assert patient["state"] == "WaitingForDevices"
     assert "fabric.example.com/Attached" in patient["verdict"]
     assert patient["deadline"] > patient["since"]

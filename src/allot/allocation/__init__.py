@@ -5,11 +5,22 @@
     claims to allocate   → `requests`      ┘                 └→ `search` over `candidates`
 
 The answer is the one Kubernetes v1.38 gives: the first solution in its order. `search` says how it
-is found without trying everything, `explanation` why there is none, `proposals` what would help.
+is found without trying everything, `explain` why there is none and what would help.
 """
 
 from allot.allocation.allocator import allocate
-from allot.allocation.explanation import Explanation, Refusal, RequestReport, explain
+from allot.allocation.explain import (
+    Conflict,
+    Explanation,
+    Proof,
+    Proposal,
+    Proposals,
+    Refusal,
+    RequestReport,
+    Wording,
+    explain,
+    proposals,
+)
 from allot.allocation.inventory import Inventory
 from allot.allocation.ledger import Ledger
 from allot.allocation.prioritized_scores import (
@@ -30,7 +41,6 @@ from allot.allocation.problem import (
     StepBudget,
     TargetNode,
 )
-from allot.allocation.proposals import Proposal, Proposals, proposals
 from allot.allocation.replay import replay
 from allot.allocation.requests import SkippedAlternative
 
@@ -39,6 +49,7 @@ __all__ = [
     "Allocated",
     "AllocationProblem",
     "ChosenAlternative",
+    "Conflict",
     "Explanation",
     "Failed",
     "Infeasible",
@@ -46,6 +57,7 @@ __all__ = [
     "Ledger",
     "Limit",
     "Outcome",
+    "Proof",
     "Proposal",
     "Proposals",
     "Refusal",
@@ -53,6 +65,7 @@ __all__ = [
     "SkippedAlternative",
     "StepBudget",
     "TargetNode",
+    "Wording",
     "allocate",
     "chosen_alternatives",
     "explain",

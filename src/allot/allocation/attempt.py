@@ -4,20 +4,22 @@
       │                ▲         │
       └─ refused       └─ undo ◀─┘  (last placed, first undone)
 
-A check goes through the rules in Kubernetes' order, because the order decides whether an expression
-is evaluated at all, and with it whether its error surfaces.
+`examine` goes through the rules in Kubernetes' order, because the order decides whether an expression
+is evaluated at all, and with it whether its error surfaces. It returns the rule that refuses a device;
+`explain.refusals` looks up the values behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final
 
 from allot.allocation.attributes import AttributeSet
 from allot.allocation.candidates import CandidateRules
 from allot.allocation.capacity import Consumption
 from allot.allocation.counters import Counters, Groups
-from allot.allocation.errors import AllocationError
+from allot.allocation.errors import ConstraintError
 from allot.allocation.lazy import lazy
 from allot.allocation.requests import Alternative
 
@@ -26,6 +28,21 @@ _FREE: Final = 1
 TAKEN: Final = 2
 _ASKED_AT_ONCE: Final = 32
 """How many devices the ledger is asked about at a time: those that come next are usually needed, too."""
+
+
+class Refused(Enum):
+    """The rule by which an alternative cannot take a device."""
+
+    IN_USE = "in use"
+    NOT_SELECTED = "not selected"
+    AMOUNT_NOT_ALLOWED = "amount not allowed"
+    CAPACITY = "capacity"
+    NODE_OPERATIONS = "node operations"
+    COUNTERS_DISABLED = "counters disabled"
+    COMPATIBILITY_GROUPS = "compatibility groups"
+    COUNTERS = "counters"
+    TAINT = "taint"
+    CONSTRAINT = "constraint"
 
 
 class Pick:
@@ -100,61 +117,76 @@ class Attempt:
 
     def check(self, alternative: Alternative, index: int) -> Pick | None:
         """How the alternative could take the device now; None if it cannot."""
-        if self.is_in_use(alternative, index):
-            return None
-        if not self.rules.is_selectable(alternative, index):
-            return None
-        consumed = NOT_SHARED
-        if self.rules.consumable:
-            possible = self.rules.consumption(alternative, index)
-            if possible is None or not self.has_capacity(index, possible):
-                return None
-            consumed = possible
-        return self._checked_further(alternative, index, consumed, must=False)
+        found = self.examine(alternative, index)
+        return found if isinstance(found, Pick) else None
 
     def check_required(self, alternative: Alternative, index: int) -> Pick | None:
         """The same for a device that mode All insists on: a broken constraint is an error."""
+        found = self.examine_required(alternative, index)
+        return found if isinstance(found, Pick) else None
+
+    def examine(self, alternative: Alternative, index: int) -> Pick | Refused:
+        """How the alternative could take the device now, or the first rule by which it cannot."""
         if self.is_in_use(alternative, index):
-            return None
+            return Refused.IN_USE
+        if not self.rules.is_selectable(alternative, index):
+            return Refused.NOT_SELECTED
+        consumed = NOT_SHARED
+        if self.rules.consumable:
+            possible = self.rules.consumption(alternative, index)
+            if possible is None:
+                return Refused.AMOUNT_NOT_ALLOWED
+            if not self.has_capacity(index, possible):
+                return Refused.CAPACITY
+            consumed = possible
+        return self._checked_further(alternative, index, consumed, must=False)
+
+    def examine_required(self, alternative: Alternative, index: int) -> Pick | Refused:
+        """The same for a device that mode All insists on: a broken constraint is a `ConstraintError`."""
+        if self.is_in_use(alternative, index):
+            return Refused.IN_USE
         consumed = NOT_SHARED
         if self.rules.consumable:
             possible = self.rules.consumption(alternative, index)
             assert possible is not None, "found out when the devices were listed"
             consumed = possible
-        pick = self._checked_further(alternative, index, consumed, must=True)
-        if pick is None or not self.rules.consumable or self.has_capacity(index, consumed):
-            return pick
-        return None
+        found = self._checked_further(alternative, index, consumed, must=True)
+        if (
+            isinstance(found, Pick)
+            and self.rules.consumable
+            and not self.has_capacity(index, consumed)
+        ):
+            return Refused.CAPACITY
+        return found
 
     def _checked_further(
         self, alternative: Alternative, index: int, consumed: Consumption, *, must: bool
-    ) -> Pick | None:
+    ) -> Pick | Refused:
         rules = self.rules
         device = self.devices[index]
         if not rules.supports_operations(device):
-            return None
+            return Refused.NODE_OPERATIONS
         shared = rules.consumable and device.shareable
         pays = False
         if device.counter_uses:
             if not rules.partitionable:
-                return None
+                return Refused.COUNTERS_DISABLED
             # KEP-4815 with KEP-5075: only the first share of a device pays for it.
             pays = not (shared and self.has_share(index))
             counters = self.counters
-            if pays and not (counters.admit_groups_of(device) and counters.suffice_for(device)):
-                return None
+            if pays and not counters.admit_groups_of(device):
+                return Refused.COMPATIBILITY_GROUPS
+            if pays and not counters.suffice_for(device):
+                return Refused.COUNTERS
         if rules.untolerated_taint(alternative, index) is not None:
-            return None
+            return Refused.TAINT
         values: list[AttributeSet] = []
         for constraint in alternative.constraints:
             value = rules.attribute(constraint, alternative, index)
             if value is None or not constraint.admits(value):
                 if must:
-                    raise AllocationError(
-                        f"{alternative.place}: cannot add device {device.id}"
-                        " because a claim constraint would not be satisfied"
-                    )
-                return None
+                    raise ConstraintError(alternative.place, device.id)
+                return Refused.CONSTRAINT
             values.append(value)
         return Pick(alternative, index, shared, consumed, pays, values)
 

@@ -17,6 +17,7 @@ from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import (
     AllocationError,
     EvaluationDeadlineError,
+    ExpressionError,
     UnusablePoolError,
 )
 from allot.allocation.inventory import NodeView
@@ -70,10 +71,15 @@ _HINT = (
 class LazySelector:
     """A selector that is compiled when the first device is examined, not before."""
 
-    __slots__ = ("_key", "_program", "expression", "place")
+    __slots__ = ("_key", "_program", "class_name", "expression", "index", "place")
 
-    def __init__(self, place: str, selector: DeviceSelector) -> None:
+    def __init__(
+        self, place: str, selector: DeviceSelector, index: int = 0, class_name: str = ""
+    ) -> None:
+        """`class_name` is empty for a selector of the request itself."""
         self.place = place
+        self.index = index
+        self.class_name = class_name
         self.expression = selector.cel.expression if selector.cel is not None else None
         self._key = self.expression or ""
         self._program: Selector | None = None
@@ -95,8 +101,11 @@ class LazySelector:
             return self._program.matches(device.prepared, deadline)
         except CelEvaluationError as error:
             hint = _HINT if error.text.startswith("no such key: ") else ""
-            raise AllocationError(
-                f"{self.place} on device {device.id}: CEL runtime error: {error.text}{hint}"
+            raise ExpressionError(
+                f"{self.place} on device {device.id}: CEL runtime error: {error.text}{hint}",
+                self.expression or "",
+                device.id,
+                error.text,
             ) from None
         except DeadlineExceededError:
             raise EvaluationDeadlineError(self.expression or "", device.id) from None
@@ -110,13 +119,11 @@ class LazySelector:
 
     def _compiled(self) -> Selector:
         if self.expression is None:
-            raise AllocationError(
-                f"{self.place}: CEL expression empty (unsupported selector type?)"
-            )
+            raise AllocationError("CEL expression empty (unsupported selector type?)", self.place)
         try:
             return compile_selector(self.expression, Origin.STORED)
         except CelCompileError as error:
-            raise AllocationError(f"{self.place}: CEL compile error: {error.text}") from None
+            raise AllocationError(f"CEL compile error: {error.text}", self.place) from None
 
 
 class CandidateRules:
@@ -167,8 +174,8 @@ class CandidateRules:
             if not pool.is_usable:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise UnusablePoolError(
-                    f"{alternative.place}: asks for all devices,"
-                    f" but resource pool {pool.id} is currently {state}"
+                    f"asks for all devices, but resource pool {pool.id} is currently {state}",
+                    alternative.place,
                 )
             for index, device in zip(places, pool.devices, strict=True):
                 self.meter.spend(2)
@@ -223,15 +230,34 @@ class CandidateRules:
             class_ = alternative.class_
             known = self._selectors[alternative] = (
                 *(
-                    LazySelector(f"class {class_.metadata.name}: selector #{index}", selector)
+                    LazySelector(
+                        f"class {class_.metadata.name}: selector #{index}",
+                        selector,
+                        index,
+                        class_.metadata.name,
+                    )
                     for index, selector in enumerate(class_.spec.selectors)
                 ),
                 *(
-                    LazySelector(f"claim {alternative.claim.key}: selector #{index}", selector)
+                    LazySelector(
+                        f"claim {alternative.claim.key}: selector #{index}", selector, index
+                    )
                     for index, selector in enumerate(alternative.spec.selectors)
                 ),
             )
         return known
+
+    def failing_selector(self, alternative: Alternative, expression: str) -> LazySelector | None:
+        """The first selector with an expression that ended in an error; None if it derives an attribute."""
+        selectors = self.selectors(alternative)
+        return next((each for each in selectors if each.expression == expression), None)
+
+    def reads(self, alternative: Alternative, expression: str) -> tuple[tuple[str, ...], ...]:
+        """The parts of a device that an expression of the alternative reads, once it was evaluated."""
+        selector = self.failing_selector(alternative, expression)
+        if selector is not None:
+            return selector.reads
+        return compile_derived(expression, Origin.STORED).reads
 
     # --- capacity ---
 
@@ -250,8 +276,8 @@ class CandidateRules:
         except CapacityError as error:
             if not self._skips_bad_capacity:
                 raise AllocationError(
-                    f"{alternative.place}: checking capacity for device"
-                    f" {shown_as or device.id}: {error}"
+                    f"checking capacity for device {shown_as or device.id}: {error}",
+                    alternative.place,
                 ) from None
             consumed = None
         self._consumption[key] = consumed
@@ -330,9 +356,12 @@ class CandidateRules:
         try:
             value = attribute_set(program.attribute(device.prepared, deadline))
         except CelEvaluationError as error:
-            raise AllocationError(
+            raise ExpressionError(
                 f"evaluate derived attribute {derived.name} on device {device.id} failed:"
-                f" {error.text}"
+                f" {error.text}",
+                derived.expression,
+                device.id,
+                error.text,
             ) from None
         except DeadlineExceededError:
             raise EvaluationDeadlineError(derived.expression, device.id) from None

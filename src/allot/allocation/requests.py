@@ -162,8 +162,9 @@ def _prepared(
         devices_wanted += min(alternative.count for alternative in prepared.alternatives)
     if devices_wanted > MAX_RESULTS:
         raise AllocationError(
-            f"claim {claim.key}: number of requested devices {devices_wanted}"
-            f" exceeds the claim limit of {MAX_RESULTS}"
+            f"number of requested devices {devices_wanted}"
+            f" exceeds the claim limit of {MAX_RESULTS}",
+            f"claim {claim.key}",
         )
     if claim.claim.spec.devices.constraints:
         _add_constraints(claim, gates, finder.meter)
@@ -192,10 +193,13 @@ def _with_alternatives(
             skipped.append(SkippedAlternative(claim.key, label, rule, str(error)))
     if not alternatives:
         why = "; ".join(each.reason for each in skipped)
-        text = f"claim {claim.key}, request {request.name}: no alternative can be tried: {why}"
+        text, place = (
+            f"no alternative can be tried: {why}",
+            f"claim {claim.key}, request {request.name}",
+        )
         if any(each.rule == SKIP_INCOMPLETE_POOLS for each in skipped):
-            raise NoAlternativeLeftError(text)
-        raise AllocationError(text)  # the same on every node
+            raise NoAlternativeLeftError(text, place)
+        raise AllocationError(text, place)  # the same on every node
     return PreparedRequest(request, tuple(alternatives), tuple(skipped))
 
 
@@ -209,17 +213,17 @@ def _place(
 def _check_forms(claim: PreparedClaim, request: DeviceRequest, gates: FeatureGates) -> None:
     if request.first_available and PRIORITIZED_LIST not in gates:
         raise AllocationError(
-            f"claim {claim.key}, request {request.name}: has subrequests,"
-            f" but the {PRIORITIZED_LIST} feature is disabled"
+            f"has subrequests, but the {PRIORITIZED_LIST} feature is disabled",
+            f"claim {claim.key}, request {request.name}",
         )
     if CONSUMABLE_CAPACITY in gates:
         return
     disabled = f"has capacity requests, but the {CONSUMABLE_CAPACITY} feature is disabled"
     if request.exactly is not None and request.exactly.capacity is not None:
-        raise AllocationError(f"claim {claim.key}, request {request.name}: {disabled}")
+        raise AllocationError(disabled, f"claim {claim.key}, request {request.name}")
     for subrequest in request.first_available:
         if subrequest.capacity is not None:
-            raise AllocationError(f"claim {claim.key}, subrequest {subrequest.name}: {disabled}")
+            raise AllocationError(disabled, f"claim {claim.key}, subrequest {subrequest.name}")
 
 
 def _alternative(
@@ -236,29 +240,30 @@ def _alternative(
         and IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF not in gates
     ):
         raise AllocationError(
-            f"{_place(claim, request, spec)}: cannot handle request with derived attributes,"
-            " the feature is disabled"
+            "cannot handle request with derived attributes, the feature is disabled",
+            _place(claim, request, spec),
         )
     for index, selector in enumerate(spec.selectors):
         if selector.cel is None:
             raise AllocationError(
-                f"{_place(claim, request, spec)}, selector #{index}:"
-                " CEL expression empty (unsupported selector type?)"
+                "CEL expression empty (unsupported selector type?)",
+                f"{_place(claim, request, spec)}, selector #{index}",
             )
     admin = spec.admin_access if isinstance(spec, ExactDeviceRequest) else None
     if admin is not None and ADMIN_ACCESS not in gates:
         raise AllocationError(
-            f"{_place(claim, request, spec)}: admin access is requested, but the feature is disabled"
+            "admin access is requested, but the feature is disabled", _place(claim, request, spec)
         )
     if not spec.device_class_name:
         raise AllocationError(
-            f"{_place(claim, request, spec)}: missing device class name (unsupported request type?)"
+            "missing device class name (unsupported request type?)", _place(claim, request, spec)
         )
     class_ = problem.classes.get(spec.device_class_name)
     if class_ is None:
         raise MissingClassError(
-            f"{_place(claim, request, spec)}: could not retrieve device class {spec.device_class_name}:"
-            f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
+            f"could not retrieve device class {spec.device_class_name}:"
+            f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found',
+            _place(claim, request, spec),
         )
     alternative = Alternative(claim, request, spec, class_, derives=DERIVED_ATTRIBUTES in gates)
     finder.meter.alternative = alternative
@@ -267,7 +272,7 @@ def _alternative(
         alternative.all_devices = finder.all_devices(alternative)
         alternative.count = len(alternative.all_devices)
     elif spec.allocation_mode != EXACT_COUNT:
-        raise AllocationError(f"{alternative.place}: unsupported count mode {spec.allocation_mode}")
+        raise AllocationError(f"unsupported count mode {spec.allocation_mode}", alternative.place)
     return alternative
 
 
@@ -283,7 +288,8 @@ def _add_constraints(claim: PreparedClaim, gates: FeatureGates, meter: WorkMeter
             claim.constraints.append(Distinct(spec, spec.distinct_attribute, lists=lists))
         if spec.match_attribute is None and spec.distinct_attribute is None:
             raise AllocationError(
-                f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)"
+                "empty constraint (unsupported constraint type?)",
+                f"claim {claim.key}, constraint #{index}",
             )
     for request in claim.requests:
         for alternative in request.alternatives:

@@ -163,16 +163,16 @@ class Search:
                 return None
             frame.position += 1
             return attempt.check_required(alternative, alternative.all_devices[frame.nth])
-        check, dedicated, is_admin = attempt.check, attempt.dedicated, alternative.is_admin
+        examine, dedicated, is_admin = attempt.examine, attempt.dedicated, alternative.is_admin
         end = len(attempt.devices)
         for start in range(frame.position, end, CHECKS_AT_ONCE):
             for index in range(start, min(start + CHECKS_AT_ONCE, end)):
                 if dedicated[index] == TAKEN and not is_admin:
                     continue
-                pick = check(alternative, index)
-                if pick is not None:
+                found = examine(alternative, index)
+                if isinstance(found, Pick):
                     frame.position = index + 1
-                    return pick
+                    return found
             self._meter.spend(CHECKS_AT_ONCE * (4 + 2 * len(alternative.constraints)))
         return None
 

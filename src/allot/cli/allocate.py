@@ -22,6 +22,7 @@ from allot.allocation import (
     Outcome,
     StepBudget,
     TargetNode,
+    Wording,
     explain,
     proposals,
 )
@@ -162,9 +163,11 @@ def allocate(max_steps: int, explained: bool, rules: RuleSet | None, file: Binar
             outcome = solve(problem, budget, counting_share_ids())
             answered = answer(name, outcome)
             if explained and not isinstance(outcome, Allocated):
-                answered["explanation"] = explain(problem).lines()
-                changes = proposals(problem, StepBudget(min(max_steps, PROPOSAL_STEPS)))
-                answered["proposals"] = [proposal.change for proposal in changes]
+                explanation, wording = explain(problem), Wording()
+                answered["explanation"] = list(wording.lines(explanation))
+                budget = StepBudget(min(max_steps, PROPOSAL_STEPS))
+                changes = proposals(problem, budget, explanation=explanation)
+                answered["proposals"] = [wording.change(proposal.change) for proposal in changes]
         except DecodeError as error:
             failed = True
             answered = {"name": "", "result": None, "error": str(error), "steps": 0}

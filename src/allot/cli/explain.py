@@ -30,10 +30,10 @@ from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
-from allot.scheduler.explaining import Effort, within
-from allot.scheduler.explanations import ClaimExplanation, PodExplanation
+from allot.scheduler.explain.explainer import Effort, within
+from allot.scheduler.explain.explanations import ClaimExplanation, PodExplanation
+from allot.scheduler.explain.object_explainer import ObjectExplainer, similar_names
 from allot.scheduler.model import DEVICE_KINDS, VOLUME_KINDS, WORKLOAD_KINDS, SchedulerModel
-from allot.scheduler.situations import Situations, similar_names
 
 EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic), 10.0)
 _KINDS: Final[dict[str, Resource[Any]]] = {
@@ -125,7 +125,7 @@ def explain(
             f"there is no scheduler {scheduler_name} in the configuration,"
             f" only {', '.join(model.profiles)}"
         )
-    explanation = explained(target, key, model, Situations(model, EFFORT, scheduler_name))
+    explanation = explained(target, key, model, ObjectExplainer(model, EFFORT, scheduler_name))
     note = (BY_KUBERNETES,) if in_force is RuleSet.V1_38 else ()
     explanation = msgspec.structs.replace(
         explanation, rules=in_force, notes=(*explanation.notes, *note)
@@ -146,7 +146,7 @@ def read_target(what: Iterable[str]) -> Target:
 
 
 def explained(
-    target: Target, key: ObjectKey, model: SchedulerModel, situations: Situations
+    target: Target, key: ObjectKey, model: SchedulerModel, situations: ObjectExplainer
 ) -> PodExplanation | ClaimExplanation:
     """`CommandError` if there is no such thing."""
     notes = tuple(_unread(model.snapshot))

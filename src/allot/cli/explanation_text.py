@@ -13,21 +13,18 @@ from rich.console import Console
 from rich.text import Text
 
 from allot.api.base import replace
-from allot.scheduler.explanations import (
+from allot.scheduler.explain.explanations import (
     AllocatedDevice,
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
     NodeExplanation,
-    NodeGroup,
     PodExplanation,
     PodState,
     Proposed,
     RequestExplanation,
-    alike,
-    in_general,
-    refusals_in,
 )
+from allot.scheduler.explain.node_groups import NodeGroup, alike, refusals_in, shared_text
 
 MAX_GROUPS: Final = 8
 MAX_NAMES: Final = 3
@@ -200,14 +197,14 @@ def _group(group: NodeGroup) -> Iterator[Line]:
         2, Text.assemble((_names(group.names), "bold cyan"), f": {', '.join(first.reasons)}")
     )
     for text in first.details:
-        yield Line(4, Text(in_general(text, first.node) if several else text))
+        yield Line(4, Text(shared_text(text, first.node) if several else text))
     for number, request in enumerate(first.requests):
         yield Line(4, _request(request))
         for reason, devices in refusals_in(group, number):
             what = Text.assemble((_device_names(devices, len(group.nodes)), "cyan"), f": {reason}")
             yield Line(6, what)
     for text in first.besides:
-        yield Line(4, Text(f"besides: {in_general(text, first.node) if several else text}"))
+        yield Line(4, Text(f"besides: {shared_text(text, first.node) if several else text}"))
 
 
 def _names(names: Sequence[str]) -> str:
@@ -227,9 +224,7 @@ def _request(request: RequestExplanation) -> Text:
     text.append(request.request, "bold")
     devices = f"device{'s' * (request.wanted != 1)}"
     text.append(f": {request.found} of {request.wanted} {devices} found")
-    if not request.was_tried:
-        text.append(" (not reached: what comes before it does not fit)")
-    elif not request.refusals and request.found < request.wanted:
+    if not request.refusals and request.found < request.wanted:
         text.append("; there are no more here" if request.found else "; there are none here")
     return text
 

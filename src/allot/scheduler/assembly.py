@@ -30,7 +30,8 @@ from allot.scheduler.configuration import (
     SchedulerConfiguration,
 )
 from allot.scheduler.cycle import with_pods
-from allot.scheduler.explaining import Explainer
+from allot.scheduler.explain.explainer import Explainer
+from allot.scheduler.explain.failure_reasons import FailureReasons
 from allot.scheduler.following import ClusterFollower
 from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.framework.cycle_state import CycleState
@@ -66,7 +67,6 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
-from allot.scheduler.useful_reasons import UsefulReasons
 
 COMPONENT: Final = "default-scheduler"
 
@@ -129,7 +129,7 @@ class SchedulerProcess:
         self.metrics.follow_queue(self.queue.lengths, self.queue.rejections)
         self.metrics.follow_cluster(self.cluster.sizes)
         self.explainer = Explainer(self.cluster)
-        self.reasons = UsefulReasons(self.cluster, lambda: not self.queue.has_active, clock)
+        self.reasons = FailureReasons(self.cluster, lambda: not self.queue.has_active, clock)
         self.scheduler = Scheduler(
             self.profiles,
             self.queue,

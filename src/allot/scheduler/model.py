@@ -13,7 +13,7 @@ from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
 from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, EXTENDED_RESOURCE, FeatureGates
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
-from allot.scheduler.explaining import Explainer
+from allot.scheduler.explain.explainer import Explainer
 from allot.scheduler.framework.plugins import Plugin
 from allot.scheduler.plugin_catalogue import (
     Knowledge,

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from allot.client.errors import log_failure
 from allot.scheduler.cycle import NoNode
+from allot.scheduler.explain.failure_reasons import FailureReasons, Rejection
 from allot.scheduler.framework.deadlines import BriefTime, DecisionLimits
 from allot.scheduler.framework.durations import POST_FILTER, Durations
 from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
@@ -25,7 +26,6 @@ from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import SchedulingQueue
 from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.useful_reasons import Rejection, UsefulReasons
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class RejectedPods:
         cluster: ClusterState,
         outcomes: Outcomes,
         clock: Callable[[], float],
-        reasons: UsefulReasons | None,
+        reasons: FailureReasons | None,
         limits: DecisionLimits | None,
         beside: Beside,
         durations: Mapping[str, Durations],

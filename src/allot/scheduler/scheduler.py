@@ -13,6 +13,7 @@ from typing import Any, Final
 from allot.client.errors import log_failure
 from allot.deadline import DeadlineExceededError
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.explain.failure_reasons import FailureReasons
 from allot.scheduler.forked import ChildFailedError
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
@@ -48,7 +49,6 @@ from allot.scheduler.rejected_pods import Beside, Rejected, RejectedPods
 from allot.scheduler.sleeping_pods import QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.useful_reasons import UsefulReasons
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Scheduler:
         outcomes: Outcomes,
         metrics: SchedulerMetrics,
         clock: Callable[[], float] = time.monotonic,
-        reasons: UsefulReasons | None = None,
+        reasons: FailureReasons | None = None,
         limits: DecisionLimits | None = None,
     ) -> None:
         """`reasons` add to the usual summary what helps users most.

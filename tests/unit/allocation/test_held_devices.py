@@ -13,6 +13,7 @@ from allot.allocation import (
     Ledger,
     StepBudget,
     TargetNode,
+    Wording,
     allocate,
     explain,
 )
@@ -100,7 +101,7 @@ def test_a_device_that_was_dedicated_and_may_be_shared_now(gates: FeatureGates) 
 def test_the_explanation_names_the_holder_of_the_share() -> None:
     (report,) = explain(a_problem((a_device("d"),), held("d", "s"))).requests
 
-    assert "held by claim default/0" in report.refusals[0].reason
+    assert "held by claim default/0" in Wording().reason(report.refusals[0].reason)
 
 
 # --- shares that do not say what they consume ---

@@ -13,6 +13,7 @@ from allot.allocation import (
     Ledger,
     StepBudget,
     TargetNode,
+    Wording,
     allocate,
     explain,
 )
@@ -124,7 +125,7 @@ def test_a_bad_capacity_excludes_its_device_only(
     )
     assert isinstance(outcome, Failed)
     (report,) = explain(a_problem(claim, bad)).requests
-    reason = report.refusals[0].reason
+    reason = Wording().reason(report.refusals[0].reason)
     assert reason.startswith("is not eligible: ")
     assert why in reason
 
@@ -214,7 +215,9 @@ def test_the_explanation_names_the_spelling_that_works() -> None:
     claim = a_claim(a_request("r", an_exact_request(capacity=requests)))
     (report,) = explain(a_problem(claim, with_memory("d", "8Gi"))).requests
 
-    assert "names are compared literally: did you mean memory?" in report.refusals[0].reason
+    assert "names are compared literally: did you mean memory?" in Wording().reason(
+        report.refusals[0].reason
+    )
 
 
 def test_qualified_names_of_a_bare_one() -> None:

@@ -85,12 +85,15 @@ def test_explain_says_why_and_what_would_help() -> None:
     _, (answered,) = answers([json.dumps(a_scenario(count=3))], "--explain")
 
     assert answered["explanation"] == [
-        "node node-1: the claims do not fit",
-        "  claim default/claim, request r: 2 of 3 device(s) found",
+        (
+            "node node-1: request r of claim default/claim finds 2 of 3 devices;"
+            " there are no more devices"
+        ),
+        "  claim default/claim, request r: 2 of 3 devices found",
     ]
     assert answered["proposals"] == [
-        "1 more device(s) like gpu-0 of gpu.example.com on node node-1",
-        "claim default/claim, request r: ask for 2 device(s) instead of 3",
+        "claim default/claim, request r: ask for 2 devices instead of 3",
+        "1 more device like gpu-0 of gpu.example.com on node node-1",
     ]
 
 

@@ -20,9 +20,9 @@ from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.features import DEFAULTS
 from allot.scheduler.configuration import SchedulerConfiguration
-from allot.scheduler.explaining import Effort
+from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.model import SchedulerModel
-from allot.scheduler.situations import Situations
 
 GROUP = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
@@ -131,8 +131,8 @@ def test_there_are_no_devices_at_all() -> None:
     shown = explain("pod/pod", objects=[CLASS, NODE, a_claim(), a_pod()])
 
     assert shown == (
-        "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims);"
-        " request gpu of claim default/mine finds 0 of 1 device, because there are none.\n"
+        "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims)."
+        " Request gpu of claim default/mine finds 0 of 1 device; there are no devices.\n"
         "\n"
         "Claims\n"
         "  gpu: default/mine (not allocated)\n"
@@ -155,7 +155,9 @@ def test_devices_are_taken_and_by_whom() -> None:
         a_pod(),
     )
 
-    assert "finds 0 of 1 device (2 devices: held by other claims)." in found["verdict"]
+    assert found["verdict"].endswith(
+        "finds 0 of 1 device; gpu-0, gpu-1: held by claims default/first, default/second."
+    )
     assert reasons(found) == [
         ("held by claim default/first", ["gpu-0"]),
         ("held by claim default/second", ["gpu-1"]),
@@ -193,9 +195,7 @@ def test_what_is_left_of_a_capacity_is_too_small() -> None:
         a_pod(),
     )
 
-    assert reasons(found) == [
-        ("capacity memory: 40Gi requested, 40Gi needed, 20Gi of 80Gi left", ["gpu-0"])
-    ]
+    assert reasons(found) == [("capacity memory: 40Gi requested, 20Gi of 80Gi left", ["gpu-0"])]
     assert (
         "node-1: claim default/mine, request gpu: ask for 20Gi of memory instead of 40Gi"
         in changes(found)
@@ -245,7 +245,11 @@ def test_every_alternative_is_explained_and_the_best_is_in_the_verdict() -> None
         ("gpu/four", 2, 4),
         ("gpu/three", 2, 3),
     ]
-    assert "request gpu/three of claim default/mine finds 2 of 3 devices" in found["verdict"]
+    assert found["verdict"].endswith(
+        "Request gpu of claim default/mine has no alternative that fits:"
+        " gpu/three finds 2 of 3 devices (there are no more devices);"
+        " gpu/four finds 2 of 4 devices (there are no more devices)."
+    )
 
 
 def test_an_incomplete_pool_is_named() -> None:
@@ -486,7 +490,7 @@ def test_a_missing_claim_and_one_with_a_similar_name() -> None:
     found = of_pod(NODE, a_claim(name="mine-1"), a_pod())
 
     assert (found["state"], found["reason"]) == ("Gated", "claim default/mine does not exist")
-    assert found["notes"] == ["Is mine-1 meant instead of mine?"]
+    assert found["notes"] == ["mine does not exist; did you mean mine-1?"]
 
 
 def test_scheduling_gates() -> None:
@@ -529,7 +533,7 @@ def test_a_class_that_is_not_there() -> None:
     assert found["verdict"] == (
         "Pod default/pod is pending: request gpu: device class gpus does not exist."
     )
-    assert found["notes"] == ["Is gpu meant instead of gpus?"]
+    assert found["notes"] == ["gpus does not exist; did you mean gpu?"]
     assert found["nodes"] == []
 
 
@@ -678,12 +682,12 @@ def test_what_could_not_be_read_is_said() -> None:
     model = SchedulerModel(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
     key = ObjectKey("default", "pod")
 
-    found = explained(read_target(["pod/pod"]), key, model, Situations(model, Effort()))
+    found = explained(read_target(["pod/pod"]), key, model, ObjectExplainer(model, Effort()))
 
     assert found.notes == ("nodes could not be read: nodes is forbidden",)
     snapshot.unread[resources.RESOURCE_CLAIMS] = "only those in namespace x"
     with pytest.raises(CommandError, match="that can be read: only those in namespace x"):
-        explained(read_target(["claim/c"]), key, model, Situations(model, Effort()))
+        explained(read_target(["claim/c"]), key, model, ObjectExplainer(model, Effort()))
 
 
 def test_profiles_from_a_configuration(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from allot.allocation.explain import Conflict, Proof
+from allot.allocation.explain.findings import ConflictingRequest
 from allot.cli.explanation_text import Line, claim_lines, pod_lines, print_lines, wrapped
-from allot.scheduler.explanations import (
+from allot.scheduler.explain.explanations import (
     AllocatedDevice,
     ClaimExplanation,
     ClaimState,
@@ -37,7 +39,12 @@ def shown(explanation: PodExplanation | ClaimExplanation) -> list[str]:
 
 def a_node(name: str, *refusals: RefusedDevices, found: int = 0) -> NodeExplanation:
     request = RequestExplanation("default/c", "gpu", 2, found, True, refusals)
-    return NodeExplanation(name, "DynamicResources", ("no",), requests=(request,))
+    conflict = Conflict(
+        Proof.IRREDUCIBLE, (ConflictingRequest("default/c", "gpu"),), devices_short=2 - found
+    )
+    return NodeExplanation(
+        name, "DynamicResources", ("no",), conflict=conflict, requests=(request,)
+    )
 
 
 def why(*nodes: NodeExplanation) -> list[str]:
@@ -161,4 +168,7 @@ def test_names_of_nodes_in_texts_do_not_keep_nodes_apart() -> None:
         for name in ("n", "n-2")
     ]
 
-    assert why(*nodes) == ["  2 nodes (n, n-2): no", "    pool d/<node> is a bad one"]
+    assert why(*nodes) == [
+        "  2 nodes (n, n-2): no",
+        "    pool d/n is a bad one (on n)",
+    ]

@@ -9,8 +9,8 @@ from allot.api.claims import (
     ResourceClaimConsumerReference,
 )
 from allot.api.identities import SharedDeviceId
-from allot.scheduler.explanations import AllocatedDevice, ClaimState, ClaimSummary
-from allot.scheduler.node_details import selected_nodes
+from allot.scheduler.explain.explanations import AllocatedDevice, ClaimState, ClaimSummary
+from allot.scheduler.explain.node_details import selected_nodes
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     ExaminedDevice,
     examined_devices,

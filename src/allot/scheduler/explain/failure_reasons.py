@@ -1,4 +1,4 @@
-"""The reason in a condition that helps most: what keeps the devices away on the node that comes nearest.
+"""The reason in a condition: what cannot be satisfied on the node that comes nearest, and what would help.
 
     an attempt fails ─► known for such pods, and still true? ─► it is in the condition at once
                           │ no
@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from allot.allocation import Explanation, explain
-from allot.allocation.explanation import Refusal
+from allot.allocation import Explanation, Proposals, StepBudget, Wording, explain, proposals
+from allot.allocation.explain.changes import AnyChange, Release
+from allot.allocation.explain.wording import sentence
+from allot.allocation.problem import AllocationProblem
 from allot.scheduler.cycle import NoNode
-from allot.scheduler.explaining import deadline_of, within
-from allot.scheduler.explanations import HELD, OF_ANOTHER_CLASS, NodeExplanation, requests_in
+from allot.scheduler.explain.explainer import deadline_of, within
+from allot.scheduler.explain.explanations import NodeExplanation, requests_in
+from allot.scheduler.explain.node_groups import distance
+from allot.scheduler.plugins.dynamic_resources.answers import shortened
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.profiles import Profile
 from allot.scheduler.state.cluster import ClusterState
@@ -34,6 +38,10 @@ MAX_GLANCES: Final = 200
 MAX_SECONDS: Final = 0.02
 """All of them together: nothing else is done meanwhile. What takes longer is left to those who ask for it."""
 MAX_REASON: Final = 400
+MAX_SHOWN_EXPRESSION: Final = 160
+PROPOSAL_STEPS: Final = 200
+MAX_PROPOSALS: Final = 3
+"""So many changes that would help are looked for; the condition has room for one."""
 MAX_KNOWN: Final = 1000
 """Reasons that are remembered."""
 MAX_WAITING: Final = 10_000
@@ -92,9 +100,10 @@ class _Wish(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The explanation of the node that comes nearest; None if there is nothing to say."""
+    """The explanation of the node that comes nearest, None if there is nothing to say, and what would help there."""
 
     explanation: Explanation | None
+    helpful: tuple[AnyChange, ...]
     claims: tuple[str, ...]
     """As they are called in the explanation."""
     rests_on: tuple[tuple[str, int], ...]
@@ -105,7 +114,7 @@ Tell = Callable[[str], Coroutine[Any, Any, None]]
 """Says a reason that was found out late, if the pod still waits."""
 
 
-class UsefulReasons:
+class FailureReasons:
     """Finds, shares and remembers reasons. For use in one event loop."""
 
     def __init__(
@@ -137,7 +146,7 @@ class UsefulReasons:
         known = self._still_true(rejection, wish)
         if known is None and self._may_explain:
             known = self._find(rejection, wish)
-        return None if known is None else _told(known, wish)
+        return None if known is None else _told(known, wish, rejection.pod.namespace)
 
     # --- later ---
 
@@ -196,8 +205,9 @@ class UsefulReasons:
         assert isinstance(judge, DeviceJudge)
         names = self._worth_a_look(judge, decision)
         rests_on = tuple((name, judge.last_change(name)) for name in names)
-        found: list[tuple[tuple[float, tuple[int, int]], Explanation]] = []
+        found: list[tuple[tuple[object, ...], Explanation, AllocationProblem]] = []
         is_over = within(MAX_SECONDS, self._clock)()
+        deadline = deadline_of(is_over)
         for name in names:
             if is_over():
                 break
@@ -205,13 +215,26 @@ class UsefulReasons:
             question = judge.question(decision.state, node) if node is not None else None
             if question is not None:
                 self.explanations += 1
-                explanation = explain(question, deadline=deadline_of(is_over))
+                explanation = explain(question, deadline=deadline)
                 if not explanation.is_complete:
                     break  # what a part of the search says may mislead
-                came = NodeExplanation(node=name, requests=requests_in(explanation))
-                found.append(((came.progress, came.suitable), explanation))
-        nearest = max(found, key=lambda pair: pair[0])[1] if found else None
-        return _Known(nearest, wish.claims, rests_on)
+                came = NodeExplanation(
+                    node=name,
+                    plugin=NAME,
+                    conflict=explanation.conflict,
+                    requests=requests_in(explanation, Wording()),
+                )
+                found.append((distance(came), explanation, question))
+        if not found:
+            return _Known(None, (), wish.claims, rests_on)
+        _, nearest, question = min(found, key=lambda each: each[0])
+        helpful = Proposals()
+        if nearest.conflict is not None:
+            budget = StepBudget(PROPOSAL_STEPS)
+            helpful = proposals(
+                question, budget, explanation=nearest, deadline=deadline, at_most=MAX_PROPOSALS
+            )
+        return _Known(nearest, tuple(each.change for each in helpful), wish.claims, rests_on)
 
     def _worth_a_look(self, judge: DeviceJudge, decision: NoNode) -> list[str]:
         """Some nodes that lack devices, of as many kinds as can be found quickly; of nodes that look alike one."""
@@ -245,52 +268,25 @@ def _wish_of(rejection: Rejection) -> _Wish | None:
     return _Wish((profile.scheduler_name, pod.shape, key), claims)
 
 
-def _told(known: _Known, wish: _Wish) -> str:
-    """The reason for a pod whose claims have other names than those it was found out for."""
+def _told(known: _Known, wish: _Wish, namespace: str) -> str:
+    """The reason for a pod whose claims have other names than those it was found out for: at most two sentences.
+
+    Claims of other namespaces are not named: whoever may read the pod may not be allowed to read those.
+    """
     explanation = known.explanation
     if explanation is None:
         return ""
-    if known.claims != wish.claims:
-        explanation = _renamed(explanation, dict(zip(known.claims, wish.claims, strict=True)))
-    return _shortened(_sentence(explanation))
+    names = dict(zip(known.claims, wish.claims, strict=True))
+    wording = Wording(namespace, names, MAX_SHOWN_EXPRESSION)
+    conflict = wording.conflict(explanation)
+    if not conflict:
+        return ""
+    help_ = next((each for each in known.helpful if not _is_hidden(each, namespace)), None)
+    second = f" What would help: {wording.change(help_)}." if help_ is not None else ""
+    first = sentence(f"On node {explanation.node}, {conflict}")
+    return f"{shortened(first, MAX_REASON - len(second))}{second}"
 
 
-def _renamed(explanation: Explanation, names: dict[str, str]) -> Explanation:
-    error = explanation.error
-    for old, new in names.items():
-        error = error.replace(f"claim {old}", f"claim {new}")
-    requests = tuple(
-        report._replace(claim=names.get(report.claim, report.claim))
-        for report in explanation.requests
-    )
-    return explanation._replace(error=error, requests=requests)
-
-
-def _sentence(explanation: Explanation) -> str:
-    """The first request that lacks devices, and why most of those were refused that come into question."""
-    where = f"On node {explanation.node}: "
-    if explanation.error:
-        return f"{where}{explanation.error}."
-    lacking = [report for report in explanation.requests if report.found < report.wanted]
-    if not lacking:
-        return f"{where}{explanation.pools[0]}." if explanation.pools else ""
-    report = next((each for each in lacking if each.was_tried), lacking[0])
-    if not report.refusals:
-        pools = f" ({explanation.pools[0]})" if explanation.pools else ""
-        return f"{where}{report}: there are no devices to choose from{pools}."
-    return f"{where}{report}; {_main_refusal(report.refusals)}."
-
-
-def _main_refusal(refusals: Sequence[Refusal]) -> Refusal:
-    """Devices of other classes do not count, unless there are no others; those that claims hold belong together."""
-    suitable = [each for each in refusals if not each.reason.startswith(OF_ANOTHER_CLASS)]
-    held = [each for each in suitable if HELD.fullmatch(each.reason)]
-    if len(held) > 1:
-        devices = tuple(device for each in held for device in each.devices)
-        others = f"{held[0].reason} and {len(held) - 1} other{'s' * (len(held) > 2)}"
-        suitable = [each for each in suitable if each not in held] + [Refusal(others, devices)]
-    return max(suitable or refusals, key=lambda each: len(each.devices))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 4]} ..."
+def _is_hidden(change: AnyChange, namespace: str) -> bool:
+    """Whether the change is about a claim of another namespace."""
+    return isinstance(change, Release) and change.claim.partition("/")[0] != namespace

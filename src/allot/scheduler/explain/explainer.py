@@ -1,46 +1,44 @@
-"""Why a pod is pending: everything that can be found out, for those who ask. Conditions have `useful_reasons`."""
+"""Why a pod is pending: everything that can be found out when it is asked for. Conditions have `failure_reasons`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import Final, NamedTuple
 
-from allot.allocation import Explanation, StepBudget, explain, proposals
+from allot.allocation import Explanation, StepBudget, Wording, explain, proposals
+from allot.allocation.explain.amounts import counted
+from allot.allocation.explain.wording import pool_text, sentence
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError
-from allot.scheduler.claim_summaries import summary_of
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
-from allot.scheduler.explanations import (
-    HELD,
-    OF_ANOTHER_CLASS,
+from allot.scheduler.explain.claim_summaries import summary_of
+from allot.scheduler.explain.explanations import (
     ClaimSummary,
     NodeExplanation,
     PodExplanation,
     PodState,
     Proposed,
-    RequestExplanation,
-    alike,
     requests_in,
 )
+from allot.scheduler.explain.node_details import details
+from allot.scheduler.explain.node_groups import NodeGroup, alike, nearest
+from allot.scheduler.explain.pod_changes import changed_pods, pod_change_text
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, NodeTimes
 from allot.scheduler.framework.fit_errors import count_reasons
-from allot.scheduler.node_details import details
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.profiles import Profile
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
-MAX_MAIN_REASON: Final = 110
-HELD_BY_SEVERAL: Final = "held by other claims"
 MAX_TRIED_ALIKE: Final = 5
 """On so many nodes that look alike it is tried what would help, until something does."""
 PROPOSAL_STEPS: Final = 2_000
 """Each of many proposals is searched for; those worth making are easy."""
+NODE_AFFINITY: Final = "NodeAffinity"
+NO_CHANGE: Final = "No single change was found that would make it fit."
 
 
 IsOver = Callable[[], bool]
@@ -101,9 +99,8 @@ class Explainer:
         match decision:
             case Chosen():
                 return self._placed(known, profile, pod, decision)
-            case CycleError(_, status):
-                verdict = f"Pod {pod.key} cannot be scheduled: {status.message}."
-                return replace(known, state=PodState.FAILED, verdict=verdict)
+            case CycleError():
+                return self._undecided(known, profile, decision, effort)
         return self._unplaced(known, profile, pod, decision, effort)
 
     # --- it fits ---
@@ -135,6 +132,35 @@ class Explainer:
         for claim, result in zip(question.claims, results, strict=False):
             yield summary_of(claim, would_get=result)
 
+    # --- it cannot be decided ---
+
+    def _undecided(
+        self, known: PodExplanation, profile: Profile, decision: CycleError, effort: Effort
+    ) -> PodExplanation:
+        """An error: if it comes from devices, the node and the request where it does."""
+        failed = []
+        is_over = effort.stopwatch()
+        for node in self._cluster.nodes[: effort.nodes]:
+            explanation = self._explained(profile, decision.state, node.name, is_over)
+            if explanation is not None and explanation.error:
+                found = NodeExplanation(node=node.name, plugin=NAME)
+                failed.append(_with_findings(found, explanation))
+        first = nearest(failed)
+        groups = alike(failed)
+        reason = decision.status.message
+        if first is not None:
+            reason = _obstacle(first, len(self._cluster))
+        helpful, notes = self._helpful(profile, decision.state, groups, effort)
+        return replace(
+            known,
+            state=PodState.FAILED,
+            verdict=sentence(f"Pod {known.pod} cannot be scheduled: {reason}"),
+            reason=reason,
+            nodes=tuple(node for group in groups for node in group.nodes),
+            proposals=helpful,
+            notes=notes,
+        )
+
     # --- it does not ---
 
     def _unplaced(
@@ -154,10 +180,13 @@ class Explainer:
         of_all = (
             f"none of {total} nodes takes it" if total > 1 else "the only node does not take it"
         )
-        nearest = _nearest(groups[0].nodes[0], total) if groups else ""
-        helpful, more_notes = self._helpful(profile, decision.state, nodes, effort)
+        obstacle = _obstacle(groups[0].nodes[0], total) if groups else ""
+        helpful, more_notes = self._helpful(profile, decision.state, groups, effort)
+        if not helpful:
+            helpful = self._with_changed_pod(profile, pod, decision, effort)
+            more_notes = () if helpful else more_notes or (NO_CHANGE,)
         return replace(
-            _pending(known, f"{of_all} ({counts}){nearest}"),
+            _pending(known, f"{of_all} ({counts}){f'. {_capital(obstacle)}' if obstacle else ''}"),
             nodes=tuple(node for group in groups for node in group.nodes),
             proposals=helpful,
             notes=(*notes, *more_notes),
@@ -178,7 +207,9 @@ class Explainer:
         passed_over = len(nodes) - looked_at
         if not passed_over:
             return nodes, ()
-        return nodes, (f"{looked_at} nodes were looked at closely, {passed_over} were not.",)
+        were = "was" if looked_at == 1 else "were"
+        shown = f"{counted(looked_at, 'node')} {were} looked at closely"
+        return nodes, (f"{shown}, {passed_over} {'was' if passed_over == 1 else 'were'} not.",)
 
     def _closely(
         self,
@@ -195,47 +226,68 @@ class Explainer:
             return replace(found, details=values)
         explanation = self._explained(profile, state, node.name, is_over)
         besides = tuple(_other_refusals(profile, state, pod, node))
-        if explanation is None:
-            return replace(found, details=values, besides=besides)
-        error = (explanation.error,) if explanation.error else ()
-        return replace(
-            found,
-            details=(*error, *explanation.pools, *values),
-            requests=requests_in(explanation),
-            besides=besides,
-        )
+        found = replace(found, details=values, besides=besides)
+        return found if explanation is None else _with_findings(found, explanation)
+
+    # --- what would help ---
 
     def _helpful(
         self,
         profile: Profile,
         state: CycleState,
-        nodes: list[NodeExplanation],
+        groups: Sequence[NodeGroup],
         effort: Effort,
     ) -> tuple[tuple[Proposed, ...], tuple[str, ...]]:
         """What would help on the nodes that come nearest, and what else is to be said about that."""
         plugin = profile.plugin(NAME)
-        wanting = [node for node in nodes if node.requests and not node.besides]
-        if not isinstance(plugin, DeviceJudge) or not wanting:
+        lacking = [
+            group for group in groups if group.nodes[0].requests and not group.nodes[0].besides
+        ]
+        if not isinstance(plugin, DeviceJudge) or not lacking:
             return (), ()
         found: list[Proposed] = []
         is_over = effort.stopwatch()
-        for group in alike(wanting)[: effort.proposal_nodes]:
+        for group in lacking[: effort.proposal_nodes]:
             # What keeps two nodes from taking the pod may be the same, and what helps there may not.
             for member in group.nodes[:MAX_TRIED_ALIKE]:
-                node = self._cluster.node(member.node)
-                question = plugin.question(state, node) if node is not None else None
-                if question is None:
-                    continue
-                budget = StepBudget(PROPOSAL_STEPS)
-                helpful = proposals(question, budget, deadline=deadline_of(is_over))
-                found += (Proposed(node=member.node, change=each.change) for each in helpful)
+                helpful = self._on_node(plugin, state, member.node, is_over)
+                found += helpful
                 if helpful:
                     break
         if is_over():
             return tuple(found), ("Not everything that might help was tried.",)
-        if not found:
-            return (), ("No single change was found that would make it fit.",)
-        return tuple(found), ()
+        return tuple(found), () if found else (NO_CHANGE,)
+
+    def _on_node(
+        self, plugin: DeviceJudge, state: CycleState, name: str, is_over: IsOver
+    ) -> list[Proposed]:
+        node = self._cluster.node(name)
+        question = plugin.question(state, node) if node is not None else None
+        if question is None:
+            return []
+        deadline = deadline_of(is_over)
+        explanation = explain(question, deadline=deadline)
+        helpful = proposals(
+            question, StepBudget(PROPOSAL_STEPS), explanation=explanation, deadline=deadline
+        )
+        wording = Wording()
+        return [Proposed(name, wording.change(each.change), each.change) for each in helpful]
+
+    def _with_changed_pod(
+        self, profile: Profile, pod: PodInfo, decision: NoNode, effort: Effort
+    ) -> tuple[Proposed, ...]:
+        """What the pod would have to ask of nodes to get one. Each change is decided on like the pod itself."""
+        if all(status.plugin != NODE_AFFINITY for status in decision.statuses.values()):
+            return ()
+        found: dict[object, Proposed] = {}
+        is_over = effort.stopwatch()
+        for about, change, changed in changed_pods(pod, self._cluster.nodes):
+            if about in found or is_over():
+                continue
+            answer = SchedulingCycle(profile, self._cluster).decide(changed)
+            if isinstance(answer, Chosen):
+                found[about] = Proposed(answer.node_name, pod_change_text(change), change)
+        return tuple(found.values())
 
     def _explained(
         self, profile: Profile, state: CycleState, node_name: str, is_over: IsOver
@@ -246,6 +298,19 @@ class Explainer:
             return None
         question = plugin.question(state, node)
         return None if question is None else explain(question, deadline=deadline_of(is_over))
+
+
+def _with_findings(found: NodeExplanation, explanation: Explanation) -> NodeExplanation:
+    """What is known of a node, with what allocation found out about its devices."""
+    wording = Wording()
+    pools = tuple(map(pool_text, explanation.pools))
+    return replace(
+        found,
+        details=(*pools, *found.details),
+        conflict=explanation.conflict,
+        summary=wording.conflict(explanation),
+        requests=requests_in(explanation, wording),
+    )
 
 
 def _other_refusals(
@@ -262,43 +327,17 @@ def _other_refusals(
 
 
 def _pending(known: PodExplanation, reason: str) -> PodExplanation:
-    verdict = f"Pod {known.pod} is pending: {reason}."
+    verdict = sentence(f"Pod {known.pod} is pending: {reason}")
     return replace(known, state=PodState.DOES_NOT_FIT, verdict=verdict, reason=reason)
 
 
-def _nearest(node: NodeExplanation, total: int) -> str:
-    """The request that keeps the nearest node from taking the pod."""
-    request = _obstacle(node.requests)
-    if request is None:
-        return f": {node.details[0]}" if total == 1 and node.details else ""
-    where = f"on node {node.node}, which comes nearest, " if total > 1 else ""
-    devices = f"{request.wanted} device{'s' * (request.wanted != 1)}"
-    found = f"request {request.request} of claim {request.claim} finds {request.found} of {devices}"
-    return f"; {where}{found}{_main_reason(request)}"
+def _obstacle(node: NodeExplanation, total: int) -> str:
+    """What keeps the nearest node from taking the pod."""
+    text = node.summary or next(iter(node.details), "")
+    if not text:
+        return ""
+    return f"on node {node.node}, which comes nearest, {text}" if total > 1 else text
 
 
-def _obstacle(requests: Sequence[RequestExplanation]) -> RequestExplanation | None:
-    """The first request that lacks devices; if it has alternatives, the one that came furthest."""
-    for _, alternatives in groupby(requests, lambda each: (each.claim, each.name)):
-        tried = list(alternatives)
-        if all(each.found < each.wanted for each in tried):
-            return max(tried, key=lambda each: each.found / each.wanted)
-    return None
-
-
-def _main_reason(request: RequestExplanation) -> str:
-    """Why most devices that come into question were refused, if that is short."""
-    if all(refusal.reason.startswith(OF_ANOTHER_CLASS) for refusal in request.refusals):
-        of_class = " of its class" if request.refusals else ""
-        return f", because there are {'no more' if request.found else 'none'}{of_class}"
-    counts: Counter[str] = Counter()
-    for refusal in request.refusals:
-        counts[HELD.sub(HELD_BY_SEVERAL, refusal.reason)] += len(refusal.devices)
-    held = [refusal.reason for refusal in request.refusals if HELD.fullmatch(refusal.reason)]
-    if len(held) == 1:
-        counts[held[0]] = counts.pop(HELD_BY_SEVERAL)
-    main, number = max(
-        counts.items(), key=lambda pair: (not pair[0].startswith(OF_ANOTHER_CLASS), pair[1])
-    )
-    text = f" ({number} device{'s' * (number != 1)}: {main})"
-    return text if len(text) <= MAX_MAIN_REASON else ""
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

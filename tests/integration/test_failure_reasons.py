@@ -59,8 +59,12 @@ def test_who_holds_the_devices(allot_cluster: AllotCluster) -> None:
 
     message = reason_why_pending(allot_cluster, "late")
 
-    assert "On node gpu-server-0: claim default/late, request r: 0 of 1 device(s) found" in message
-    assert "(8 devices): held by claim default/holder-0 and 3 others." in message
+    assert "On node gpu-server-0, request r of claim default/late finds 0 of 1 device;" in message
+    assert (
+        "gpu-0, gpu-1, gpu-2 and 5 more: held by claims"
+        " default/holder-0, default/holder-1, default/holder-2 and 1 more." in message
+    )
+    assert message.endswith("What would help: release claim default/holder-0.")
 
 
 @pytest.mark.allot_cluster(hardware=["gpu-server=12", "shared-nic"], virtual_time=True)
@@ -69,4 +73,4 @@ def test_the_node_that_comes_nearest(allot_cluster: AllotCluster) -> None:
 
     message = reason_why_pending(allot_cluster, "nics")
 
-    assert "On node shared-nic-0: claim default/nics, request r: 2 of 3" in message
+    assert "On node shared-nic-0, request r of claim default/nics finds 2 of 3 devices" in message

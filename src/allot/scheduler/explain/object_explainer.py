@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from difflib import get_close_matches
@@ -14,17 +13,17 @@ from allot.api.core import Pod, PodResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.client import resources
-from allot.scheduler.claim_summaries import summary_of
-from allot.scheduler.explaining import Effort
-from allot.scheduler.explanations import (
+from allot.scheduler.explain.claim_summaries import summary_of
+from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
     PodExplanation,
     PodState,
 )
+from allot.scheduler.explain.node_details import selected_nodes
 from allot.scheduler.model import SchedulerModel
-from allot.scheduler.node_details import selected_nodes
 from allot.scheduler.outcomes import POD_SCHEDULED
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import NotReady, readiness
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
@@ -39,10 +38,9 @@ from allot.scheduler.state.pods import PodInfo
 
 MAX_PODS: Final = 3
 """Of the pods that wait for a claim, so many are explained."""
-_MISSING_CLASS: Final = re.compile(r"device class (\S+) does not exist")
 
 
-class Situations:
+class ObjectExplainer:
     """Answers questions about a cluster that stands still."""
 
     def __init__(self, model: SchedulerModel, effort: Effort, scheduler_name: str = "") -> None:
@@ -122,7 +120,7 @@ class Situations:
         """What a scheduler would do with it now."""
         found = self._model.explainer.explain(profile, pod, self._effort)
         condition = _condition(pod)
-        notes = [*known.notes, *found.notes, *self._similar_classes(found.reason)]
+        notes = [*known.notes, *found.notes, *self._similar_classes(claim_keys(pod))]
         if pod.nominated_node_name:
             notes.append(f"Node {pod.nominated_node_name} was promised to it.")
         if found.state is not PodState.DOES_NOT_FIT and condition.get("message"):
@@ -143,10 +141,18 @@ class Situations:
             notes=tuple(notes),
         )
 
-    def _similar_classes(self, reason: str) -> Iterator[str]:
-        match = _MISSING_CLASS.search(reason)
-        if match:
-            yield from _meant(match[1], self._model.devices.classes)
+    def _similar_classes(self, claims: Iterable[ObjectKey]) -> Iterator[str]:
+        """For each class that claims ask for and that does not exist: classes with a similar name."""
+        known = self._model.devices.classes
+        names: dict[str, None] = {}
+        for claim in map(self._model.claim, claims):
+            for request in claim.spec.devices.requests if claim is not None else ():
+                if request.exactly is not None:
+                    names[request.exactly.device_class_name] = None
+                names.update((each.device_class_name, None) for each in request.first_available)
+        for name in names:
+            if name and name not in known:
+                yield from _meant(name, known)
 
     # --- the claims of a pod ---
 
@@ -214,7 +220,14 @@ class Situations:
         unmade = [obstacle.unmade for obstacle in obstacles if obstacle.unmade is not None]
         if len(unmade) < len(obstacles):
             return gated
-        found = self._judged(known, self._with_claims(pod, unmade), profile)
+        claims, changed = self._with_claims(pod, unmade)
+        for claim in claims:
+            self._model.claims.put(claim)
+        try:
+            found = self._judged(known, changed, profile)
+        finally:
+            for claim in claims:
+                self._model.claims.remove(claim)
         return replace(
             found,
             state=PodState.GATED,
@@ -222,8 +235,11 @@ class Situations:
             reason=gated.reason,
         )
 
-    def _with_claims(self, pod: PodInfo, entries: Iterable[PodResourceClaim]) -> PodInfo:
-        """The pod as it will be when its claims have been made from their templates."""
+    def _with_claims(
+        self, pod: PodInfo, entries: Iterable[PodResourceClaim]
+    ) -> tuple[list[ResourceClaim], PodInfo]:
+        """The claims that will be made from templates, and the pod as it will be then."""
+        claims = []
         statuses: list[Any] = list(pod.claim_statuses[0] or ())
         for entry in entries:
             key = ObjectKey(pod.namespace, entry.resource_claim_template_name or "")
@@ -237,9 +253,10 @@ class Situations:
                 uid=f"{pod.uid}/{entry.name}",
                 owner_references=(owner,),
             )
-            self._model.claims.put(ResourceClaim(metadata=metadata, spec=template.spec.spec))
+            claims.append(ResourceClaim(metadata=metadata, spec=template.spec.spec))
             statuses.append({"name": entry.name, "resourceClaimName": name})
-        return PodInfo.of(pod.pod.with_value(statuses, "status", "resourceClaimStatuses"))
+        changed = pod.pod.with_value(statuses, "status", "resourceClaimStatuses")
+        return claims, PodInfo.of(changed)
 
     # --- claims ---
 
@@ -289,7 +306,7 @@ class Situations:
             summary=would_get,
             nodes=found.nodes,
             proposals=found.proposals,
-            notes=(*found.notes, *self._similar_classes(found.reason)),
+            notes=(*found.notes, *self._similar_classes([key])),
         )
 
 
@@ -310,7 +327,7 @@ def similar_names(name: str, known: Iterable[str]) -> str:
 
 def _meant(name: str, known: Iterable[str]) -> tuple[str, ...]:
     close = similar_names(name, known)
-    return (f"Is {close} meant instead of {name}?",) if close else ()
+    return (f"{name} does not exist; did you mean {close}?",) if close else ()
 
 
 def _similar_objects(key: ObjectKey, objects: Iterable[Any]) -> tuple[str, ...]:
@@ -353,7 +370,7 @@ def _allocated(key: ObjectKey, summary: ClaimSummary) -> str:
     number = len(summary.devices)
     devices = f"{number} device{'s' * (number != 1)}"
     users = (
-        ", ".join(summary.reserved_for) or "nobody, and can be given to any pod that asks for it"
+        ", ".join(summary.reserved_for) or "no pod yet, so that any pod that asks for it can use it"
     )
     return f"Claim {key} has {devices}, for {summary.node_selection}; reserved for {users}."
 

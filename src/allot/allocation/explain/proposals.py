@@ -1,18 +1,35 @@
 """Proposals: single changes that would make claims fit.
 
 Every proposal is a problem that differs from the given one in a single thing, and it is made only
-after that problem has been solved. Nothing is guessed.
+after that problem has been solved. Nothing is guessed. Only what is part of the conflict is changed: whatever else
+changes, the conflict remains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace as replace_problem
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from allot.allocation.allocator import allocate
+from allot.allocation.devices import PoolDevice
+from allot.allocation.explain.amounts import amount, rounded_down
+from allot.allocation.explain.changes import (
+    AnyChange,
+    FewerDevices,
+    LessCapacity,
+    MoreDevices,
+    OnlyAlternative,
+    OtherAttribute,
+    Release,
+    Toleration,
+    WithoutConstraint,
+    WithoutSelector,
+)
+from allot.allocation.explain.findings import Conflict, Explanation
+from allot.allocation.explain.reasons import ExpressionFailed
 from allot.allocation.inventory import Inventory, NodeView
 from allot.allocation.ledger import shown_holder
 from allot.allocation.pools import PoolId
@@ -23,7 +40,6 @@ from allot.allocation.problem import (
     Limit,
     StepBudget,
 )
-from allot.allocation.reasons import amount_text
 from allot.allocation.work_meter import WorkMeter
 from allot.api.claims import (
     CapacityRequirements,
@@ -36,7 +52,13 @@ from allot.api.claims import (
 from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
-from allot.api.resource import EXACT_COUNT, EXISTS, DeviceToleration
+from allot.api.resource import (
+    EXACT_COUNT,
+    EXISTS,
+    CELDeviceSelector,
+    DeviceSelector,
+    DeviceToleration,
+)
 from allot.api.slices import (
     CapacityRequestPolicy,
     Device,
@@ -61,12 +83,12 @@ class Proposal(NamedTuple):
     """A change after which all claims fit. Smaller is better."""
 
     size: int
-    change: str
+    change: AnyChange
 
 
 class _Candidate(NamedTuple):
     size: int
-    change: str
+    change: AnyChange
     problem: AllocationProblem
 
 
@@ -77,23 +99,52 @@ class Proposals(tuple[Proposal, ...]):
     """False if not everything was tried that might help."""
 
 
+class _Scope:
+    """What may be changed: the members of the conflict, or everything if that is not known."""
+
+    def __init__(self, explanation: Explanation | None) -> None:
+        conflict = explanation.conflict if explanation is not None else None
+        self._conflict: Conflict | None = (
+            conflict if conflict is not None and conflict.requests else None
+        )
+        self.failures: Collection[tuple[str, str, ExpressionFailed]] = [
+            (report.claim, report.request, refusal.reason)
+            for report in (explanation.requests if explanation is not None else ())
+            for refusal in report.refusals
+            if isinstance(refusal.reason, ExpressionFailed)
+        ]
+
+    def has_request(self, claim: str, request: str) -> bool:
+        return self._conflict is None or any(
+            (each.claim, each.request) == (claim, request) for each in self._conflict.requests
+        )
+
+    def has_constraint(self, claim: str, index: int) -> bool:
+        return self._conflict is None or any(
+            (each.claim, each.constraint) == (claim, index) for each in self._conflict.constraints
+        )
+
+
 def proposals(
     problem: AllocationProblem,
     budget: StepBudget,
     is_enough: Callable[[], bool] = lambda: False,
     *,
+    explanation: Explanation | None = None,
+    at_most: int | None = None,
     deadline: Deadline = no_deadline,
 ) -> Proposals:
     """Changes that would make the claims fit, smallest first; empty if no single change would.
 
-    Of several changes of one kind to one thing, only the smallest is proposed. `is_enough` is asked before each
-    is tried, `deadline` all the while: what has been found until then comes back, marked as incomplete.
+    Of several changes of one kind to one thing, only the smallest is proposed. With the `explanation` of the problem,
+    only what it says to be in conflict is changed. No more are looked for than `at_most`. `is_enough` is asked before each is tried, `deadline` all the while:
+    what has been found until then comes back, marked as incomplete.
     """
-    found: dict[str, Proposal] = {}
+    found: dict[object, Proposal] = {}
     is_complete = True
     try:
-        for about, candidate in _candidates(problem, WorkMeter(deadline)):
-            if is_enough():
+        for about, candidate in _candidates(problem, _Scope(explanation), WorkMeter(deadline)):
+            if is_enough() or len(found) == at_most:
                 is_complete = False
                 break
             if about in found and found[about].size <= candidate.size:
@@ -106,26 +157,40 @@ def proposals(
                 break
     except DeadlineExceededError:
         is_complete = False
-    answer = Proposals(sorted(found.values()))
+    answer = Proposals(sorted(found.values(), key=lambda each: each.size))
     answer.is_complete = is_complete
     return answer
 
 
-def _candidates(problem: AllocationProblem, meter: WorkMeter) -> Iterator[tuple[str, _Candidate]]:
+Candidates = Iterator[tuple[object, _Candidate]]
+"""What each is about, of which one is proposed, and the candidate itself."""
+
+
+def _candidates(problem: AllocationProblem, scope: _Scope, meter: WorkMeter) -> Candidates:
     view = problem.inventory.view(problem.node, meter)
     for at, claim in enumerate(problem.claims):
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = str(ObjectKey(claim.metadata.namespace, claim.metadata.name))
         change = _claim_changer(problem, at)
-        yield from _without_constraint(claim, f"claim {key}", change)
+        yield from _without_constraint(claim, key, change, scope)
         for number, request in enumerate(claim.spec.devices.requests):
-            yield from _with_one_alternative(claim, f"claim {key}", number, change)
+            if not scope.has_request(key, request.name):
+                continue
+            yield from _with_one_alternative(claim, key, number, change)
             for label, spec, put in _specs(claim, number, request, change):
-                place = f"claim {key}, request {label}"
+                place = _Place(key, label)
                 yield from _with_less(place, spec, put, view, problem, meter)
+                yield from _with_other_attribute(place, spec, put, scope)
                 yield from _without_selector(place, spec, put)
                 yield from _with_toleration(place, spec, put, view, meter)
     yield from _with_release(problem, view, meter)
     yield from _with_more_devices(problem, view, meter)
+
+
+class _Place(NamedTuple):
+    """A request, or an alternative of one, by its claim and its name."""
+
+    claim: str
+    request: str
 
 
 ChangeDevices = Callable[[DeviceClaim], AllocationProblem]
@@ -167,69 +232,104 @@ def _specs(
 
 
 def _with_one_alternative(
-    claim: ResourceClaim, place: str, number: int, change: ChangeDevices
-) -> Iterator[tuple[str, _Candidate]]:
+    claim: ResourceClaim, key: str, number: int, change: ChangeDevices
+) -> Candidates:
     """Only one of the alternatives: helps where another one ends in an error."""
     devices = claim.spec.devices
     request = devices.requests[number]
     if len(request.first_available) < 2:
         return
     for index, subrequest in enumerate(request.first_available):
-        text = f"{place}: use only alternative {request.name}/{subrequest.name}"
+        only = OnlyAlternative(key, request.name, subrequest.name)
         changed = replace(request, first_available=(subrequest,))
         requests = (*devices.requests[:number], changed, *devices.requests[number + 1 :])
         problem = change(replace(devices, requests=requests))
-        yield f"{place}: alternative", _Candidate(1 + index, text, problem)
+        yield (OnlyAlternative, key), _Candidate(1 + index, only, problem)
 
 
 # --- asking for less ---
 
 
 def _without_constraint(
-    claim: ResourceClaim, place: str, change: ChangeDevices
-) -> Iterator[tuple[str, _Candidate]]:
+    claim: ResourceClaim, key: str, change: ChangeDevices, scope: _Scope
+) -> Candidates:
     devices = claim.spec.devices
     for index, constraint in enumerate(devices.constraints):
+        if not scope.has_constraint(key, index):
+            continue
         kept = (*devices.constraints[:index], *devices.constraints[index + 1 :])
-        name = constraint.match_attribute or constraint.distinct_attribute
-        kind = "match" if constraint.match_attribute is not None else "be distinct"
-        text = f"{place}: do not require {name} to {kind} (constraint #{index})"
-        yield text, _Candidate(2, text, change(replace(devices, constraints=kept)))
+        name = constraint.match_attribute or constraint.distinct_attribute or ""
+        without = WithoutConstraint(key, index, name, constraint.match_attribute is not None)
+        yield without, _Candidate(2, without, change(replace(devices, constraints=kept)))
 
 
 def _without_selector(
-    place: str, spec: ExactDeviceRequest | DeviceSubRequest, put: PutSpec
-) -> Iterator[tuple[str, _Candidate]]:
+    place: _Place, spec: ExactDeviceRequest | DeviceSubRequest, put: PutSpec
+) -> Candidates:
     for index, selector in enumerate(spec.selectors):
         kept = (*spec.selectors[:index], *spec.selectors[index + 1 :])
         expression = selector.cel.expression if selector.cel is not None else ""
-        text = f"{place}: do without selector #{index} ({expression})"
-        yield text, _Candidate(3, text, put(replace(spec, selectors=kept)))
+        without = WithoutSelector(*place, index, expression)
+        yield without, _Candidate(3, without, put(replace(spec, selectors=kept)))
+
+
+def _with_other_attribute(
+    place: _Place,
+    spec: ExactDeviceRequest | DeviceSubRequest,
+    put: PutSpec,
+    scope: _Scope,
+) -> Candidates:
+    """A name that devices have instead of one that they do not have, where an expression fails for that."""
+    for claim, request, failure in scope.failures:
+        if (claim, request) != place or failure.selector is None or failure.class_name:
+            continue
+        for wrong in failure.missing:
+            for name in failure.similar:
+                expression = _with_name(failure.expression, wrong, name)
+                if expression == failure.expression:
+                    continue
+                selector = DeviceSelector(CELDeviceSelector(expression))
+                index = failure.selector
+                changed = (*spec.selectors[:index], selector, *spec.selectors[index + 1 :])
+                other = OtherAttribute(*place, index, name, wrong, expression)
+                yield other, _Candidate(1, other, put(replace(spec, selectors=changed)))
+
+
+def _with_name(expression: str, wrong: str, name: str) -> str:
+    """The expression with another qualified name; whether it means that is found out by trying."""
+    wrong_domain, wrong_identifier = wrong.split("/", 1)
+    domain, identifier = name.split("/", 1)
+    for quote in ('"', "'"):
+        expression = expression.replace(
+            f"{quote}{wrong_domain}{quote}].{wrong_identifier}",
+            f"{quote}{domain}{quote}].{identifier}",
+        )
+    return expression
 
 
 def _with_less(
-    place: str,
+    place: _Place,
     spec: ExactDeviceRequest | DeviceSubRequest,
     put: PutSpec,
     view: NodeView,
     problem: AllocationProblem,
     meter: WorkMeter,
-) -> Iterator[tuple[str, _Candidate]]:
+) -> Candidates:
     if spec.allocation_mode == EXACT_COUNT:
         for count in reversed(range(1, spec.count)):
-            text = f"{place}: ask for {count} device(s) instead of {spec.count}"
+            fewer = FewerDevices(*place, count, spec.count)
             changed = replace(spec, count=count)
-            yield f"{place}: count", _Candidate(spec.count - count, text, put(changed))
+            yield (FewerDevices, place), _Candidate(spec.count - count, fewer, put(changed))
     if spec.capacity is None:
         return
     for name, requested in spec.capacity.requests.items():
         amounts = _smaller_amounts(name, requested, view, problem, meter)
-        for rank, amount in enumerate(amounts):
-            text = f"{place}: ask for {amount} of {name} instead of {requested}"
-            asked = CapacityRequirements({**spec.capacity.requests, name: amount})
+        for rank, smaller in enumerate(amounts):
+            less = LessCapacity(*place, name, str(smaller), str(requested))
+            asked = CapacityRequirements({**spec.capacity.requests, name: smaller})
             yield (
-                f"{place}: capacity {name}",
-                _Candidate(1 + rank, text, put(replace(spec, capacity=asked))),
+                (LessCapacity, place, name),
+                _Candidate(1 + rank, less, put(replace(spec, capacity=asked))),
             )
 
 
@@ -251,10 +351,12 @@ def _smaller_amounts(
             name, 0
         )
         if 0 < left < requested.nanos:
-            amounts[left] = Quantity.parse(amount_text(left, capacity.value))
-        for amount in _allowed_amounts(capacity.request_policy):
-            if amount.nanos < min(requested.nanos, left + 1):
-                amounts[amount.nanos] = amount
+            exact = amount(left, capacity.value)
+            smaller = rounded_down(exact) or exact
+            amounts[smaller.nanos] = smaller
+        for allowed in _allowed_amounts(capacity.request_policy):
+            if allowed.nanos < min(requested.nanos, left + 1):
+                amounts[allowed.nanos] = allowed
     return [amounts[left] for left in sorted(amounts, reverse=True)][:MAX_TRIED]
 
 
@@ -267,12 +369,12 @@ def _allowed_amounts(policy: CapacityRequestPolicy | None) -> Iterator[Quantity]
 
 
 def _with_toleration(
-    place: str,
+    place: _Place,
     spec: ExactDeviceRequest | DeviceSubRequest,
     put: PutSpec,
     view: NodeView,
     meter: WorkMeter,
-) -> Iterator[tuple[str, _Candidate]]:
+) -> Candidates:
     taints = {}
     for device in view.devices:
         meter.spend(1 + len(device.taints) // 2)
@@ -280,33 +382,29 @@ def _with_toleration(
             taints[taint.key, taint.effect] = taint
     for taint in list(taints.values())[:MAX_TRIED]:
         toleration = DeviceToleration(taint.key, EXISTS, "", taint.effect)
-        text = f"{place}: tolerate the taint {taint.key}:{taint.effect}"
+        tolerated = Toleration(*place, taint.key, taint.effect)
         changed = replace(spec, tolerations=(*spec.tolerations, toleration))
-        yield text, _Candidate(1, text, put(changed))
+        yield tolerated, _Candidate(1, tolerated, put(changed))
 
 
 # --- having more ---
 
 
-def _with_release(
-    problem: AllocationProblem, view: NodeView, meter: WorkMeter
-) -> Iterator[tuple[str, _Candidate]]:
+def _with_release(problem: AllocationProblem, view: NodeView, meter: WorkMeter) -> Candidates:
     holders: dict[str, None] = {}
     for device in view.devices:
         held_by = problem.ledger.holders(device.id)
         meter.spend(1 + len(held_by))
         holders.update(dict.fromkeys(held_by))
     for holder in list(holders)[:MAX_TRIED]:
-        text = f"release claim {shown_holder(holder)}"
+        release = Release(shown_holder(holder))
         freed = replace_problem(problem, ledger=problem.ledger.without(holder, meter))
-        yield text, _Candidate(1, text, freed)
+        yield release, _Candidate(1, release, freed)
 
 
-def _with_more_devices(
-    problem: AllocationProblem, view: NodeView, meter: WorkMeter
-) -> Iterator[tuple[str, _Candidate]]:
-    """Devices like one that is there, but nobody's, unpartitioned and without taints."""
-    models: dict[object, tuple[str, Device]] = {}
+def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMeter) -> Candidates:
+    """Devices like one that is there, but free, unpartitioned and without taints."""
+    models: dict[object, PoolDevice] = {}
     for device in view.devices:
         own = device.device
         meter.spend(_DEVICE_WORK * (1 + len(own.attributes) + len(own.capacity)))
@@ -316,21 +414,20 @@ def _with_more_devices(
             own.allow_multiple_allocations,
             frozenset((name, str(value)) for name, value in own.attributes.items()),
         )
-        models.setdefault(looks, (device.id.driver, own))
+        models.setdefault(looks, device)
     # One inventory for all proposals: each is tried before the next one changes it.
     inventory = Inventory(problem.inventory.gates)
     for slice_ in problem.inventory.slices():
         meter.spend(_DEVICE_WORK)
         if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id:
             inventory.put(slice_)
-    for driver, model in list(models.values())[:MAX_TRIED]:
-        about = f"more of {driver}"
+    for model in list(models.values())[:MAX_TRIED]:
+        driver, pool, name = model.id
         for number in range(1, MAX_MORE_DEVICES + 1):
-            inventory.put(_slice_of_copies(driver, model, number, problem.node.name))
-            text = (
-                f"{number} more device(s) like {model.name} of {driver} on node {problem.node.name}"
-            )
-            yield about, _Candidate(number, text, replace_problem(problem, inventory=inventory))
+            inventory.put(_slice_of_copies(driver, model.device, number, problem.node.name))
+            more = MoreDevices(number, name, pool, driver, problem.node.name)
+            changed = replace_problem(problem, inventory=inventory)
+            yield (MoreDevices, driver), _Candidate(number, more, changed)
 
 
 def _slice_of_copies(driver: str, model: Device, number: int, node: str) -> ResourceSlice:

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from allot.api.slices import Device
-from allot.scheduler import useful_reasons
 from allot.scheduler.cycle import NoNode
+from allot.scheduler.explain import failure_reasons
+from allot.scheduler.explain.failure_reasons import (
+    MAX_SAVED_SECONDS,
+    MAX_SECONDS,
+    Allowance,
+    FailureReasons,
+    Rejection,
+)
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.plugins.dynamic_resources.judging import NAME
 from allot.scheduler.profiles import Profile
-from allot.scheduler.useful_reasons import (
-    MAX_SAVED_SECONDS,
-    MAX_SECONDS,
-    Allowance,
-    Rejection,
-    UsefulReasons,
-)
 from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
 from tests.unit.scheduler.dynamic_resources.bench import Bench
 from tests.unit.scheduler.dynamic_resources.claims import (
@@ -49,7 +49,7 @@ class Stage:
         self.profile = Profile("default-scheduler", [self.bench.plugin])
         self.now = 0.0
         self.is_idle = True
-        self.reasons = UsefulReasons(self.bench.cluster, lambda: self.is_idle, lambda: self.now)
+        self.reasons = FailureReasons(self.bench.cluster, lambda: self.is_idle, lambda: self.now)
 
     def rejected(self, number: int) -> Rejection:
         pod = a_pod_with_claims(f"c{number}", pod=f"p{number}")
@@ -79,8 +79,9 @@ def test_pods_that_ask_for_the_same_share_a_reason_under_their_own_names() -> No
     told = [stage.reasons.of(stage.rejected(number)) for number in range(10)]
 
     assert told == [
-        f"On node n0: claim default/c{number}, request r: 1 of 2 device(s) found: "
-        "there are no devices to choose from."
+        f"On node n0, request r of claim default/c{number} finds 1 of 2 devices;"
+        f" there are no more devices. What would help: claim default/c{number}, request r:"
+        " ask for 1 device instead of 2."
         for number in range(10)
     ]
     assert stage.reasons.explanations == 1, "all nodes look alike"
@@ -99,7 +100,7 @@ def test_a_reason_is_found_anew_when_devices_of_its_nodes_change() -> None:
     reason = stage.reasons.of(stage.rejected(2))
     assert stage.reasons.explanations > before
     assert reason is not None
-    assert "On node n1: claim default/c2" in reason, "which comes nearest by now"
+    assert "On node n1, request r of claim default/c2" in reason, "which comes nearest by now"
 
 
 def test_nothing_is_explained_while_pods_wait_to_be_tried() -> None:
@@ -152,7 +153,7 @@ def test_an_explanation_that_takes_too_long_is_given_up_and_not_tried_again() ->
     others = [a_device(f"other-{number}", {"model": "b"}) for number in range(2000)]
     stage = Stage(nodes=1, pods=2, devices=others)
     tick = MAX_SECONDS / 3
-    stage.reasons = UsefulReasons(stage.bench.cluster, lambda: True, lambda: stage.passes(tick))
+    stage.reasons = FailureReasons(stage.bench.cluster, lambda: True, lambda: stage.passes(tick))
 
     assert [stage.reasons.of(stage.rejected(number)) for number in range(2)] == ["", ""]
     assert stage.reasons.explanations == 1
@@ -163,7 +164,7 @@ def test_nodes_are_looked_at_while_there_is_time() -> None:
     for number in range(3):
         stage.take(f"n{number}")
     tick = MAX_SECONDS * 0.6
-    stage.reasons = UsefulReasons(stage.bench.cluster, lambda: True, lambda: stage.passes(tick))
+    stage.reasons = FailureReasons(stage.bench.cluster, lambda: True, lambda: stage.passes(tick))
 
     assert stage.reasons.of(stage.rejected(0))
     assert stage.reasons.explanations == 1, "there are two kinds of nodes, and time for one"
@@ -174,7 +175,7 @@ def played(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def test_those_that_could_not_be_told_are_told_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(useful_reasons, "LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(failure_reasons, "LOOK_AGAIN_SECONDS", 0.0)
 
     async def story() -> None:
         stage = Stage()
@@ -195,10 +196,10 @@ def test_those_that_could_not_be_told_are_told_later(monkeypatch: pytest.MonkeyP
         stage.is_idle = True
         await task
 
-        assert [reason.split()[4] for reason in told] == [
-            "default/c0,",
-            "default/c2,",
-            "default/c1,",
+        assert [reason.split()[7] for reason in told] == [
+            "default/c0",
+            "default/c2",
+            "default/c1",
         ]
         assert stage.reasons.explanations == 1
 
@@ -206,7 +207,7 @@ def test_those_that_could_not_be_told_are_told_later(monkeypatch: pytest.MonkeyP
 
 
 def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(useful_reasons, "MAX_WAITING", 4)
+    monkeypatch.setattr(failure_reasons, "MAX_WAITING", 4)
     stage = Stage()
     for number in range(10):
         stage.reasons.tell_later(stage.rejected(number), lambda _: never())

@@ -1,0 +1,335 @@
+"""Explanation: why claims do not fit on a node.
+
+Nothing is recorded while claims are allocated. Only when an explanation is asked for, `conflicts` finds what cannot be
+satisfied together. The search then runs once more on that, under observation: for every alternative it keeps, at the
+moment when most of its devices had been found, the reason why each of the others was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from allot.allocation.attempt import Attempt
+from allot.allocation.candidates import CandidateRules
+from allot.allocation.errors import AllocationError, StepsExhaustedError
+from allot.allocation.explain.conflicts import (
+    PROOF_STEPS,
+    ConflictSet,
+    Proof,
+    find_conflict,
+)
+from allot.allocation.explain.findings import (
+    Conflict,
+    ConflictingConstraint,
+    ConflictingRequest,
+    ConstraintSide,
+    Explanation,
+    Refusal,
+    RequestReport,
+    SideValue,
+    UnusablePool,
+)
+from allot.allocation.explain.reasons import AnyReason, TypedValue
+from allot.allocation.explain.refusals import refusal, typed_set
+from allot.allocation.explain.subproblems import (
+    Member,
+    claim_of,
+    concerns,
+    constraint_of,
+    members_of,
+    request_name,
+    restricted,
+)
+from allot.allocation.inventory import NodeView
+from allot.allocation.problem import AllocationProblem, StepBudget
+from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
+from allot.allocation.search import Frame, Search
+from allot.allocation.work_meter import WorkMeter
+from allot.api.claims import DeviceRequest
+from allot.api.identities import DeviceId
+from allot.deadline import Deadline, DeadlineExceededError, no_deadline
+
+MAX_OBSERVED_STEPS: Final = 1_000
+"""Enough to get as far as there is to get; more would only repeat the same reasons."""
+_REASON_WORK: Final = 8
+"""Units of work to say why one device is refused."""
+
+
+def explain(
+    problem: AllocationProblem,
+    budget: StepBudget = StepBudget(PROOF_STEPS),  # noqa: B008 - a value
+    *,
+    deadline: Deadline = no_deadline,
+) -> Explanation:
+    """What cannot be satisfied together, and for each alternative and device the reason.
+
+    Of claims that do fit it tells which devices were left aside on the way. Once the time that `deadline` knows of is
+    over, what has been found until then comes back, marked as incomplete.
+    """
+    known = Explanation(problem.node.name, "", (), ())
+    meter = WorkMeter(deadline)
+    try:
+        view = problem.inventory.view(problem.node, meter)
+        known = known._replace(error=view.error, pools=tuple(_unusable(view, meter)))
+        if view.error:
+            return known
+        found = find_conflict(problem, budget, deadline=deadline)
+    except DeadlineExceededError:
+        return known._replace(is_complete=False)
+    if found is not None and not found.in_time:
+        known = known._replace(is_complete=False)
+    return _Reporter(problem, meter, found).completed(known)
+
+
+def _unusable(view: NodeView, meter: WorkMeter) -> Iterator[UnusablePool]:
+    for pool in view.pools:
+        meter.spend(1)
+        if not pool.is_usable:
+            reason = "" if pool.is_incomplete else pool.invalid_because
+            yield UnusablePool(pool.id.driver, pool.id.pool, reason)
+
+
+class _Reporter:
+    """Says about every request how far it comes."""
+
+    def __init__(
+        self, problem: AllocationProblem, meter: WorkMeter, found: ConflictSet | None
+    ) -> None:
+        self._problem = problem
+        self._meter = meter
+        self._found = found
+        self._error = ""
+
+    def completed(self, known: Explanation) -> Explanation:
+        """The explanation with all reports; incomplete once time is over."""
+        found = self._found
+        everything = members_of(self._problem)
+        blamed = found.members if found is not None and found.members else everything
+        reports: dict[Member, tuple[RequestReport, ...]] = {}
+        is_complete = known.is_complete
+        sides: dict[Member, tuple[ConstraintSide, ...]] = {}
+        try:
+            is_proven = found is not None and bool(found.members)
+            reports.update(self._observed(blamed, in_conflict=is_proven))
+            for member in everything:
+                if not member.is_constraint and member not in reports:
+                    reports.update(self._observed((member,), in_conflict=False))
+            for member in blamed if is_proven else ():
+                if member.is_constraint:
+                    sides[member] = tuple(self._sides(member, blamed))
+        except DeadlineExceededError:
+            is_complete = False
+        conflict = self._conflict(found, reports, sides) if found is not None else None
+        return known._replace(
+            error=self._error,
+            requests=tuple(report for member in sorted(reports) for report in reports[member]),
+            conflict=conflict,
+            is_complete=is_complete,
+        )
+
+    # --- requests ---
+
+    def _observed(
+        self, members: Sequence[Member], *, in_conflict: bool
+    ) -> Iterator[tuple[Member, tuple[RequestReport, ...]]]:
+        """What a search for these members finds, request by request."""
+        requests = [member for member in members if not member.is_constraint]
+        try:
+            search = self._search(members)
+        except AllocationError as error:
+            # Something is wrong before any device is looked at: with a request, or with all of them together.
+            if in_conflict:
+                self._error = str(error)
+            for member in requests:
+                yield member, tuple(self._unprepared(member, in_conflict, error.problem))
+            return
+        try:
+            search.solve(MAX_OBSERVED_STEPS)
+        except AllocationError as error:
+            if in_conflict:
+                self._error = str(error)
+            search.note_failure()
+        except StepsExhaustedError:
+            pass
+        search.unwind()
+        for member, request in zip(requests, search.requests, strict=True):
+            reports = {each.request: each for each in search.reports(request, in_conflict)}
+            for skipped in request.skipped:
+                reports[skipped.label] = RequestReport(
+                    str(skipped.claim), skipped.label, 1, 0, (), in_conflict, skipped.reason
+                )
+            yield member, tuple(reports[label] for label, _ in _wanted(request.request))
+
+    def _search(self, members: Iterable[Member]) -> _ObservedSearch:
+        problem = restricted(self._problem, members)
+        view = problem.inventory.view(problem.node, self._meter)
+        gates = problem.inventory.gates
+        rules = CandidateRules(problem.node, view, problem.ledger, gates, self._meter)
+        claims = prepare_claims(problem, rules)
+        requests = [request for claim in claims for request in claim.requests]
+        return _ObservedSearch(Attempt(rules, len(claims)), requests)
+
+    def _unprepared(
+        self, member: Member, in_conflict: bool, problem: str
+    ) -> Iterator[RequestReport]:
+        claim = claim_of(self._problem, member)
+        request = self._problem.claims[member.claim].spec.devices.requests[member.position]
+        for name, count in _wanted(request):
+            yield RequestReport(claim, name, count, 0, (), in_conflict, problem)
+
+    # --- the conflict ---
+
+    def _conflict(
+        self,
+        found: ConflictSet,
+        reports: dict[Member, tuple[RequestReport, ...]],
+        sides: dict[Member, tuple[ConstraintSide, ...]],
+    ) -> Conflict:
+        problem = self._problem
+        requests = [member for member in found.members if not member.is_constraint]
+        short = sum(
+            min((report.short for report in reports[member]), default=0)
+            for member in requests
+            if member in reports
+        )
+        return Conflict(
+            found.proof,
+            tuple(
+                ConflictingRequest(claim_of(problem, member), request_name(problem, member))
+                for member in requests
+            ),
+            tuple(
+                self._constraint(member, sides.get(member, ()))
+                for member in found.members
+                if member.is_constraint
+            ),
+            max(short, 1) if found.proof is not Proof.UNPROVEN else short,
+        )
+
+    def _constraint(
+        self, member: Member, sides: tuple[ConstraintSide, ...]
+    ) -> ConflictingConstraint:
+        constraint = constraint_of(self._problem, member)
+        return ConflictingConstraint(
+            claim_of(self._problem, member),
+            member.position,
+            constraint.match_attribute or constraint.distinct_attribute or "",
+            constraint.match_attribute is not None,
+            sides,
+        )
+
+    def _sides(self, constraint: Member, blamed: Sequence[Member]) -> Iterator[ConstraintSide]:
+        """For each request that the constraint concerns: the values of the devices that it could get alone."""
+        for member in blamed:
+            if member.is_constraint or not concerns(self._problem, constraint, member):
+                continue
+            try:
+                search = self._search((member, constraint))
+            except AllocationError:
+                continue
+            for alternative in search.requests[0].alternatives:
+                yield self._side(search.attempt, alternative)
+
+    def _side(self, attempt: Attempt, alternative: Alternative) -> ConstraintSide:
+        values: dict[TypedValue, list[str]] = {}
+        without = []
+        if not alternative.constraints:
+            return ConstraintSide(alternative.label)
+        constraint = alternative.constraints[0]
+        alternative.constraints = ()
+        for index, device in enumerate(attempt.devices):
+            self._meter.spend(_REASON_WORK)
+            try:
+                if attempt.check(alternative, index) is None:
+                    continue
+                value = attempt.rules.attribute(constraint, alternative, index)
+            except AllocationError:
+                continue
+            if value is None:
+                without.append(str(device.id))
+            else:
+                values.setdefault(typed_set(value), []).append(str(device.id))
+        return ConstraintSide(
+            alternative.label,
+            tuple(SideValue(value, tuple(devices)) for value, devices in values.items()),
+            tuple(without),
+        )
+
+
+def _wanted(request: DeviceRequest) -> Iterator[tuple[str, int]]:
+    """The request, or its alternatives, and how many devices each asks for."""
+    if request.exactly is not None:
+        yield request.name, request.exactly.count
+    for alternative in request.first_available:
+        yield f"{request.name}/{alternative.name}", alternative.count
+
+
+class _Observation(NamedTuple):
+    found: int
+    refusals: tuple[Refusal, ...]
+
+
+class _ObservedSearch(Search):
+    """A search that notes why it goes back."""
+
+    def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
+        super().__init__(attempt, requests)
+        self._best: dict[Alternative, _Observation] = {}
+        self._satisfied: set[Alternative] = set()
+
+    def _enter(self, request: int) -> bool:
+        if request:
+            self._satisfied.update(self.selected[:request])
+        return super()._enter(request)
+
+    def _fail(self, frame: Frame) -> None:
+        self._note(frame)
+        super()._fail(frame)
+
+    def note_failure(self) -> None:
+        """The search ended in an error where it is."""
+        if self.stack:
+            self._note(self.stack[-1])
+
+    def _note(self, frame: Frame) -> None:
+        alternative = frame.alternative
+        if alternative is None or alternative in self._satisfied:
+            return
+        best = self._best.get(alternative)
+        if best is None or best.found < frame.nth:
+            self._best[alternative] = _Observation(frame.nth, self._refusals(alternative))
+
+    def _refusals(self, alternative: Alternative) -> tuple[Refusal, ...]:
+        """Why the devices are refused now, also those that the alternative has already."""
+        attempt = self.attempt
+        devices_by_reason: dict[AnyReason, list[DeviceId]] = {}
+        for index, device in enumerate(attempt.devices):
+            self._meter.spend(_REASON_WORK)
+            reason = refusal(attempt, alternative, index)
+            if reason is not None:
+                devices_by_reason.setdefault(reason, []).append(device.id)
+        refusals = []
+        for reason, devices in devices_by_reason.items():
+            self._meter.spend(1)
+            refusals.append(Refusal(reason, tuple(devices)))
+        return tuple(refusals)
+
+    def reports(self, request: PreparedRequest, in_conflict: bool) -> Iterator[RequestReport]:
+        """One report per alternative; those never reached are judged with nothing picked."""
+        for alternative in request.alternatives:
+            if alternative in self._satisfied:
+                observed = _Observation(alternative.count, ())
+            else:
+                observed = self._best.get(alternative) or _Observation(
+                    0, self._refusals(alternative)
+                )
+            yield RequestReport(
+                str(alternative.claim.key),
+                alternative.label,
+                # Mode All needs at least one device.
+                max(alternative.count, 1) if alternative.wants_all else alternative.count,
+                observed.found,
+                observed.refusals,
+                in_conflict,
+            )

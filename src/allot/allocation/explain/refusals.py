@@ -1,0 +1,307 @@
+"""Refusals: the reason, with its values, for the rule by which `Attempt.examine` refuses a device.
+
+The order of the rules is `examine`'s. Only of devices that other claims hold it is said first if the selectors would
+refuse them as well: then it does not help that they are released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from allot.allocation.attempt import Attempt, Pick, Refused
+from allot.allocation.attributes import AttributeSet
+from allot.allocation.candidates import LazySelector
+from allot.allocation.constraints import Constraint
+from allot.allocation.devices import CounterKey, PoolDevice
+from allot.allocation.errors import AllocationError, ExpressionError
+from allot.allocation.explain.amounts import amount, policy_text
+from allot.allocation.explain.reasons import (
+    AmountNotAllowed,
+    AnyReason,
+    BindingConditionsDisabled,
+    ConstraintUnmet,
+    CountersDisabled,
+    DeviceValue,
+    ExpressionFailed,
+    Held,
+    IncompatibleGroups,
+    InsufficientCapacity,
+    InsufficientCounter,
+    NoAttribute,
+    NodeOperations,
+    NoSuchCapacity,
+    NotDecidable,
+    NotEligible,
+    NotSelected,
+    OtherNodes,
+    ReadValue,
+    Tainted,
+    TakenByRequest,
+    TakenBySameRequest,
+    TypedValue,
+)
+from allot.allocation.ledger import shown_holder
+from allot.allocation.near_misses import capacity_near_miss
+from allot.allocation.requests import Alternative
+from allot.api.quantity import Quantity
+from allot.cel.device import split_name
+
+NEARLY: Final = 0.7
+"""How similar names must be for one to be meant by the other."""
+MAX_SIMILAR: Final = 2
+
+
+def refusal(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason | None:
+    """Why the alternative cannot have the device now, or another share of it; None if it can, or has the device."""
+    if any(pick.alternative is alternative and pick.index == index for pick in attempt.picks):
+        shared = attempt.rules.consumable and attempt.devices[index].shareable
+        return TakenBySameRequest() if shared else None
+    try:
+        found = attempt.examine(alternative, index)
+        if isinstance(found, Pick):
+            return None
+        return _reason(found, attempt, alternative, index)
+    except AllocationError as error:
+        return failure(error, attempt, alternative, index)
+
+
+def _reason(rule: Refused, attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+    device = attempt.devices[index]
+    match rule:
+        case Refused.IN_USE:
+            return _in_use(attempt, alternative, index)
+        case Refused.NOT_SELECTED:
+            return _not_selected(attempt, alternative, index)
+        case Refused.AMOUNT_NOT_ALLOWED:
+            bad = attempt.rules.bad_capacity(alternative, index)
+            return NotEligible(bad) if bad else _not_allowed(alternative, device)
+        case Refused.CAPACITY:
+            return _no_capacity(attempt, alternative, index)
+        case Refused.NODE_OPERATIONS:
+            return NodeOperations(device.skip_node_operations)
+        case Refused.COUNTERS_DISABLED:
+            return CountersDisabled()
+        case Refused.COMPATIBILITY_GROUPS:
+            return IncompatibleGroups()
+        case Refused.COUNTERS:
+            return _short_counter(attempt, device)
+        case Refused.TAINT:
+            taint = attempt.rules.untolerated_taint(alternative, index)
+            assert taint is not None, "refused by it"
+            return Tainted(taint.key, taint.value, taint.effect)
+        case Refused.CONSTRAINT:
+            return _unmet(attempt, alternative, index)
+
+
+def _in_use(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+    if not _would_do(attempt, alternative, index):
+        return _not_selected(attempt, alternative, index)
+    device = attempt.devices[index]
+    ledger = attempt.rules.ledger
+    holders = tuple(map(shown_holder, ledger.holders(device.id)))
+    if holders and ledger.is_dedicated(device.id):
+        return Held(holders)
+    pick = next((pick for pick in attempt.picks if pick.index == index), None)
+    if pick is None:
+        return Held(holders, shares=True)
+    return TakenByRequest(str(pick.alternative.claim.key), pick.alternative.label)
+
+
+def _would_do(attempt: Attempt, alternative: Alternative, index: int) -> bool:
+    """Whether selectors let the device through; also if that is unknown, because it did not matter."""
+    try:
+        return attempt.rules.is_selectable(alternative, index)
+    except AllocationError:
+        return True
+
+
+# --- selectors ---
+
+
+def _not_selected(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+    device = attempt.devices[index]
+    selector = attempt.rules.refused_by(alternative, index)
+    if selector is not None:
+        return NotSelected(
+            selector.expression or "",
+            selector.index,
+            selector.class_name,
+            "" if selector.class_name else str(alternative.claim.key),
+            tuple(_values_read(selector, device)),
+        )
+    return OtherNodes() if device.selects_node_itself else BindingConditionsDisabled()
+
+
+def _values_read(selector: LazySelector, device: PoolDevice) -> Iterator[ReadValue]:
+    for place in selector.reads:
+        yield ReadValue(place[-1] or place[1], typed(_value_at(place, device)))
+
+
+def _value_at(place: Iterable[str], device: PoolDevice) -> Any:
+    """None if it is not set."""
+    value: Any = device.prepared.device
+    for part in filter(None, place):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return None if value == {} else value
+
+
+def typed(value: Any) -> TypedValue:
+    """A value that an expression reads, with its type."""
+    match value:
+        case None:
+            return TypedValue()
+        case bool():
+            return TypedValue(str(value).lower(), "bool")
+        case int():
+            return TypedValue(str(value), "int")
+        case str():
+            return TypedValue(value, "string")
+        case Quantity():
+            return TypedValue(str(value), "quantity")
+        case list() | tuple():
+            items = [typed(item) for item in value]
+            kind = items[0].type if items else ""
+            return TypedValue(", ".join(item.value for item in items), f"{kind}[]")
+        case Mapping():
+            return TypedValue(", ".join(sorted(map(str, value))), "map")
+    return TypedValue(str(value), "version")
+
+
+def failure(
+    error: AllocationError, attempt: Attempt, alternative: Alternative, index: int
+) -> AnyReason:
+    """What an error on a device comes from: the expression, and what it reads that is not there."""
+    if not isinstance(error, ExpressionError):
+        return NotDecidable(error.problem)
+    device = attempt.devices[index]
+    selector = attempt.rules.failing_selector(alternative, error.expression)
+    derived = next(
+        (each.name for each in alternative.derived.values() if each.expression == error.expression),
+        "",
+    )
+    missing = sorted(
+        place
+        for place in attempt.rules.reads(alternative, error.expression)
+        if len(place) == 3 and place[2] and _value_at(place, device) is None
+    )
+    return ExpressionFailed(
+        error.expression,
+        error.cause,
+        selector.index if selector is not None else None,
+        selector.class_name if selector is not None else "",
+        derived if selector is None else "",
+        tuple(f"{domain}/{name}" for _, domain, name in missing),
+        tuple(_similar(missing, device)),
+    )
+
+
+def _similar(missing: Iterable[tuple[str, ...]], device: PoolDevice) -> Iterator[str]:
+    """What the device has under a name like one that it does not have."""
+    for kind, domain, name in missing:
+        own = device.device.attributes if kind == "attributes" else device.device.capacity
+        names = [split_name(each, device.id.driver) for each in own]
+        for identifier in get_close_matches(name, {each for _, each in names}, MAX_SIMILAR, NEARLY):
+            yield from (
+                f"{other}/{each}"
+                for other, each in names
+                if each == identifier and (other, each) != (domain, name)
+            )
+
+
+# --- capacity and counters ---
+
+
+def _not_allowed(alternative: Alternative, device: PoolDevice) -> AnyReason:
+    own = dict(device.capacity)
+    for name, requested in alternative.capacity.items():
+        if name not in own:
+            near = capacity_near_miss(name, device.id.driver, own)
+            return NoSuchCapacity(name, str(requested), near or "")
+    return AmountNotAllowed(
+        tuple((name, str(asked)) for name, asked in alternative.capacity.items()),
+        tuple(
+            (name, policy_text(capacity.request_policy))
+            for name, capacity in own.items()
+            if capacity.request_policy is not None and name in alternative.capacity
+        ),
+    )
+
+
+def _no_capacity(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+    device = attempt.devices[index]
+    consumed = attempt.rules.consumption(alternative, index) or {}
+    allocated = attempt.rules.ledger.consumed(device.id, device.capacity)
+    attempted = attempt.consumed.get(index, {})
+    for name, capacity in device.capacity:
+        left = capacity.value.nanos - allocated.get(name, 0) - attempted.get(name, 0)
+        if left < consumed[name].nanos:
+            return InsufficientCapacity(
+                name,
+                alternative.capacity.get(name),
+                consumed[name],
+                amount(left, capacity.value),
+                capacity.value,
+            )
+    raise AssertionError("refused although there is enough")
+
+
+def _short_counter(attempt: Attempt, device: PoolDevice) -> AnyReason:
+    short = attempt.counters.short(device) or _overcommitted(attempt, device)
+    _, _, counter_set, name = short
+    wanted = dict(device.counter_keys).get(short, 0)
+    like = Quantity.of(0, "BinarySI" if wanted >= 1024 * 10**9 else "DecimalSI")
+    total = attempt.rules.view.pool_by_id[device.pool].counters[counter_set][name]
+    return InsufficientCounter(
+        counter_set,
+        name,
+        amount(wanted, like),
+        amount(attempt.counters.left[short], like),
+        amount(total, like),
+    )
+
+
+def _overcommitted(attempt: Attempt, device: PoolDevice) -> CounterKey:
+    """The counter of which less than nothing is left: it blocks the pool."""
+    for counter_set, counters in attempt.counters.available(device.pool).counters.items():
+        attempt.rules.meter.spend(1 + len(counters) // 4)
+        for name, left in counters.items():
+            if left < 0:
+                return (*device.pool, counter_set, name)
+    raise AssertionError("refused although there is enough")
+
+
+# --- constraints ---
+
+
+def _unmet(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+    """The first constraint that the device breaks, with the values of all devices that are subject to it."""
+    for constraint in alternative.constraints:
+        value = attempt.rules.attribute(constraint, alternative, index)
+        if value is None or (constraint.lists and not value.values):
+            return NoAttribute(constraint.attribute, constraint.is_match)
+        if not constraint.admits(value):
+            attempt.rules.meter.spend(len(attempt.picks))
+            others = tuple(_values_under(constraint, attempt))
+            own = typed_set(value)
+            return ConstraintUnmet(constraint.attribute, constraint.is_match, own, others)
+    raise AssertionError("refused although all constraints are met")
+
+
+def _values_under(constraint: Constraint, attempt: Attempt) -> Iterator[DeviceValue]:
+    for pick in attempt.picks:
+        if constraint in pick.alternative.constraints:
+            value = attempt.rules.attribute(constraint, pick.alternative, pick.index)
+            if value is not None:
+                yield DeviceValue(str(attempt.devices[pick.index].id), typed_set(value))
+
+
+def typed_set(value: AttributeSet) -> TypedValue:
+    """An attribute as constraints compare it, with its type."""
+    shown = ", ".join(sorted(map(_plain, value.values)))
+    return TypedValue(shown, f"{value.kind}[]" if value.is_list else value.kind)
+
+
+def _plain(value: int | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

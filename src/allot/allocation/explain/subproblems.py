@@ -1,0 +1,85 @@
+"""Subproblems: some of the requests and constraints of a problem, to be solved without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace as replace_problem
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from allot.allocation.problem import AllocationProblem
+from allot.api.claims import DeviceConstraint
+from allot.api.identities import ObjectKey
+
+
+class Member(NamedTuple):
+    """A request or a constraint of one of the claims. Sorts in the order of the claims, requests first."""
+
+    claim: int
+    """The position of the claim in the problem."""
+    is_constraint: bool
+    position: int
+
+
+Members = frozenset[Member]
+
+
+def members_of(problem: AllocationProblem) -> tuple[Member, ...]:
+    """All requests and constraints, in order."""
+    return tuple(
+        Member(at, is_constraint, index)
+        for at, claim in enumerate(problem.claims)
+        for is_constraint, parts in (
+            (False, claim.spec.devices.requests),
+            (True, claim.spec.devices.constraints),
+        )
+        for index in range(len(parts))
+    )
+
+
+def restricted(problem: AllocationProblem, members: Iterable[Member]) -> AllocationProblem:
+    """The problem with these requests and constraints only; claims without any are left out."""
+    kept = frozenset(members)
+    claims = []
+    for at, claim in enumerate(problem.claims):
+        devices = claim.spec.devices
+        requests = tuple(
+            request
+            for index, request in enumerate(devices.requests)
+            if Member(at, False, index) in kept
+        )
+        constraints = tuple(
+            constraint
+            for index, constraint in enumerate(devices.constraints)
+            if Member(at, True, index) in kept
+        )
+        if requests:
+            fewer = replace(devices, requests=requests, constraints=constraints)
+            claims.append(replace(claim, spec=replace(claim.spec, devices=fewer)))
+    return replace_problem(problem, claims=tuple(claims))
+
+
+def claim_of(problem: AllocationProblem, member: Member) -> str:
+    """The key of the claim that a request or constraint belongs to."""
+    metadata = problem.claims[member.claim].metadata
+    return str(ObjectKey(metadata.namespace, metadata.name))
+
+
+def request_name(problem: AllocationProblem, member: Member) -> str:
+    """The name of a request."""
+    return problem.claims[member.claim].spec.devices.requests[member.position].name
+
+
+def constraint_of(problem: AllocationProblem, member: Member) -> DeviceConstraint:
+    """The constraint as it is written."""
+    return problem.claims[member.claim].spec.devices.constraints[member.position]
+
+
+def concerns(problem: AllocationProblem, constraint: Member, request: Member) -> bool:
+    """Whether devices of the request, or of one of its alternatives, are subject to the constraint."""
+    if constraint.claim != request.claim:
+        return False
+    names = constraint_of(problem, constraint).requests
+    name = request_name(problem, request)
+    return not names or any(each.partition("/")[0] == name for each in names)

@@ -1,0 +1,487 @@
+"""Wording: explanations as sentences. The one place where reasons, conflicts and changes become text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from allot.allocation.explain import changes
+from allot.allocation.explain.amounts import counted, readable, readable_need
+from allot.allocation.explain.conflicts import Proof
+from allot.allocation.explain.findings import (
+    Conflict,
+    ConflictingConstraint,
+    Explanation,
+    Refusal,
+    RequestReport,
+    SideValue,
+    UnusablePool,
+)
+from allot.allocation.explain.reasons import (
+    AmountNotAllowed,
+    AnyReason,
+    BindingConditionsDisabled,
+    ConstraintUnmet,
+    CountersDisabled,
+    ExpressionFailed,
+    Held,
+    IncompatibleGroups,
+    InsufficientCapacity,
+    InsufficientCounter,
+    NoAttribute,
+    NodeOperations,
+    NoSuchCapacity,
+    NotDecidable,
+    NotEligible,
+    NotSelected,
+    OtherNodes,
+    ReadValue,
+    Tainted,
+    TakenByRequest,
+    TakenBySameRequest,
+    TypedValue,
+)
+from allot.api.identities import DeviceId
+
+MAX_EXPRESSION: Final = 400
+"""How much of an expression is part of a reason."""
+MAX_NAMES: Final = 3
+MAX_JOINED: Final = 8
+MAX_BRIEF_REASONS: Final = 3
+MAX_SIDE_VALUES: Final = 4
+NO_NAMES: Final[Mapping[str, str]] = {}
+
+
+class Wording:
+    """Says things to one reader."""
+
+    def __init__(
+        self,
+        namespace: str | None = None,
+        claim_names: Mapping[str, str] = NO_NAMES,
+        max_expression: int = MAX_EXPRESSION,
+    ) -> None:
+        """Claims of other namespaces than `namespace` are not named; None: the reader may know all of them.
+
+        `claim_names` has the reader's names for claims that an explanation knows by others.
+        """
+        self._namespace = namespace
+        self._claim_names = claim_names
+        self._max_expression = max_expression
+
+    # --- reasons ---
+
+    def reason(self, reason: AnyReason) -> str:
+        """Why a device is refused."""
+        match reason:
+            case Held(claims, shares):
+                return self.held_by(claims, shares=shares)
+            case TakenByRequest(claim, request):
+                return f"taken by request {request} of {self.claim(claim)}"
+            case TakenBySameRequest():
+                return "already in this request, which never gets one device twice"
+            case NotSelected():
+                return self._not_selected(reason)
+            case ExpressionFailed():
+                return self._failed(reason)
+            case NotDecidable(problem):
+                return problem
+            case OtherNodes():
+                return "is for other nodes"
+            case BindingConditionsDisabled():
+                return "has binding conditions, which are disabled"
+            case NodeOperations(operations):
+                return f"needs {', '.join(operations)} skipped, which the node does not support"
+            case CountersDisabled():
+                return "consumes counters, but partitionable devices are disabled"
+            case IncompatibleGroups():
+                return "its compatibility groups do not go with devices in the same counter set"
+            case Tainted(key, value, effect):
+                return f"taint {key}{f'={value}' if value else ''}:{effect} is not tolerated"
+            case NoAttribute(attribute, must_match):
+                return f"has no attribute {attribute}, which must {_kind(must_match)}"
+            case ConstraintUnmet():
+                return _unmet(reason)
+        return _amounts(reason)
+
+    def held_by(self, claims: Sequence[str], *, shares: bool = False) -> str:
+        """By which claims devices, or shares of them, are held, as far as the reader may know them."""
+        if shares:
+            return f"shares of it, which may not be shared any more, are {self.held_by(claims)}"
+        own = [each for each in claims if self._may_name(each)]
+        hidden = len(claims) - len(own)
+        if not own:
+            some = "a claim" if hidden == 1 else f"{hidden} claims"
+            return f"held by {some} in {'another namespace' if hidden == 1 else 'other namespaces'}"
+        shown = f"held by claim{'s' * (len(own) != 1)} {listed(own)}"
+        return f"{shown} and {hidden} in other namespaces" if hidden else shown
+
+    def _may_name(self, claim: str) -> bool:
+        return self._namespace is None or claim.partition("/")[0] == self._namespace
+
+    def claim(self, key: str) -> str:
+        """`claim namespace/name`."""
+        return f"claim {self._claim_names.get(key, key)}"
+
+    def _not_selected(self, reason: NotSelected) -> str:
+        place = f"class {reason.class_name}" if reason.class_name else self.claim(reason.claim)
+        return (
+            f"{place}: selector #{reason.selector} is false:"
+            f" {self._shown(reason.expression)}{_values_read(reason.values)}"
+        )
+
+    def _failed(self, reason: ExpressionFailed) -> str:
+        if reason.derived_attribute:
+            place = f"derived attribute {reason.derived_attribute}"
+        elif reason.class_name:
+            place = f"selector #{reason.selector} of class {reason.class_name}"
+        else:
+            place = f"selector #{reason.selector}"
+        expression = self._shown(reason.expression)
+        if not reason.missing:
+            return f"{place} ends in an error: {reason.cause} ({expression})"
+        hint = did_you_mean(reason.similar) or "; guard it with has(), or with .? and orValue()"
+        return f"{place} reads {listed(reason.missing)}, which is not set: {expression}{hint}"
+
+    def _shown(self, expression: str) -> str:
+        """The expression, or its beginning."""
+        if len(expression) <= self._max_expression:
+            return expression
+        return f"{expression[: self._max_expression]}…"
+
+    # --- requests ---
+
+    def report(self, report: RequestReport) -> str:
+        """How far a request came."""
+        found = f"{report.found} of {counted(report.wanted, 'device')} found"
+        problem = f" ({report.problem})" if report.problem else ""
+        return f"{self.claim(report.claim)}, request {report.request}: {found}{problem}"
+
+    def refusal(self, refusal: Refusal) -> str:
+        """The devices, then why they are refused."""
+        return f"{device_names(refusal.devices)}: {self.reason(refusal.reason)}"
+
+    def brief(self, report: RequestReport, most: int = MAX_BRIEF_REASONS) -> str:
+        """Why a request does not get all its devices: the reasons of those that come into question."""
+        if report.problem:
+            return report.problem
+        merged = merged_refusals(report.refusals)
+        suitable = [each for each in merged if not each.reason.is_wrong_class]
+        if not suitable:
+            more = "no more" if report.found else "no"
+            return f"there are {more} devices{' of its class' if merged else ''}"
+        # An error is why others were not tried; then what the request selects, whichever claim has it.
+        suitable.sort(
+            key=lambda each: (
+                not isinstance(each.reason, ExpressionFailed | NotDecidable),
+                each.reason.is_unsuitable,
+                -len(each.devices),
+            )
+        )
+        texts: dict[str, None] = {}
+        for each in suitable:
+            if isinstance(each.reason, NotSelected):
+                texts[self._false_for(each.reason, suitable)] = None
+            else:
+                texts[self.refusal(each)] = None
+        shown = "; ".join(list(texts)[:most])
+        left = len(texts) - most
+        return f"{shown}; and {counted(left, 'more reason')}" if left > 0 else shown
+
+    def _false_for(self, reason: NotSelected, refusals: Iterable[Refusal]) -> str:
+        """A selector that is false, with all devices for which it is, and the values that differ."""
+        selector = (reason.class_name, reason.selector, reason.expression)
+        devices = [
+            f"{device_names(each.devices)}{_values_read(each.reason.values)}"
+            for each in refusals
+            if isinstance(each.reason, NotSelected)
+            and (each.reason.class_name, each.reason.selector, each.reason.expression) == selector
+        ]
+        place = f"selector #{reason.selector} is false for {listed(devices)}"
+        return f"{place}: {self._shown(reason.expression)}"
+
+    # --- conflicts ---
+
+    def conflict(self, explanation: Explanation) -> str:
+        """What cannot be satisfied together and why, without a full stop; empty if there is nothing to say."""
+        conflict = explanation.conflict
+        if conflict is None:
+            if explanation.error:
+                return explanation.error
+            return pool_text(explanation.pools[0]) if explanation.pools else ""
+        if conflict.proof is Proof.UNPROVEN:
+            return self._unproven(explanation)
+        reports = [report for report in explanation.requests if report.in_conflict]
+        text = self._conflict(conflict, reports)
+        if explanation.pools and all(not report.refusals for report in reports):
+            text += f" ({pool_text(explanation.pools[0])})"
+        if conflict.proof is Proof.REDUCIBLE:
+            text += " (not proven: fewer of them may be enough)"
+        return text
+
+    def _unproven(self, explanation: Explanation) -> str:
+        short = [report for report in explanation.requests if report.short]
+        came = f"; {self._finds(short[0])}" if short else ""
+        return f"it is not proven which requests cannot be satisfied together{came}"
+
+    def _conflict(self, conflict: Conflict, reports: Sequence[RequestReport]) -> str:
+        names = self._names(conflict)
+        if conflict.constraints:
+            together = " together" * (len(conflict.requests) + len(conflict.constraints) > 2)
+            constraints = " and ".join(map(_constraint_name, conflict.constraints))
+            sides = _sides(conflict.constraints)
+            return f"{names} cannot meet {constraints}{together}{f': {sides}' if sides else ''}"
+        name, lacking = self._lacking(reports)
+        if len(conflict.requests) == 1:
+            return f"{names} {lacking}"
+        return f"{names} cannot be satisfied together: {name} {lacking}"
+
+    def _names(self, conflict: Conflict) -> str:
+        """`request a of claim x`, `requests a and b of claim x`."""
+        parts = []
+        for claim, requests in groupby(conflict.requests, lambda each: each.claim):
+            own = [each.request for each in requests]
+            parts.append(f"request{'s' * (len(own) > 1)} {joined(own)} of {self.claim(claim)}")
+        return " and ".join(parts)
+
+    def _lacking(self, reports: Sequence[RequestReport]) -> tuple[str, str]:
+        """The request that lacks devices when the others have theirs, and what it lacks.
+
+        Of alternatives it is said of each, the nearest first.
+        """
+        by_request = [
+            list(alternatives)
+            for _, alternatives in groupby(reports, lambda each: (each.claim, each.name))
+        ]
+        incomplete = [each for each in by_request if all(report.short for report in each)]
+        if not incomplete:
+            return "one of them", "cannot be satisfied"
+        tried = incomplete[-1]
+        if len(tried) == 1:
+            return tried[0].request, f"{_found(tried[0])}; {self.brief(tried[0])}"
+        nearest = sorted(tried, key=lambda each: (each.short, -each.found))
+        each_of = "; ".join(
+            f"{each.request} {_found(each)} ({self.brief(each, 1)})" for each in nearest
+        )
+        return tried[0].name, f"has no alternative that fits: {each_of}"
+
+    def _finds(self, report: RequestReport) -> str:
+        return f"request {report.request} of {self.claim(report.claim)} {_found(report)} at most"
+
+    # --- changes ---
+
+    def change(self, change: changes.AnyChange) -> str:
+        """What would help, as an instruction."""
+        match change:
+            case changes.FewerDevices(claim, request, count, instead_of):
+                where = self._where(claim, request)
+                return f"{where}: ask for {counted(count, 'device')} instead of {instead_of}"
+            case changes.LessCapacity(claim, request, capacity, amount, instead_of_amount):
+                where = self._where(claim, request)
+                return f"{where}: ask for {amount} of {capacity} instead of {instead_of_amount}"
+            case changes.WithoutConstraint(claim, index, attribute, must_match):
+                return (
+                    f"{self.claim(claim)}: do not require {attribute} to {_kind(must_match)}"
+                    f" (constraint #{index})"
+                )
+            case changes.WithoutSelector(claim, request, index, expression):
+                where = self._where(claim, request)
+                return f"{where}: do without selector #{index} ({self._shown(expression)})"
+            case changes.OtherAttribute(claim, request, index, name, instead_of_name):
+                where = self._where(claim, request)
+                return f"{where}: write {name} instead of {instead_of_name} in selector #{index}"
+            case changes.Toleration(claim, request, key, effect):
+                return f"{self._where(claim, request)}: tolerate the taint {key}:{effect}"
+            case changes.OnlyAlternative(claim, request, alternative):
+                return f"{self.claim(claim)}: use only alternative {request}/{alternative}"
+            case changes.Release(claim):
+                if self._may_name(claim):
+                    return f"release {self.claim(claim)}"
+                return "release a claim in another namespace"
+            case changes.MoreDevices(number, device, _, driver, node):
+                devices = f"{number} more device{'s' * (number != 1)}"
+                return f"{devices} like {device} of {driver} on node {node}"
+
+    def _where(self, claim: str, request: str) -> str:
+        return f"{self.claim(claim)}, request {request}"
+
+    # --- everything ---
+
+    def lines(self, explanation: Explanation) -> Iterator[str]:
+        """The explanation of one node as lines of text."""
+        yield f"node {explanation.node}: {self.conflict(explanation) or 'the claims fit'}"
+        yield from (f"  {pool_text(pool)}" for pool in explanation.pools)
+        for report in explanation.requests:
+            yield f"  {self.report(report)}"
+            yield from (f"    {self.refusal(each)}" for each in report.refusals)
+        if not explanation.is_complete:
+            yield "  (time ran out: there may be more reasons)"
+
+
+# --- parts ---
+
+
+def _amounts(reason: AnyReason) -> str:
+    match reason:
+        case NoSuchCapacity(capacity, asked, near):
+            hint = f"; names are compared literally: did you mean {near}?" if near else ""
+            return f"has no capacity {capacity}, of which {asked} is requested{hint}"
+        case NotEligible(problem):
+            return f"is not eligible: {problem}"
+        case AmountNotAllowed(requested, allowed):
+            amounts = ", ".join(f"{name}={asked}" for name, asked in requested)
+            limits = "; ".join(f"{name}: {policy}" for name, policy in allowed)
+            return (
+                f"its request policy does not allow {amounts or 'the default'}"
+                f"{f' ({limits})' if limits else ''}"
+            )
+        case InsufficientCapacity(capacity, requested_amount, needed, left, total):
+            if requested_amount is None:
+                wanted = f"{readable_need(needed)} needed"
+            elif requested_amount == needed:
+                wanted = f"{requested_amount} requested"
+            else:
+                wanted = f"{requested_amount} requested, {readable_need(needed)} needed"
+            return f"capacity {capacity}: {wanted}, {readable(left)} of {total} left"
+        case InsufficientCounter(counter_set, counter, needed, left, total):
+            return (
+                f"counter {counter_set}/{counter}: {readable_need(needed)} needed,"
+                f" {readable(left)} of {readable(total)} left"
+            )
+    raise AssertionError(reason)
+
+
+def _unmet(reason: ConstraintUnmet) -> str:
+    types = {reason.value.type, *(other.value.type for other in reason.others)}
+    with_type = len(types) > 1
+    others = "; ".join(
+        f"{short_name(other.device)} has {value_text(other.value, with_type)}"
+        for other in reason.others
+    )
+    own = value_text(reason.value, with_type)
+    return f"attribute {reason.attribute} = {own} must {_kind(reason.must_match)}: {others}"
+
+
+def _kind(must_match: bool) -> str:
+    return "match" if must_match else "be distinct"
+
+
+def _found(report: RequestReport) -> str:
+    return f"finds {report.found} of {counted(report.wanted, 'device')}"
+
+
+def _values_read(values: Iterable[ReadValue]) -> str:
+    """What a selector read of the device: ` (model = "h100")`."""
+    seen = ", ".join(f"{each.name} = {value_text(each.value)}" for each in values)
+    return f" ({seen})" if seen else ""
+
+
+def value_text(value: TypedValue, with_type: bool = False) -> str:
+    """A value: strings in quotes, so that they differ from numbers; with its type where types differ."""
+    if not value.type:
+        return "unset"
+    text = f'"{value.value}"' if value.type == "string" else value.value
+    if value.type.endswith("[]"):
+        text = f"[{value.value}]"
+    return f"{text} ({value.type})" if with_type else text
+
+
+def _constraint_name(constraint: ConflictingConstraint) -> str:
+    kind = "matchAttribute" if constraint.must_match else "distinctAttribute"
+    return f"{kind} {constraint.attribute}"
+
+
+def _sides(constraints: Sequence[ConflictingConstraint]) -> str:
+    """What the devices of each request have to offer."""
+    return "; ".join(text for constraint in constraints for text in _sides_of(constraint))
+
+
+def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:
+    types = {value.value.type for side in constraint.sides for value in side.values}
+    several = len({(side.values, side.without) for side in constraint.sides}) > 1
+    seen = set()
+    for side in constraint.sides:
+        if (side.values, side.without) in seen:
+            continue
+        seen.add((side.values, side.without))
+        parts = [_side_value(each, len(types) > 1) for each in side.values[:MAX_SIDE_VALUES]]
+        more = len(side.values) - MAX_SIDE_VALUES
+        if more > 0:
+            parts.append(f"{counted(more, 'more value')}")
+        if side.without:
+            lack = "does" if len(side.without) == 1 else "do"
+            parts.append(f"{device_names(side.without, joined)} {lack} not have it")
+        who = f"{side.request}: " if several else ""
+        yield f"{who}{', '.join(parts)}" if parts else f"{who}there are no devices"
+
+
+def _side_value(side: SideValue, with_type: bool) -> str:
+    has = "has" if len(side.devices) == 1 else "have"
+    return f"{device_names(side.devices, joined)} {has} {value_text(side.value, with_type)}"
+
+
+def pool_text(pool: UnusablePool) -> str:
+    """Why a pool is left out."""
+    if pool.invalid_because:
+        return f"pool {pool.driver}/{pool.pool} is invalid: {pool.invalid_because}"
+    return f"pool {pool.driver}/{pool.pool} is incomplete: not all of its slices are here"
+
+
+def merged_refusals(refusals: Iterable[Refusal]) -> list[Refusal]:
+    """The refusals, with devices that several claims hold under one reason."""
+    holders: dict[str, None] = {}
+    devices: list[DeviceId] = []
+    merged: list[Refusal] = []
+    for each in refusals:
+        if isinstance(each.reason, Held) and not each.reason.shares:
+            holders.update(dict.fromkeys(each.reason.claims))
+            devices += each.devices
+        else:
+            merged.append(each)
+    return [Refusal(Held(tuple(holders)), tuple(devices)), *merged] if devices else merged
+
+
+def short_name(device: DeviceId | str) -> str:
+    """The device without its driver and pool."""
+    return device.device if isinstance(device, DeviceId) else device.rpartition("/")[2]
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b, c and 5 more`."""
+    shown = ", ".join(names[:MAX_NAMES])
+    more = len(names) - MAX_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def joined(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; of more the first few, and how many more there are."""
+    if len(names) > MAX_JOINED:
+        return listed(names)
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def device_names(
+    devices: Sequence[DeviceId | str], together: Callable[[Sequence[str]], str] = listed
+) -> str:
+    """The devices by name; with the pool where names occur twice."""
+    names = [short_name(device) for device in devices]
+    twice = {name for name, number in Counter(names).items() if number > 1}
+    return together(
+        [
+            str(device).partition("/")[2] if name in twice else name
+            for name, device in zip(names, devices, strict=True)
+        ]
+    )
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it ends in a question."""
+    return text if text.endswith("?") else f"{text}."
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """`; did you mean x?`, if names are similar."""
+    return f"; did you mean {' or '.join(names)}?" if names else ""

@@ -1,0 +1,145 @@
+"""Nodes about which the same can be said, and which of them come nearest to taking a pod."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from allot.allocation.explain import Conflict, Proof, Wording
+from allot.allocation.explain.reasons import Held
+from allot.scheduler.explain.explanations import NodeExplanation, RefusedDevices
+from allot.scheduler.plugins.dynamic_resources.judging import NAME
+
+
+class NodeGroup(NamedTuple):
+    """Nodes about which the same can be said, in order."""
+
+    nodes: tuple[NodeExplanation, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(node.node for node in self.nodes)
+
+
+def alike(nodes: Iterable[NodeExplanation]) -> list[NodeGroup]:
+    """Groups of nodes that differ only in names and numbers of devices; those first that come nearest."""
+    groups: dict[object, list[NodeExplanation]] = {}
+    for node in nodes:
+        groups.setdefault(_looks(node), []).append(node)
+    ordered = sorted(groups.values(), key=lambda members: distance(members[0]))
+    return [NodeGroup(tuple(members)) for members in ordered]
+
+
+def distance(node: NodeExplanation) -> tuple[object, ...]:
+    """How far a node is from taking the pod: the fewest requests in conflict, then the fewest devices short.
+
+    Of nodes that are equally short, those come first that have devices of the right kind, then of the right class.
+    """
+    suitable, of_class = _suitable(node)
+    rank = 0 if node.conflict is not None else 1 if node.plugin == NAME else 2
+    return (
+        bool(node.besides),
+        rank,
+        *conflict_distance(node.conflict),
+        -suitable,
+        -of_class,
+        node.node,
+    )
+
+
+def conflict_distance(conflict: Conflict | None) -> tuple[bool, int, int]:
+    """What is proven first, then fewest requests, then fewest devices short."""
+    if conflict is None:
+        return (False, 0, 0)
+    return (conflict.proof is Proof.UNPROVEN, len(conflict.requests), conflict.devices_short)
+
+
+def _suitable(node: NodeExplanation) -> tuple[int, int]:
+    """How many devices are of the kind that is wanted but cannot be had, and how many of the right class."""
+    refusals = [refusal for request in node.requests for refusal in request.refusals]
+    suitable = sum(len(each.devices) for each in refusals if not each.because.is_unsuitable)
+    of_class = sum(len(each.devices) for each in refusals if not each.because.is_wrong_class)
+    return suitable, of_class
+
+
+def _looks(node: NodeExplanation) -> object:
+    """Equal for nodes about which the same can be said, whatever they are called and whoever holds their devices."""
+    name = node.node
+    conflict = node.conflict
+    return (
+        node.plugin,
+        tuple(
+            tuple(_without(text, name) for text in part)
+            for part in (node.reasons, node.details, node.besides)
+        ),
+        conflict
+        and (
+            conflict.proof,
+            conflict.requests,
+            tuple((each.claim, each.constraint) for each in conflict.constraints),
+            conflict.devices_short,
+        ),
+        tuple(
+            (
+                request.claim,
+                request.request,
+                request.wanted,
+                request.found,
+                request.problem,
+                tuple(sorted({_key(refusal, name) for refusal in request.refusals})),
+            )
+            for request in node.requests
+        ),
+    )
+
+
+def _key(refusal: RefusedDevices, node: str) -> str:
+    return "" if isinstance(refusal.because, Held) else _without(refusal.reason, node)
+
+
+def _without(text: str, node: str) -> str:
+    """The text without the node's name, so that it can be compared with that of another node."""
+    return _whole_name(node).sub("", text) if node in text else text
+
+
+def shared_text(text: str, node: str) -> str:
+    """What is said of several nodes, taken from the first of them."""
+    return f"{text} (on {node})" if _without(text, node) != text else text
+
+
+def _whole_name(node: str) -> re.Pattern[str]:
+    """The name, but not as a part of a longer one."""
+    return re.compile(rf"(?<![\w.-]){re.escape(node)}(?![\w-]|\.\w)")
+
+
+def refusals_in(group: NodeGroup, request: int) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """For each reason in the group's `request`th request, the devices of each node that were refused for it.
+
+    Devices that other claims hold are one reason, whichever claims these are, if there is more than one node.
+    """
+    if len(group.nodes) == 1:
+        refusals = group.nodes[0].requests[request].refusals
+        return [(refusal.reason, [refusal.devices]) for refusal in refusals]
+    texts: dict[str, str] = {}
+    found: dict[str, dict[str, list[str]]] = {}
+    holders: dict[str, None] = {}
+    for node in group.nodes:
+        for refusal in node.requests[request].refusals:
+            key = _key(refusal, node.node)
+            if isinstance(refusal.because, Held):
+                holders.update(dict.fromkeys(refusal.because.claims))
+            texts.setdefault(key, shared_text(refusal.reason, node.node))
+            devices = found.setdefault(key, {}).setdefault(node.node, [])
+            devices += refusal.devices
+    if holders:
+        texts[""] = Wording().held_by(tuple(holders))
+    return [
+        (texts[key], [tuple(devices) for devices in by_node.values()])
+        for key, by_node in found.items()
+    ]
+
+
+def nearest(nodes: Sequence[NodeExplanation]) -> NodeExplanation | None:
+    """The node that comes nearest to taking the pod."""
+    return min(nodes, key=distance, default=None)

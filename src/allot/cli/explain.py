@@ -85,6 +85,12 @@ class Target(NamedTuple):
     default="text",
     show_default=True,
 )
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show all nodes, reasons and proposals, and devices of other classes, too.",
+)
 @gate_options(OF_A_CLUSTER)
 def explain(
     what: tuple[str, ...],
@@ -95,13 +101,15 @@ def explain(
     scheduler_name: str,
     scheduler_config: Path | None,
     output: str,
+    everything: bool,
     feature_gates: str,
     rules: RuleSet | None,
 ) -> int:
     """Say why a pod or a claim is pending, and what would help.
 
-    First the verdict, then for each node, request and device the reason, with values, then changes after which it
-    would fit; each of them was tried. Of what is not pending it says where it is, and with which devices.
+    First the verdict: which requests and constraints cannot be satisfied together on the nearest node. Then changes
+    after which it would fit; each of them was tried. Then for each node, request and device the reason, with values.
+    Of what is not pending it says where it is, and with which devices.
 
     Reads a cluster, for which the right to list is enough, or files such as
     `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.
@@ -130,7 +138,7 @@ def explain(
     explanation = msgspec.structs.replace(
         explanation, rules=in_force, notes=(*explanation.notes, *note)
     )
-    _print(explanation, output, now)
+    _print(explanation, output, now, everything=everything)
     return EXIT_OK
 
 
@@ -195,12 +203,14 @@ def _add(snapshot: Snapshot, more: Snapshot, kinds: Iterable[Resource[Any]]) -> 
     snapshot.unread.update(more.unread)
 
 
-def _print(explanation: PodExplanation | ClaimExplanation, output: str, now: datetime) -> None:
+def _print(
+    explanation: PodExplanation | ClaimExplanation, output: str, now: datetime, *, everything: bool
+) -> None:
     if output == "text":
         if isinstance(explanation, PodExplanation):
-            print_lines(pod_lines(explanation, now))
+            print_lines(pod_lines(explanation, now, everything=everything))
         else:
-            print_lines(claim_lines(explanation, now))
+            print_lines(claim_lines(explanation, now, everything=everything))
         return
     encoded = msgspec.json.encode(explanation, enc_hook=to_builtin)
     if output == "json":

@@ -1,4 +1,7 @@
-"""Explanations for people: the verdict, then why, node by node, then what would help."""
+"""Explanations for people: the verdict, what would help, then why, node by node.
+
+Short by default: devices of other classes and what is much the same are left out. `everything` shows them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from allot.allocation.explain.amounts import counted
 from allot.api.base import replace
 from allot.scheduler.explain.explanations import (
     AllocatedDevice,
@@ -26,7 +30,9 @@ from allot.scheduler.explain.explanations import (
 )
 from allot.scheduler.explain.node_groups import NodeGroup, alike, refusals_in, shared_text
 
-MAX_GROUPS: Final = 8
+MAX_GROUPS: Final = 5
+MAX_REASONS: Final = 4
+"""Reasons that are shown for one request."""
 MAX_NAMES: Final = 3
 MAX_PROPOSALS: Final = 6
 HANG: Final = 4
@@ -52,24 +58,31 @@ class Line(NamedTuple):
 BLANK: Final = Line(0, Text(""))
 
 
-def pod_lines(explanation: PodExplanation, now: datetime) -> Iterator[Line]:
-    """All there is to say about a pod."""
+def pod_lines(
+    explanation: PodExplanation, now: datetime, *, everything: bool = False
+) -> Iterator[Line]:
+    """What there is to say about a pod."""
     yield Line(0, Text(explanation.verdict, _style(explanation.state)))
     times = list(_times(explanation, now))
     if times:
         yield Line(0, Text(", ".join(times)))
+    yield from _what_helps(explanation.proposals, explanation.nodes, everything)
+    yield from _notes(explanation.notes)
     if explanation.claims:
         yield from _heading(_claims_heading(explanation))
         for claim in explanation.claims:
             yield from _claim(claim, now)
-    yield from _why(explanation.nodes, explanation.proposals)
-    yield from _notes(explanation.notes)
+    yield from _why(explanation.nodes, everything)
 
 
-def claim_lines(explanation: ClaimExplanation, now: datetime) -> Iterator[Line]:
-    """All there is to say about a claim."""
+def claim_lines(
+    explanation: ClaimExplanation, now: datetime, *, everything: bool = False
+) -> Iterator[Line]:
+    """What there is to say about a claim."""
     is_good = explanation.state is ClaimState.ALLOCATED
     yield Line(0, Text(explanation.verdict, "bold green" if is_good else "bold"))
+    yield from _what_helps(explanation.proposals, explanation.nodes, everything)
+    yield from _notes(explanation.notes)
     summary = explanation.summary
     if summary is not None and summary.devices:
         would = explanation.state is ClaimState.UNUSED
@@ -78,9 +91,8 @@ def claim_lines(explanation: ClaimExplanation, now: datetime) -> Iterator[Line]:
     for pod in explanation.pods:
         yield BLANK
         others = tuple(claim for claim in pod.claims if claim.claim != explanation.claim)
-        yield from pod_lines(replace(pod, claims=others), now)
-    yield from _why(explanation.nodes, explanation.proposals)
-    yield from _notes(explanation.notes)
+        yield from pod_lines(replace(pod, claims=others), now, everything=everything)
+    yield from _why(explanation.nodes, everything)
 
 
 def _style(state: PodState) -> str:
@@ -172,37 +184,77 @@ def _devices(devices: Iterable[AllocatedDevice], indent: int) -> Iterator[Line]:
             yield Line(indent + 2, Text(f"not ready: {missing}", "yellow"))
 
 
+# --- what would help ---
+
+
+def _what_helps(
+    proposals: Sequence[Proposed], nodes: Sequence[NodeExplanation], everything: bool
+) -> Iterator[Line]:
+    if not proposals:
+        return
+    yield from _heading("What would help, each alone")
+    groups = alike(_shown_nodes(nodes, everything))
+    for node, found in groupby(proposals, lambda each: each.node):
+        group = next((each for each in groups if node in each.names), None)
+        number = len(group.nodes) - 1 if group is not None else 0
+        like = f" ({number} more look{'s' * (number == 1)} like it)" if number else ""
+        yield Line(2, Text.assemble("on ", (f"node {node}", "bold cyan"), like))
+        changes = [each.change for each in found]
+        shown = len(changes) if everything else MAX_PROPOSALS
+        for change in changes[:shown]:
+            yield Line(4, Text.assemble(("- ", "green"), change))
+        if len(changes) > shown:
+            yield Line(4, Text(f"- … and {len(changes) - shown} more; --all shows them"))
+
+
 # --- why not ---
 
 
-def _why(nodes: Sequence[NodeExplanation], proposals: Sequence[Proposed]) -> Iterator[Line]:
-    if nodes:
-        yield from _heading("Why, node by node")
-        groups = alike(nodes)
-        for group in groups[:MAX_GROUPS]:
-            yield from _group(group)
-        rest = groups[MAX_GROUPS:]
-        if rest:
-            number = sum(len(group.nodes) for group in rest)
-            yield Line(2, Text(f"… and {number} more nodes; -o json has all of them"))
-    if proposals:
-        yield from _heading("What would make it fit, each alone")
-        for node, found in groupby(proposals, lambda each: each.node):
-            yield from _helpful(node, [each.change for each in found], nodes)
+def _why(nodes: Sequence[NodeExplanation], everything: bool) -> Iterator[Line]:
+    if not nodes:
+        return
+    yield from _heading("Why, node by node")
+    groups = alike(_shown_nodes(nodes, everything))
+    shown = len(groups) if everything else MAX_GROUPS
+    for group in groups[:shown]:
+        yield from _group(group, everything)
+    number = sum(len(group.nodes) for group in groups[shown:])
+    if number:
+        yield Line(2, Text(f"… and {counted(number, 'more node')}; --all shows them"))
 
 
-def _group(group: NodeGroup) -> Iterator[Line]:
-    first, several = group.nodes[0], len(group.nodes) > 1
-    yield Line(
-        2, Text.assemble((_names(group.names), "bold cyan"), f": {', '.join(first.reasons)}")
+def _shown_nodes(nodes: Sequence[NodeExplanation], everything: bool) -> Sequence[NodeExplanation]:
+    """The nodes without what is left out about them."""
+    return nodes if everything else [_without_other_classes(node) for node in nodes]
+
+
+def _without_other_classes(node: NodeExplanation) -> NodeExplanation:
+    requests = tuple(
+        replace(
+            request,
+            refusals=tuple(each for each in request.refusals if not each.because.is_wrong_class),
+        )
+        for request in node.requests
     )
+    return replace(node, requests=requests)
+
+
+def _group(group: NodeGroup, everything: bool) -> Iterator[Line]:
+    first, several = group.nodes[0], len(group.nodes) > 1
+    why = ", ".join(first.reasons) or "cannot be decided"
+    yield Line(2, Text.assemble((_names(group.names), "bold cyan"), f": {why}"))
     for text in first.details:
         yield Line(4, Text(shared_text(text, first.node) if several else text))
     for number, request in enumerate(first.requests):
-        yield Line(4, _request(request))
-        for reason, devices in refusals_in(group, number):
+        yield Line(4, _request(request, everything))
+        refusals = refusals_in(group, number)
+        shown = len(refusals) if everything else MAX_REASONS
+        for reason, devices in refusals[:shown]:
             what = Text.assemble((_device_names(devices, len(group.nodes)), "cyan"), f": {reason}")
             yield Line(6, what)
+        if len(refusals) > shown:
+            more = counted(len(refusals) - shown, "more reason")
+            yield Line(6, Text(f"… and {more}; --all shows them"))
     for text in first.besides:
         yield Line(4, Text(f"besides: {shared_text(text, first.node) if several else text}"))
 
@@ -219,13 +271,16 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _request(request: RequestExplanation) -> Text:
+def _request(request: RequestExplanation, everything: bool) -> Text:
     text = Text(f"claim {request.claim}, request ")
     text.append(request.request, "bold")
-    devices = f"device{'s' * (request.wanted != 1)}"
-    text.append(f": {request.found} of {request.wanted} {devices} found")
-    if not request.refusals and request.found < request.wanted:
-        text.append("; there are no more here" if request.found else "; there are none here")
+    devices = counted(request.wanted, "device")
+    text.append(f": {request.found} of {devices} found")
+    if request.problem:
+        text.append(f"; {request.problem}")
+    elif not request.refusals and request.found < request.wanted:
+        text.append(f"; there are {'no more' if request.found else 'none'}")
+        text.append(" here" if everything else " of its class here")
     return text
 
 
@@ -239,17 +294,6 @@ def _device_names(devices: Sequence[tuple[str, ...]], number_of_nodes: int) -> s
         least = 0
     number = str(most) if least == most else f"{least} to {most}"
     return f"{number} device{'s' * (most != 1)} each"
-
-
-def _helpful(node: str, changes: Sequence[str], nodes: Iterable[NodeExplanation]) -> Iterator[Line]:
-    group = next((each for each in alike(nodes) if node in each.names), None)
-    number = len(group.nodes) - 1 if group is not None else 0
-    like = f" ({number} more look{'s' * (number == 1)} like it)" if number else ""
-    yield Line(2, Text.assemble("on ", (f"node {node}", "bold cyan"), like))
-    for change in changes[:MAX_PROPOSALS]:
-        yield Line(4, Text.assemble(("- ", "green"), change))
-    if len(changes) > MAX_PROPOSALS:
-        yield Line(4, Text(f"- … and {len(changes) - MAX_PROPOSALS} more; -o json has all of them"))
 
 
 # --- printing ---

@@ -236,7 +236,9 @@ class Scheduler:
                 self._rejected.add(Rejected(profile, queued, decision))
             case CycleError(_, status):
                 result = "error"
-                self.spawn(self._not_scheduled(queued, status.message))
+                reasons = self._reasons
+                more = reasons.of_error(profile, pod, decision) if reasons is not None else ""
+                self.spawn(self._not_scheduled(queued, status.message, more))
         self._ended(profile, result, started)
 
     def _ended(self, profile: Profile, result: str, started: float) -> None:
@@ -342,12 +344,12 @@ class Scheduler:
             self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
             self.wake()
 
-    async def _not_scheduled(self, queued: QueuedPod, message: str) -> None:
-        """An attempt that ended in an error: again after a while."""
+    async def _not_scheduled(self, queued: QueuedPod, message: str, more: str | None = "") -> None:
+        """An attempt that ended in an error: again after a while. `more` follows the message."""
         self.cluster.nominations.remove(queued.pod.uid)
         try:
             async with self._reporting.turn():
-                await self._outcomes.failed(queued.pod, SCHEDULER_ERROR, message, "")
+                await self._outcomes.failed(queued.pod, SCHEDULER_ERROR, message, "", more)
         finally:
             self.queue.put_back(queued, self._clock())
             self.wake()

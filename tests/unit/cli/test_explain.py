@@ -134,14 +134,14 @@ def test_there_are_no_devices_at_all() -> None:
         "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims)."
         " Request gpu of claim default/mine finds 0 of 1 device; there are no devices.\n"
         "\n"
+        "Note: No single change was found that would make it fit.\n"
+        "\n"
         "Claims\n"
         "  gpu: default/mine (not allocated)\n"
         "\n"
         "Why, node by node\n"
         "  node node-1: cannot allocate all claims\n"
-        "    claim default/mine, request gpu: 0 of 1 device found; there are none here\n"
-        "\n"
-        "Note: No single change was found that would make it fit.\n"
+        "    claim default/mine, request gpu: 0 of 1 device found; there are none of its class here\n"
     )
 
 

@@ -149,8 +149,8 @@ def test_the_node_that_comes_nearest_is_first() -> None:
     lines = why(a_node("a"), a_node("b", found=1))
 
     assert lines[0] == "  node b: no"
-    assert lines[1].endswith("1 of 2 devices found; there are no more here")
-    assert lines[3].endswith("0 of 2 devices found; there are none here")
+    assert lines[1].endswith("1 of 2 devices found; there are no more of its class here")
+    assert lines[3].endswith("0 of 2 devices found; there are none of its class here")
 
 
 def test_too_many_kinds_of_nodes_and_proposals_are_counted() -> None:
@@ -158,8 +158,9 @@ def test_too_many_kinds_of_nodes_and_proposals_are_counted() -> None:
     changes = tuple(Proposed("n1", f"change {number}") for number in range(8))
     text = shown(PodExplanation("p", PodState.DOES_NOT_FIT, "No.", nodes=nodes, proposals=changes))
 
-    assert "  … and 4 more nodes; -o json has all of them" in text
-    assert text[-1] == "    - … and 2 more; -o json has all of them"
+    assert text[-1] == "  … and 7 more nodes; --all shows them"
+    assert "    - … and 2 more; --all shows them" in text
+    assert text.index("What would help, each alone") < text.index("Why, node by node")
 
 
 def test_names_of_nodes_in_texts_do_not_keep_nodes_apart() -> None:

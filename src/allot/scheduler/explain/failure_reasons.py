@@ -21,10 +21,11 @@ from allot.allocation import Explanation, Proposals, StepBudget, Wording, explai
 from allot.allocation.explain.changes import AnyChange, Release
 from allot.allocation.explain.wording import sentence
 from allot.allocation.problem import AllocationProblem
-from allot.scheduler.cycle import NoNode
+from allot.scheduler.cycle import CycleError, NoNode
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
+from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.plugins.dynamic_resources.answers import shortened
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.profiles import Profile
@@ -147,6 +148,18 @@ class FailureReasons:
         if known is None and self._may_explain:
             known = self._find(rejection, wish)
         return None if known is None else _told(known, wish, rejection.pod.namespace)
+
+    def of_error(self, profile: Profile, pod: PodInfo, error: CycleError) -> str | None:
+        """The reason of an attempt that ended in an error: the request, the expression and the devices.
+
+        None if that cannot be found out now; the next attempt may have it.
+        """
+        if error.status.plugin != NAME:
+            return ""
+        some = islice(self._cluster.nodes, MAX_GLANCES)
+        statuses = Refusals((node.name, error.status) for node in some)
+        decision = NoNode(error.state, statuses, "", frozenset({NAME}), frozenset())
+        return self.of(Rejection(profile, pod, decision))
 
     # --- later ---
 

@@ -123,7 +123,7 @@ class ObjectExplainer:
         notes = [*known.notes, *found.notes, *self._similar_classes(claim_keys(pod))]
         if pod.nominated_node_name:
             notes.append(f"Node {pod.nominated_node_name} was promised to it.")
-        if found.state is not PodState.DOES_NOT_FIT and condition.get("message"):
+        if found.state is PodState.FITS and condition.get("message"):
             notes.append(f"Its scheduler said last: {condition['message']}")
         verdict = found.verdict
         if found.state is PodState.FITS:

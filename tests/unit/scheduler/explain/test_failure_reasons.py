@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from allot.api.base import replace
 from allot.api.slices import Device
-from allot.scheduler.cycle import NoNode
+from allot.scheduler.cycle import CycleError, NoNode, SchedulingCycle
 from allot.scheduler.explain import failure_reasons
 from allot.scheduler.explain.failure_reasons import (
     MAX_SAVED_SECONDS,
@@ -22,7 +23,14 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.plugins.dynamic_resources.judging import NAME
 from allot.scheduler.profiles import Profile
-from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
+from allot.testing.builders import (
+    DRIVER,
+    a_device,
+    a_request,
+    a_selector,
+    a_slice,
+    an_exact_request,
+)
 from tests.unit.scheduler.dynamic_resources.bench import Bench
 from tests.unit.scheduler.dynamic_resources.claims import (
     a_pod_with_claims,
@@ -67,10 +75,12 @@ class Stage:
         self.now += seconds
         return self.now
 
-    def take(self, node: str) -> None:
+    def take(self, node: str, namespace: str = "default") -> None:
         """Another claim gets the node's device."""
         allocation = an_allocation("gpu-0", pool=node)
-        self.bench.tracker.put(a_stored_claim(f"of-{node}", allocation=allocation))
+        claim = a_stored_claim(f"of-{node}", allocation=allocation)
+        metadata = replace(claim.metadata, namespace=namespace)
+        self.bench.tracker.put(replace(claim, metadata=metadata))
 
 
 def test_pods_that_ask_for_the_same_share_a_reason_under_their_own_names() -> None:
@@ -101,6 +111,42 @@ def test_a_reason_is_found_anew_when_devices_of_its_nodes_change() -> None:
     assert stage.reasons.explanations > before
     assert reason is not None
     assert "On node n1, request r of claim default/c2" in reason, "which comes nearest by now"
+
+
+def test_claims_of_other_namespaces_are_not_named() -> None:
+    stage = Stage(nodes=1)
+    stage.take("n0", "team-a")
+    reason = stage.reasons.of(stage.rejected(0))
+
+    assert reason is not None
+    assert "team-a" not in reason
+    assert "of-n0" not in reason
+    assert "gpu-0: held by a claim in another namespace" in reason
+
+    own = Stage(nodes=1)
+    own.take("n0")
+    assert "gpu-0: held by claim default/of-n0" in (own.reasons.of(own.rejected(0)) or "")
+
+
+def test_an_attempt_that_ends_in_an_error_says_which_devices_lack_what() -> None:
+    devices = [a_device(f"gpu-{number}", {"model": "h100"}) for number in range(3)]
+    stage = Stage(nodes=2, pods=0, devices=devices)
+    selector = a_selector(f'device.attributes["{DRIVER}"].modle == "h100"')
+    request = a_request("r", an_exact_request(selectors=(selector,)))
+    stage.bench.tracker.put(a_stored_claim("c0", request))
+    pod = a_pod_with_claims("c0", pod="p0")
+    cycle = SchedulingCycle(stage.profile, stage.bench.cluster)
+    decision = cycle.decide(pod)
+
+    assert isinstance(decision, CycleError)
+    reason = stage.reasons.of_error(stage.profile, pod, decision)
+    assert reason == (
+        "On node n0, request r of claim default/c0 finds 0 of 1 device; gpu-0, gpu-1, gpu-2:"
+        f" selector #0 reads {DRIVER}/modle, which is not set:"
+        f' device.attributes["{DRIVER}"].modle == "h100"; did you mean {DRIVER}/model?'
+        " What would help: claim default/c0, request r:"
+        f" write {DRIVER}/model instead of {DRIVER}/modle in selector #0."
+    )
 
 
 def test_nothing_is_explained_while_pods_wait_to_be_tried() -> None:

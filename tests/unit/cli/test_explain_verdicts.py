@@ -1,0 +1,396 @@
+"""Verdicts of `allot explain`: the requests and constraints that cannot be satisfied together, and what to change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from allot.api.identities import ObjectKey
+from allot.cli.snapshots import snapshot_of_files
+from allot.features import DEFAULTS
+from allot.scheduler.configuration import SchedulerConfiguration
+from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.object_explainer import ObjectExplainer
+from allot.scheduler.model import DEVICE_KINDS, SchedulerModel
+from tests.unit.cli.test_explain import (
+    CLASS,
+    DRIVER,
+    NODE,
+    Object,
+    a_claim,
+    a_gpu,
+    a_node,
+    a_pod,
+    a_slice,
+    allocated,
+    an_object,
+    changes,
+    explain,
+    of_pod,
+)
+
+NIC_DRIVER = "nic.example.com"
+NIC_CLASS = an_object(
+    "DeviceClass",
+    "nic",
+    {"selectors": [{"cel": {"expression": f"device.driver == '{NIC_DRIVER}'"}}]},
+)
+NUMA = "resource.kubernetes.io/numa"
+PENDING = (
+    "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims). "
+)
+MATCH = [{"matchAttribute": NUMA}]
+
+
+def a_request(name: str, class_: str = "gpu", **fields: Any) -> Object:
+    return {"name": name, "exactly": {"deviceClassName": class_} | fields}
+
+
+def selects(expression: str) -> list[Object]:
+    return [{"cel": {"expression": expression}}]
+
+
+def gpus(*numa: int) -> Object:
+    devices = [
+        a_gpu(f"gpu-{number}", attributes={NUMA: {"int": value}})
+        for number, value in enumerate(numa)
+    ]
+    return a_slice("node-1", *devices)
+
+
+def nics(*numa: Object) -> Object:
+    devices = [
+        {"name": f"nic-{number}", "attributes": {NUMA: value}} for number, value in enumerate(numa)
+    ]
+    slice_ = a_slice("node-1", *devices)
+    slice_["metadata"]["name"] = "nics"
+    slice_["spec"]["driver"] = NIC_DRIVER
+    return slice_
+
+
+SHARE: Object = {
+    "shareID": "6e7a5a4e-0000-4000-8000-000000000001",
+    "consumedCapacity": {"memory": "5377024880"},
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "verdict", "change"),
+    [
+        pytest.param(
+            [
+                gpus(0, 1),
+                nics({"int": 2}, {"int": 3}),
+                a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
+            ],
+            f"Requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
+            " nic: nic-0 has 2, nic-1 has 3; gpu: gpu-0 has 0, gpu-1 has 1.",
+            f"claim default/mine: do not require {NUMA} to match (constraint #0)",
+            id="match-between-requests",
+        ),
+        pytest.param(
+            [
+                gpus(0, 1),
+                nics({"string": "0"}, {"string": "1"}),
+                a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
+            ],
+            f"Requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
+            ' nic: nic-0 has "0" (string), nic-1 has "1" (string);'
+            " gpu: gpu-0 has 0 (int), gpu-1 has 1 (int).",
+            f"claim default/mine: do not require {NUMA} to match (constraint #0)",
+            id="types-differ",
+        ),
+        pytest.param(
+            [gpus(0, 1), a_claim(a_request("gpu", count=2), constraints=MATCH)],
+            f"Request gpu of claim default/mine cannot meet matchAttribute {NUMA}:"
+            " gpu-0 has 0, gpu-1 has 1.",
+            "claim default/mine, request gpu: ask for 1 device instead of 2",
+            id="match-within-a-request",
+        ),
+        pytest.param(
+            [
+                gpus(0, 1),
+                nics({"int": 0}),
+                a_claim(
+                    a_request("a"),
+                    a_request("b", "nic", selectors=selects(f"device.driver == '{DRIVER}'")),
+                ),
+            ],
+            "Request b of claim default/mine finds 0 of 1 device; selector #0 is false for nic-0"
+            f" (driver = \"{NIC_DRIVER}\"): device.driver == '{DRIVER}'.",
+            f"claim default/mine, request b: do without selector #0 (device.driver == '{DRIVER}')",
+            id="a-later-request",
+        ),
+        pytest.param(
+            [gpus(0, 1), a_claim(a_request("a"), a_request("b", count=2))],
+            "Requests a and b of claim default/mine cannot be satisfied together:"
+            " b finds 1 of 2 devices; gpu-0: taken by request a of claim default/mine.",
+            "claim default/mine, request b: ask for 1 device instead of 2",
+            id="together-too-many",
+        ),
+        pytest.param(
+            [
+                gpus(0, 1),
+                a_claim(a_request("a", allocationMode="All"), a_request("b", allocationMode="All")),
+            ],
+            "Requests a and b of claim default/mine cannot be satisfied together:"
+            " b finds 0 of 2 devices; gpu-0, gpu-1: taken by request a of claim default/mine.",
+            None,
+            id="all-and-all",
+        ),
+        pytest.param(
+            [
+                gpus(0, 1, 2, 2),
+                a_claim(
+                    *(a_request(name) for name in "abcd"),
+                    constraints=[{"distinctAttribute": NUMA}],
+                ),
+            ],
+            "Requests a, b, c and d of claim default/mine cannot meet"
+            f" distinctAttribute {NUMA} together:"
+            " gpu-0 has 0, gpu-1 has 1, gpu-2 and gpu-3 have 2.",
+            f"claim default/mine: do not require {NUMA} to be distinct (constraint #0)",
+            id="distinct",
+        ),
+        pytest.param(
+            [
+                a_slice("node-1", a_gpu(allowMultipleAllocations=True)),
+                a_claim(a_request("gpu", count=2, capacity={"requests": {"memory": "1Gi"}})),
+            ],
+            "Request gpu of claim default/mine finds 1 of 2 devices;"
+            " gpu-0: already in this request, which never gets one device twice.",
+            "claim default/mine, request gpu: ask for 1 device instead of 2",
+            id="one-shared-device-twice",
+        ),
+        pytest.param(
+            [
+                a_slice("node-1", a_gpu(memory="10Gi", allowMultipleAllocations=True)),
+                allocated(a_claim(name="other"), **SHARE),
+                a_claim(a_request("gpu", capacity={"requests": {"memory": "6Gi"}})),
+            ],
+            "Request gpu of claim default/mine finds 0 of 1 device;"
+            " gpu-0: capacity memory: 6Gi requested, 5112Mi of 10Gi left.",
+            "claim default/mine, request gpu: ask for 5112Mi of memory instead of 6Gi",
+            id="capacity-in-units-for-people",
+        ),
+    ],
+)
+def test_requests_and_constraints_that_cannot_be_satisfied(
+    objects: list[Object], verdict: str, change: str | None
+) -> None:
+    found = of_pod(NODE, NIC_CLASS, *objects, a_pod())
+
+    assert found["verdict"] == f"{PENDING}{verdict}"
+    assert found["nodes"][0]["conflict"]["proof"] == "Irreducible"
+    if change is not None:
+        assert f"node-1: {change}" in changes(found)
+
+
+def test_the_values_are_in_the_structured_form() -> None:
+    found = of_pod(
+        NODE,
+        NIC_CLASS,
+        gpus(0),
+        nics({"string": "0"}),
+        a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
+        a_pod(),
+    )
+
+    conflict = found["nodes"][0]["conflict"]
+    assert [each["request"] for each in conflict["requests"]] == ["nic", "gpu"]
+    (constraint,) = conflict["constraints"]
+    assert (constraint["constraint"], constraint["attribute"]) == (0, NUMA)
+    assert constraint["sides"][0]["values"] == [
+        {"value": {"value": "0", "type": "string"}, "devices": [f"{NIC_DRIVER}/node-1/nic-0"]}
+    ]
+    (refusal, _) = found["nodes"][0]["requests"][1]["refusals"]
+    assert refusal["because"] == {
+        "kind": "ConstraintUnmet",
+        "attribute": NUMA,
+        "mustMatch": True,
+        "value": {"value": "0", "type": "int"},
+        "others": [
+            {
+                "device": f"{NIC_DRIVER}/node-1/nic-0",
+                "value": {"value": "0", "type": "string"},
+            }
+        ],
+    }
+    assert found["proposals"][0]["action"]["kind"] == "WithoutConstraint"
+
+
+def test_an_attribute_with_a_typo_is_told_once() -> None:
+    expression = f"device.attributes['{DRIVER}'].nuam == 0"
+    objects = [
+        NODE,
+        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+        a_claim(a_request("gpu", selectors=selects(expression))),
+        a_pod(),
+    ]
+    found = of_pod(*objects)
+    shown = explain("pod/pod", objects=[CLASS, *objects])
+
+    assert found["verdict"] == (
+        "Pod default/pod cannot be scheduled: request gpu of claim default/mine finds 0 of 1"
+        f" device; gpu-0, gpu-1: selector #0 reads {DRIVER}/nuam, which is not set: {expression};"
+        f" did you mean {DRIVER}/numa?"
+    )
+    assert changes(found)[0] == (
+        "node-1: claim default/mine, request gpu:"
+        f" write {DRIVER}/numa instead of {DRIVER}/nuam in selector #0"
+    )
+    assert "CEL runtime error" not in shown
+    assert "filter plugin" not in shown
+
+
+def test_an_attribute_that_some_devices_lack() -> None:
+    expression = f"device.attributes['{DRIVER}'].numa == 1"
+    found = of_pod(
+        NODE,
+        a_slice("node-1", a_gpu("gpu-0", attributes={}), a_gpu("gpu-1", numa=1)),
+        a_claim(a_request("gpu", selectors=selects(expression))),
+        a_pod(),
+    )
+
+    assert f"gpu-0: selector #0 reads {DRIVER}/numa, which is not set" in found["verdict"]
+    assert "guard it with has(), or with .? and orValue()" in found["verdict"]
+
+
+def test_all_devices_and_a_constraint_that_they_break() -> None:
+    found = of_pod(
+        NODE,
+        gpus(0, 1),
+        a_claim(a_request("gpu", allocationMode="All"), constraints=MATCH),
+        a_pod(),
+    )
+
+    assert found["verdict"] == (
+        "Pod default/pod cannot be scheduled: request gpu of claim default/mine cannot meet"
+        f" matchAttribute {NUMA}: gpu-0 has 0, gpu-1 has 1."
+    )
+    assert changes(found) == [
+        f"node-1: claim default/mine: do not require {NUMA} to match (constraint #0)"
+    ]
+
+
+# --- the nearest node ---
+
+
+def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short_then_its_name() -> (
+    None
+):
+    claim = a_claim(a_request("a", count=2), a_request("b", count=2))
+    nodes = {
+        "node-a": [],  # request a is short of two
+        "node-b": [a_gpu("gpu-0")],  # request a is short of one
+        "node-c": [a_gpu(f"gpu-{number}") for number in range(3)],  # both requests together
+        "node-d": [a_gpu("gpu-0")],
+    }
+    found = of_pod(
+        *(a_node(name) for name in nodes),
+        *(a_slice(name, *devices) for name, devices in nodes.items() if devices),
+        claim,
+        a_pod(),
+    )
+
+    assert [node["node"] for node in found["nodes"]] == ["node-b", "node-d", "node-a", "node-c"]
+    assert "On node node-b, which comes nearest, request a" in found["verdict"]
+
+
+# --- node selectors ---
+
+
+def test_a_node_selector_that_no_node_meets() -> None:
+    found = of_pod(
+        a_node("node-1", zone="a"),
+        a_node("node-2", zone="b"),
+        a_slice("node-1", a_gpu()),
+        a_claim(),
+        a_pod(nodeSelector={"zone": "c"}),
+    )
+
+    assert changes(found) == [
+        "node-1: pod, nodeSelector: ask for zone=a instead of c",
+        "node-1: pod, nodeSelector: do without zone=c",
+    ]
+    assert found["notes"] == []
+
+
+def test_a_node_selector_against_an_affinity() -> None:
+    zone = [{"key": "zone", "operator": "In", "values": ["b"]}]
+    required = {"nodeSelectorTerms": [{"matchExpressions": zone}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+    found = of_pod(
+        a_node("node-1", zone="a"),
+        a_slice("node-1", a_gpu()),
+        a_claim(),
+        a_pod(nodeSelector={"zone": "a"}, affinity=affinity),
+    )
+
+    assert changes(found) == ["node-1: pod: do without the required node affinity"]
+
+
+def test_names_of_nodes_are_never_placeholders() -> None:
+    label = "kubernetes.io/hostname"
+    names = ("node-1", "node-2")
+    shown = explain(
+        "pod/pod",
+        objects=[
+            CLASS,
+            *(a_node(name, **{label: name}) for name in names),
+            a_slice("node-1", a_gpu()),
+            a_claim(),
+            a_pod(nodeSelector={label: "gone"}),
+        ],
+    )
+
+    assert "<node>" not in shown
+    assert f"the pod asks for {label}=gone, and here it is node-1 (on node-1)" in shown
+    assert f"- pod, nodeSelector: ask for {label}=node-1 instead of gone" in shown
+
+
+# --- what is shown ---
+
+
+def test_devices_of_other_classes_are_shown_on_request() -> None:
+    objects = [
+        CLASS,
+        NIC_CLASS,
+        NODE,
+        gpus(0),
+        nics({"int": 0}),
+        a_claim(a_request("gpu", count=2)),
+        a_pod(),
+    ]
+
+    short = explain("pod/pod", objects=objects)
+    long = explain("pod/pod", "--all", objects=objects)
+
+    assert "nic-0" not in short
+    assert "request gpu: 1 of 2 devices found; there are no more of its class here\n" in short
+    assert "nic-0: class gpu: selector #0 is false" in long
+    assert short.index("What would help") < short.index("Why, node by node")
+
+
+def test_asking_does_not_change_the_model(tmp_path: Path) -> None:
+    """A claim that is to be made from a template is made for the question only."""
+    spec = {"devices": {"requests": [a_request("gpu")]}}
+    template = an_object("ResourceClaimTemplate", "template", {"spec": spec})
+    pod = a_pod("pod", {"name": "gpu", "resourceClaimTemplateName": "template"})
+    file = tmp_path / "all.yaml"
+    file.write_text(yaml.safe_dump_all([CLASS, NODE, gpus(0), template, pod]))
+    now = datetime.now(UTC)
+    snapshot = snapshot_of_files([str(file)], DEVICE_KINDS)
+    model = SchedulerModel(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
+    info = model.pods[ObjectKey("default", "pod")]
+
+    answers = [ObjectExplainer(model, Effort()).of_pod(info) for _ in range(2)]
+
+    assert answers[0] == answers[1]
+    assert answers[0].verdict.endswith("it would fit on node node-1.")
+    assert model.claim(ObjectKey("default", "pod-gpu")) is None

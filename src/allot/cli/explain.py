@@ -188,7 +188,10 @@ def _not_found(target: Target, key: ObjectKey, snapshot: Snapshot) -> str:
 def _unread(snapshot: Snapshot) -> Iterable[str]:
     for resource, why in snapshot.unread.items():
         if resource not in _OPTIONAL:
-            yield f"{resource.plural} could not be read: {why}"
+            note = f"{resource.plural} could not be read: {why}"
+            if resource is resources.RESOURCE_CLAIMS:
+                note += "; devices that other claims hold look free here"
+            yield note
 
 
 def _has_volumes(snapshot: Snapshot, key: ObjectKey) -> bool:

@@ -88,6 +88,7 @@ def claim_lines(
         would = explanation.state is ClaimState.UNUSED
         yield from _heading("Devices it would get" if would else "Devices")
         yield from _devices(summary.devices, 2)
+        yield from _preferred(summary, 2)
     for pod in explanation.pods:
         yield BLANK
         others = tuple(claim for claim in pod.claims if claim.claim != explanation.claim)
@@ -164,6 +165,7 @@ def _claim(claim: ClaimSummary, now: datetime) -> Iterator[Line]:
     text.append(")")
     yield Line(2, text)
     yield from _devices(claim.devices, 4)
+    yield from _preferred(claim, 4)
 
 
 def _devices(devices: Iterable[AllocatedDevice], indent: int) -> Iterator[Line]:
@@ -182,6 +184,17 @@ def _devices(devices: Iterable[AllocatedDevice], indent: int) -> Iterator[Line]:
         elif device.missing_conditions:
             missing = ", ".join(device.missing_conditions)
             yield Line(indent + 2, Text(f"not ready: {missing}", "yellow"))
+
+
+def _preferred(claim: ClaimSummary, indent: int) -> Iterator[Line]:
+    """Better alternatives, and what is against them as things are now."""
+    for each in claim.preferred:
+        text = Text.assemble("not ", (each.request, "bold"), ", which comes before: ")
+        if each.reason:
+            text.append(f"now, {each.reason}")
+        else:
+            text.append(f"it was not available then; now it is, on node {each.node}")
+        yield Line(indent, text)
 
 
 # --- what would help ---

@@ -30,6 +30,7 @@ from tests.unit.cli.test_explain import (
     an_object,
     changes,
     explain,
+    of_claim,
     of_pod,
 )
 
@@ -352,6 +353,39 @@ def test_names_of_nodes_are_never_placeholders() -> None:
     assert "<node>" not in shown
     assert f"the pod asks for {label}=gone, and here it is node-1 (on node-1)" in shown
     assert f"- pod, nodeSelector: ask for {label}=node-1 instead of gone" in shown
+
+
+# --- alternatives ---
+
+
+def test_why_an_allocated_claim_has_not_got_a_better_alternative() -> None:
+    alternatives = [
+        {"name": "four", "deviceClassName": "gpu", "count": 4},
+        {"name": "two", "deviceClassName": "gpu", "count": 2},
+        {"name": "one", "deviceClassName": "gpu", "count": 1},
+    ]
+    claim = a_claim({"name": "gpu", "firstAvailable": alternatives})
+    objects = [
+        NODE,
+        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1"), a_gpu("gpu-2")),
+        allocated(claim, request="gpu/one"),
+        allocated(a_claim(name="other"), "gpu-1"),
+    ]
+
+    found = of_claim(*objects)
+    shown = explain("claim/mine", objects=[CLASS, *objects])
+
+    four, two = found["summary"]["preferred"]
+    assert (four["request"], two["request"]) == ("gpu/four", "gpu/two")
+    assert four["reason"] == (
+        "request gpu of claim default/mine finds 2 of 4 devices; gpu-1: held by claim default/other"
+    )
+    assert two["reason"] == "", "gpu-2 is free"
+    assert "  not gpu/four, which comes before: now, request gpu of claim default/mine" in shown
+    assert (
+        "  not gpu/two, which comes before: it was not available then; now it is, on node node-1"
+        in shown
+    )
 
 
 # --- what is shown ---

@@ -120,6 +120,17 @@ class AllocatedDevice(ApiObject, frozen=True):
     """Why it cannot be made ready."""
 
 
+class PreferredAlternative(ApiObject, frozen=True):
+    """An alternative that comes before the one that a claim has, and what is against it now."""
+
+    request: str = always(str)
+    """With the alternative's name."""
+    node: str = always(str)
+    reason: str = always(str)
+    """Empty if it could be had now."""
+    conflict: Conflict | None = None
+
+
 class ClaimSummary(ApiObject, frozen=True):
     """A claim of a pod, as it is."""
 
@@ -132,6 +143,8 @@ class ClaimSummary(ApiObject, frozen=True):
     """On which nodes the allocated devices can be used."""
     devices: tuple[AllocatedDevice, ...] = always(nothing)
     reserved_for: tuple[str, ...] = always(nothing)
+    preferred: tuple[PreferredAlternative, ...] = ()
+    """Better alternatives than those that it has."""
 
 
 # --- the answers ---

@@ -13,8 +13,9 @@ from allot.api.core import Pod, PodResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.client import resources
+from allot.scheduler.explain.alternatives import preferred_alternatives
 from allot.scheduler.explain.claim_summaries import summary_of
-from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.explainer import Effort, deadline_of
 from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
@@ -26,6 +27,7 @@ from allot.scheduler.explain.node_details import selected_nodes
 from allot.scheduler.model import SchedulerModel
 from allot.scheduler.outcomes import POD_SCHEDULED
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import NotReady, readiness
+from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,
     claim_keys,
@@ -34,6 +36,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     is_reserved_for,
 )
 from allot.scheduler.profiles import Profile
+from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
 MAX_PODS: Final = 3
@@ -169,7 +172,31 @@ class ObjectExplainer:
             if claim is None:
                 yield ClaimSummary(claim=f"{pod.namespace}/{name}", name=entry.name)
             else:
-                yield summary_of(claim, entry.name)
+                yield self._summary(claim, entry.name)
+
+    def _summary(self, claim: ResourceClaim, name: str = "") -> ClaimSummary:
+        """The claim as it is, with the better alternatives that it does not have."""
+        summary = summary_of(claim, name)
+        node = self._node_of(claim)
+        profile = next(iter(self._model.profiles.values()))
+        plugin = profile.plugin(NAME)
+        if node is None or not isinstance(plugin, DeviceJudge):
+            return summary
+        problem = plugin.problem_for((), self._model.devices.target(node))
+        deadline = deadline_of(self._effort.stopwatch())
+        return replace(summary, preferred=tuple(preferred_alternatives(claim, problem, deadline)))
+
+    def _node_of(self, claim: ResourceClaim) -> NodeInfo | None:
+        """The node of an allocated claim: that of its pod, or the one that its devices are for."""
+        allocation = claim.status.allocation
+        if allocation is None:
+            return None
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        names = [pod.node_name for pod in self._model.pods.values() if key in claim_keys(pod)]
+        selector = allocation.node_selector
+        for term in selector.node_selector_terms if selector is not None else ():
+            names += [name for field in term.match_fields for name in field.values]
+        return next(filter(None, map(self._model.cluster.node, filter(None, names))), None)
 
     def _obstacles(self, pod: PodInfo) -> Iterator[_Obstacle]:
         """What is wrong with the claims that the pod names."""
@@ -263,7 +290,7 @@ class ObjectExplainer:
     def of_claim(self, claim: ResourceClaim) -> ClaimExplanation:
         """What has become of the claim."""
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
-        summary = summary_of(claim)
+        summary = self._summary(claim)
         users = [
             pod
             for pod in self._model.pods.values()

@@ -286,7 +286,7 @@ def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short
 ):
     claim = a_claim(a_request("a", count=2), a_request("b", count=2))
     nodes = {
-        "node-a": [],  # request a is short of two
+        "node-a": [],  # no devices of the class
         "node-b": [a_gpu("gpu-0")],  # request a is short of one
         "node-c": [a_gpu(f"gpu-{number}") for number in range(3)],  # both requests together
         "node-d": [a_gpu("gpu-0")],
@@ -298,7 +298,7 @@ def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short
         a_pod(),
     )
 
-    assert [node["node"] for node in found["nodes"]] == ["node-b", "node-d", "node-a", "node-c"]
+    assert [node["node"] for node in found["nodes"]] == ["node-b", "node-d", "node-c", "node-a"]
     assert "On node node-b, which comes nearest, request a" in found["verdict"]
 
 

@@ -38,6 +38,8 @@ MAX_GLANCES: Final = 200
 """Among so many nodes those are found that differ."""
 MAX_SECONDS: Final = 0.02
 """All of them together: nothing else is done meanwhile. What takes longer is left to those who ask for it."""
+MAX_HELP_SECONDS: Final = 0.01
+"""And so long for what would help."""
 MAX_REASON: Final = 400
 MAX_SHOWN_EXPRESSION: Final = 160
 PROPOSAL_STEPS: Final = 200
@@ -244,6 +246,7 @@ class FailureReasons:
         helpful = Proposals()
         if nearest.conflict is not None:
             budget = StepBudget(PROPOSAL_STEPS)
+            deadline = deadline_of(within(MAX_HELP_SECONDS, self._clock)())
             helpful = proposals(
                 question, budget, explanation=nearest, deadline=deadline, at_most=MAX_PROPOSALS
             )

@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 from allot.allocation.explain import Conflict, Proof, Wording
 from allot.allocation.explain.reasons import Held
-from allot.scheduler.explain.explanations import NodeExplanation, RefusedDevices
+from allot.scheduler.explain.explanations import (
+    NodeExplanation,
+    RefusedDevices,
+    RequestExplanation,
+)
 from allot.scheduler.plugins.dynamic_resources.judging import NAME
 
 
@@ -34,33 +38,39 @@ def alike(nodes: Iterable[NodeExplanation]) -> list[NodeGroup]:
 def distance(node: NodeExplanation) -> tuple[object, ...]:
     """How far a node is from taking the pod: the fewest requests in conflict, then the fewest devices short.
 
-    Of nodes that are equally short, those come first that have devices of the right kind, then of the right class.
+    Before that, nodes that have no device of the class that a request asks for are further away than those that do.
+    Of nodes that are equally short, those come first that have devices of the right kind.
     """
-    suitable, of_class = _suitable(node)
     rank = 0 if node.conflict is not None else 1 if node.plugin == NAME else 2
+    conflict = node.conflict or Conflict()
+    by_request: dict[tuple[str, str], list[RequestExplanation]] = {}
+    for request in node.requests:
+        by_request.setdefault((request.claim, request.name), []).append(request)
+    requests = by_request.values()
+    short = sum(min(max(each.wanted - each.found, 0) for each in tried) for tried in requests)
+    suitable = sum(
+        len(refusal.devices)
+        for request in node.requests
+        for refusal in request.refusals
+        if not refusal.because.is_unsuitable
+    )
     return (
         bool(node.besides),
         rank,
-        *conflict_distance(node.conflict),
+        conflict.proof is Proof.UNPROVEN,
+        sum(not any(map(_has_class, tried)) for tried in requests),
+        len(conflict.requests),
+        short,
         -suitable,
-        -of_class,
         node.node,
     )
 
 
-def conflict_distance(conflict: Conflict | None) -> tuple[bool, int, int]:
-    """What is proven first, then fewest requests, then fewest devices short."""
-    if conflict is None:
-        return (False, 0, 0)
-    return (conflict.proof is Proof.UNPROVEN, len(conflict.requests), conflict.devices_short)
-
-
-def _suitable(node: NodeExplanation) -> tuple[int, int]:
-    """How many devices are of the kind that is wanted but cannot be had, and how many of the right class."""
-    refusals = [refusal for request in node.requests for refusal in request.refusals]
-    suitable = sum(len(each.devices) for each in refusals if not each.because.is_unsuitable)
-    of_class = sum(len(each.devices) for each in refusals if not each.because.is_wrong_class)
-    return suitable, of_class
+def _has_class(request: RequestExplanation) -> bool:
+    """Whether the node has devices of the class that is asked for, whichever claim has them."""
+    return request.found > 0 or any(
+        not refusal.because.is_wrong_class for refusal in request.refusals
+    )
 
 
 def _looks(node: NodeExplanation) -> object:

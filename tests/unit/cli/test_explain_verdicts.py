@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from allot.allocation import explain as explain_devices
 from allot.api.identities import ObjectKey
 from allot.cli.snapshots import snapshot_of_files
 from allot.features import DEFAULTS
 from allot.scheduler.configuration import SchedulerConfiguration
+from allot.scheduler.explain import explainer
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.model import DEVICE_KINDS, SchedulerModel
@@ -300,6 +302,31 @@ def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short
 
     assert [node["node"] for node in found["nodes"]] == ["node-b", "node-d", "node-c", "node-a"]
     assert "On node node-b, which comes nearest, request a" in found["verdict"]
+
+
+def test_nodes_that_look_alike_are_explained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        asked.append(arguments)
+        return explain_devices(*arguments, **options)
+
+    monkeypatch.setattr(explainer, "explain", counted)
+    names = [f"node-{number}" for number in range(20)]
+    found = of_pod(
+        *map(a_node, names),
+        *(a_slice(name, a_gpu("gpu-0"), a_gpu("gpu-1")) for name in names),
+        *(allocated(a_claim(name=f"of-{name}"), node=name) for name in names),
+        a_claim(a_request("gpu", count=2)),
+        a_pod(),
+    )
+
+    assert len(asked) == 2, "once to say why, once for what would help"
+    refusals = [node["requests"][0]["refusals"] for node in found["nodes"]]
+    assert [(each["reason"], each["devices"]) for (each,) in refusals] == [
+        (f"held by claim default/of-{node['node']}", [f"{DRIVER}/{node['node']}/gpu-0"])
+        for node in found["nodes"]
+    ]
 
 
 # --- node selectors ---

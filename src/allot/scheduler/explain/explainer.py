@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from allot.allocation import Explanation, StepBudget, Wording, explain, proposals
 from allot.allocation.explain.amounts import counted
+from allot.allocation.explain.transfer import transferred
 from allot.allocation.explain.wording import pool_text, sentence
+from allot.allocation.problem import AllocationProblem
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError
@@ -139,9 +141,9 @@ class Explainer:
     ) -> PodExplanation:
         """An error: if it comes from devices, the node and the request where it does."""
         failed = []
-        is_over = effort.stopwatch()
+        device_explainer = _DeviceExplainer(profile, decision.state, effort.stopwatch())
         for node in self._cluster.nodes[: effort.nodes]:
-            explanation = self._explained(profile, decision.state, node.name, is_over)
+            explanation = device_explainer.explained(node)
             if explanation is not None and explanation.error:
                 found = NodeExplanation(node=node.name, plugin=NAME)
                 failed.append(_with_findings(found, explanation))
@@ -197,12 +199,14 @@ class Explainer:
     ) -> tuple[list[NodeExplanation], tuple[str, ...]]:
         nodes = []
         looked_at, is_over = 0, effort.stopwatch()
+        device_explainer = _DeviceExplainer(profile, decision.state, is_over)
         for name, status in sorted(decision.statuses.items()):
             node = self._cluster.node(name)
             found = NodeExplanation(node=name, plugin=status.plugin, reasons=status.reasons)
             if node is not None and looked_at < effort.nodes and not is_over():
-                looked_at += 1
-                found = self._closely(found, profile, pod, decision.state, node, is_over)
+                closer = self._closely(found, profile, pod, node, device_explainer)
+                looked_at += closer is not None
+                found = closer or found
             nodes.append(found)
         passed_over = len(nodes) - looked_at
         if not passed_over:
@@ -216,18 +220,21 @@ class Explainer:
         found: NodeExplanation,
         profile: Profile,
         pod: PodInfo,
-        state: CycleState,
         node: NodeInfo,
-        is_over: IsOver,
-    ) -> NodeExplanation:
+        device_explainer: _DeviceExplainer,
+    ) -> NodeExplanation | None:
+        """The values behind what a plugin said; None if time ran out meanwhile, because a part of them may mislead."""
+        state = device_explainer.state
         plugin = profile.plugin(found.plugin)
         values = details(plugin, state, pod, node)
         if not isinstance(plugin, DeviceJudge):
             return replace(found, details=values)
-        explanation = self._explained(profile, state, node.name, is_over)
+        explanation = device_explainer.explained(node)
         besides = tuple(_other_refusals(profile, state, pod, node))
         found = replace(found, details=values, besides=besides)
-        return found if explanation is None else _with_findings(found, explanation)
+        if explanation is None:
+            return found
+        return _with_findings(found, explanation) if explanation.is_complete else None
 
     # --- what would help ---
 
@@ -289,15 +296,30 @@ class Explainer:
                 found[about] = Proposed(answer.node_name, pod_change_text(change), change)
         return tuple(found.values())
 
-    def _explained(
-        self, profile: Profile, state: CycleState, node_name: str, is_over: IsOver
-    ) -> Explanation | None:
-        plugin = profile.plugin(NAME)
-        node: NodeInfo | None = self._cluster.node(node_name)
-        if not isinstance(plugin, DeviceJudge) or node is None:
+
+class _DeviceExplainer:
+    """Explains the devices of nodes for one pod. Nodes that look alike share an explanation."""
+
+    def __init__(self, profile: Profile, state: CycleState, is_over: IsOver) -> None:
+        self.state = state
+        self._plugin = profile.plugin(NAME)
+        self._deadline = deadline_of(is_over)
+        self._known: dict[Hashable, tuple[AllocationProblem, Explanation]] = {}
+
+    def explained(self, node: NodeInfo) -> Explanation | None:
+        """None if devices have nothing to do with the pod there."""
+        plugin = self._plugin
+        question = plugin.question(self.state, node) if isinstance(plugin, DeviceJudge) else None
+        if question is None or not isinstance(plugin, DeviceJudge):
             return None
-        question = plugin.question(state, node)
-        return None if question is None else explain(question, deadline=deadline_of(is_over))
+        likeness = plugin.likeness_of(self.state, node)
+        if likeness is not None and likeness in self._known:
+            example, explanation = self._known[likeness]
+            return transferred(explanation, example, question)
+        explanation = explain(question, deadline=self._deadline)
+        if likeness is not None and explanation.is_complete and not explanation.error:
+            self._known[likeness] = question, explanation
+        return explanation
 
 
 def _with_findings(found: NodeExplanation, explanation: Explanation) -> NodeExplanation:

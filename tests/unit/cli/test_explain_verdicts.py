@@ -263,6 +263,69 @@ def test_an_attribute_that_some_devices_lack() -> None:
     assert "guard it with has(), or with .? and orValue()" in found["verdict"]
 
 
+def derives(name: str, expression: str) -> Object:
+    derived = {"name": "example.com/zone", "expression": expression}
+    return a_request(name, derivedAttributes=[derived])
+
+
+DERIVED_MATCH = [{"matchAttribute": "example.com/zone"}]
+
+
+def test_derived_attributes_of_different_types() -> None:
+    found = of_pod(
+        NODE,
+        gpus(0, 1),
+        a_claim(derives("a", "1"), derives("b", "'1'"), constraints=DERIVED_MATCH),
+        a_pod(),
+    )
+
+    assert found["verdict"].endswith(
+        "cannot meet matchAttribute example.com/zone together:"
+        ' a: gpu-0 and gpu-1 have 1 (int); b: gpu-0 and gpu-1 have "1" (string).'
+    )
+
+
+def test_only_one_side_derives() -> None:
+    found = of_pod(
+        NODE,
+        gpus(0, 1),
+        a_claim(derives("a", "1"), a_request("b"), constraints=DERIVED_MATCH),
+        a_pod(),
+    )
+
+    assert found["verdict"].endswith(
+        "Request b of claim default/mine cannot meet matchAttribute example.com/zone:"
+        " gpu-0 and gpu-1 do not have it."
+    )
+
+
+def test_a_derived_attribute_that_fails() -> None:
+    expression = f"device.attributes['{DRIVER}'].nope"
+    found = of_pod(
+        NODE,
+        gpus(0, 1),
+        a_claim(derives("a", expression), a_request("b"), constraints=DERIVED_MATCH),
+        a_pod(),
+    )
+
+    assert (
+        "request a of claim default/mine finds 0 of 1 device; gpu-0, gpu-1:"
+        f" derived attribute example.com/zone reads {DRIVER}/nope, which is not set: {expression}"
+        in found["verdict"]
+    )
+
+
+def test_more_devices_than_a_claim_can_have() -> None:
+    requests = [a_request(f"r{number}", count=11) for number in range(3)]
+    found = of_pod(NODE, gpus(*range(33)), a_claim(*requests), a_pod())
+
+    assert found["verdict"] == (
+        "Pod default/pod cannot be scheduled: requests r0, r1 and r2 of claim default/mine cannot be"
+        " satisfied together: r2 finds 0 of 11 devices;"
+        " number of requested devices 33 exceeds the claim limit of 32."
+    )
+
+
 def test_all_devices_and_a_constraint_that_they_break() -> None:
     found = of_pod(
         NODE,

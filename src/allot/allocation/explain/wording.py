@@ -87,7 +87,7 @@ class Wording:
             case ExpressionFailed():
                 return self._failed(reason)
             case NotDecidable(problem):
-                return problem
+                return problem.partition("\n")[0]
             case OtherNodes():
                 return "is for other nodes"
             case BindingConditionsDisabled():
@@ -228,7 +228,7 @@ class Wording:
 
     def _conflict(self, conflict: Conflict, reports: Sequence[RequestReport]) -> str:
         names = self._names(conflict)
-        if conflict.constraints:
+        if conflict.constraints and not any(map(_has_error, reports)):
             together = " together" * (len(conflict.requests) + len(conflict.constraints) > 2)
             constraints = " and ".join(map(_constraint_name, conflict.constraints))
             sides = _sides(conflict.constraints)
@@ -368,6 +368,13 @@ def _kind(must_match: bool) -> str:
     return "match" if must_match else "be distinct"
 
 
+def _has_error(report: RequestReport) -> bool:
+    """Whether something could not be decided, so that values say nothing."""
+    return bool(report.problem) or any(
+        isinstance(each.reason, ExpressionFailed | NotDecidable) for each in report.refusals
+    )
+
+
 def _found(report: RequestReport) -> str:
     return f"finds {report.found} of {counted(report.wanted, 'device')}"
 
@@ -400,20 +407,18 @@ def _sides(constraints: Sequence[ConflictingConstraint]) -> str:
 
 def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:
     types = {value.value.type for side in constraint.sides for value in side.values}
-    several = len({(side.values, side.without) for side in constraint.sides}) > 1
-    seen = set()
+    requests: dict[tuple[tuple[SideValue, ...], tuple[str, ...]], list[str]] = {}
     for side in constraint.sides:
-        if (side.values, side.without) in seen:
-            continue
-        seen.add((side.values, side.without))
-        parts = [_side_value(each, len(types) > 1) for each in side.values[:MAX_SIDE_VALUES]]
-        more = len(side.values) - MAX_SIDE_VALUES
+        requests.setdefault((side.values, side.without), []).append(side.request)
+    for (values, without), names in requests.items():
+        parts = [_side_value(each, len(types) > 1) for each in values[:MAX_SIDE_VALUES]]
+        more = len(values) - MAX_SIDE_VALUES
         if more > 0:
-            parts.append(f"{counted(more, 'more value')}")
-        if side.without:
-            lack = "does" if len(side.without) == 1 else "do"
-            parts.append(f"{device_names(side.without, joined)} {lack} not have it")
-        who = f"{side.request}: " if several else ""
+            parts.append(counted(more, "more value"))
+        if without:
+            lack = "does" if len(without) == 1 else "do"
+            parts.append(f"{device_names(without, joined)} {lack} not have it")
+        who = f"{joined(names)}: " if len(requests) > 1 else ""
         yield f"{who}{', '.join(parts)}" if parts else f"{who}there are no devices"
 
 

@@ -149,7 +149,8 @@ class Explainer:
                 failed.append(_with_findings(found, explanation))
         first = nearest(failed)
         groups = alike(failed)
-        reason = decision.status.message
+        status = decision.status
+        reason = str(status.error) if status.error is not None else status.message
         if first is not None:
             reason = _obstacle(first, len(self._cluster))
         helpful, notes = self._helpful(profile, decision.state, groups, effort)
@@ -184,13 +185,13 @@ class Explainer:
         )
         obstacle = _obstacle(groups[0].nodes[0], total) if groups else ""
         helpful, more_notes = self._helpful(profile, decision.state, groups, effort)
+        by_pod = self._with_changed_pod(profile, pod, decision, effort)
         if not helpful:
-            helpful = self._with_changed_pod(profile, pod, decision, effort)
-            more_notes = () if helpful else more_notes or (NO_CHANGE,)
+            more_notes = () if by_pod else more_notes or (NO_CHANGE,)
         return replace(
             _pending(known, f"{of_all} ({counts}){f'. {_capital(obstacle)}' if obstacle else ''}"),
             nodes=tuple(node for group in groups for node in group.nodes),
-            proposals=helpful,
+            proposals=(*helpful, *by_pod),
             notes=(*notes, *more_notes),
         )
 

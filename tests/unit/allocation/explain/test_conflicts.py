@@ -14,6 +14,7 @@ from allot.allocation import (
     StepBudget,
     TargetNode,
     Wording,
+    allocate,
     explain,
 )
 from allot.allocation.explain import conflicts
@@ -102,7 +103,7 @@ def test_an_irreducible_set_is_kept_if_the_budget_ends_while_a_shorter_one_is_lo
 @pytest.mark.parametrize("name", BOMBS)
 def test_proofs_keep_to_their_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = 0
-    solve = conflicts.allocate
+    solve = allocate
 
     def counted(*arguments: object, **options: object) -> object:
         nonlocal taken

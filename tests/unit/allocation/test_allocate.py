@@ -22,7 +22,7 @@ from allot.allocation import (
     explain,
     proposals,
 )
-from allot.allocation.explain.wording import pool_text
+from allot.allocation.explain.phrases import pool_text
 from allot.api.claims import (
     AllocationResult,
     CapacityRequirements,

@@ -1,26 +1,37 @@
-"""Wording: explanations as sentences. The one place where reasons, conflicts and changes become text."""
+"""Wording: explanations as sentences. The one place, with `phrases`, where reasons, conflicts and changes become text."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from allot.allocation.explain import changes
-from allot.allocation.explain.amounts import counted, readable, readable_need
+from allot.allocation.explain.amounts import counted
 from allot.allocation.explain.conflicts import Proof
 from allot.allocation.explain.findings import (
     Conflict,
-    ConflictingConstraint,
     Explanation,
     Refusal,
     RequestReport,
-    SideValue,
-    UnusablePool,
+)
+from allot.allocation.explain.phrases import (
+    amounts_text,
+    constraint_name,
+    constraint_verb,
+    device_names,
+    did_you_mean,
+    found_text,
+    has_error,
+    joined,
+    listed,
+    merged_refusals,
+    pool_text,
+    sides_text,
+    unmet_text,
+    values_read_text,
 )
 from allot.allocation.explain.reasons import (
-    AmountNotAllowed,
     AnyReason,
     BindingConditionsDisabled,
     ConstraintUnmet,
@@ -28,29 +39,19 @@ from allot.allocation.explain.reasons import (
     ExpressionFailed,
     Held,
     IncompatibleGroups,
-    InsufficientCapacity,
-    InsufficientCounter,
     NoAttribute,
     NodeOperations,
-    NoSuchCapacity,
     NotDecidable,
-    NotEligible,
     NotSelected,
     OtherNodes,
-    ReadValue,
     Tainted,
     TakenByRequest,
     TakenBySameRequest,
-    TypedValue,
 )
-from allot.api.identities import DeviceId
 
 MAX_EXPRESSION: Final = 400
 """How much of an expression is part of a reason."""
-MAX_NAMES: Final = 3
-MAX_JOINED: Final = 8
 MAX_BRIEF_REASONS: Final = 3
-MAX_SIDE_VALUES: Final = 4
 NO_NAMES: Final[Mapping[str, str]] = {}
 
 
@@ -101,10 +102,10 @@ class Wording:
             case Tainted(key, value, effect):
                 return f"taint {key}{f'={value}' if value else ''}:{effect} is not tolerated"
             case NoAttribute(attribute, must_match):
-                return f"has no attribute {attribute}, which must {_kind(must_match)}"
+                return f"has no attribute {attribute}, which must {constraint_verb(must_match)}"
             case ConstraintUnmet():
-                return _unmet(reason)
-        return _amounts(reason)
+                return unmet_text(reason)
+        return amounts_text(reason)
 
     def held_by(self, claims: Sequence[str], *, shares: bool = False) -> str:
         """By which claims devices, or shares of them, are held, as far as the reader may know them."""
@@ -129,7 +130,7 @@ class Wording:
         place = f"class {reason.class_name}" if reason.class_name else self.claim(reason.claim)
         return (
             f"{place}: selector #{reason.selector} is false:"
-            f" {self._shown(reason.expression)}{_values_read(reason.values)}"
+            f" {self._shown(reason.expression)}{values_read_text(reason.values)}"
         )
 
     def _failed(self, reason: ExpressionFailed) -> str:
@@ -194,7 +195,7 @@ class Wording:
         """A selector that is false, with all devices for which it is, and the values that differ."""
         selector = (reason.class_name, reason.selector, reason.expression)
         devices = [
-            f"{device_names(each.devices)}{_values_read(each.reason.values)}"
+            f"{device_names(each.devices)}{values_read_text(each.reason.values)}"
             for each in refusals
             if isinstance(each.reason, NotSelected)
             and (each.reason.class_name, each.reason.selector, each.reason.expression) == selector
@@ -228,10 +229,10 @@ class Wording:
 
     def _conflict(self, conflict: Conflict, reports: Sequence[RequestReport]) -> str:
         names = self._names(conflict)
-        if conflict.constraints and not any(map(_has_error, reports)):
+        if conflict.constraints and not any(map(has_error, reports)):
             together = " together" * (len(conflict.requests) + len(conflict.constraints) > 2)
-            constraints = " and ".join(map(_constraint_name, conflict.constraints))
-            sides = _sides(conflict.constraints)
+            constraints = " and ".join(map(constraint_name, conflict.constraints))
+            sides = sides_text(conflict.constraints)
             return f"{names} cannot meet {constraints}{together}{f': {sides}' if sides else ''}"
         name, lacking = self._lacking(reports)
         if len(conflict.requests) == 1:
@@ -260,15 +261,17 @@ class Wording:
             return "one of them", "cannot be satisfied"
         tried = incomplete[-1]
         if len(tried) == 1:
-            return tried[0].request, f"{_found(tried[0])}; {self.brief(tried[0])}"
+            return tried[0].request, f"{found_text(tried[0])}; {self.brief(tried[0])}"
         nearest = sorted(tried, key=lambda each: (each.short, -each.found))
         each_of = "; ".join(
-            f"{each.request} {_found(each)} ({self.brief(each, 1)})" for each in nearest
+            f"{each.request} {found_text(each)} ({self.brief(each, 1)})" for each in nearest
         )
         return tried[0].name, f"has no alternative that fits: {each_of}"
 
     def _finds(self, report: RequestReport) -> str:
-        return f"request {report.request} of {self.claim(report.claim)} {_found(report)} at most"
+        return (
+            f"request {report.request} of {self.claim(report.claim)} {found_text(report)} at most"
+        )
 
     # --- changes ---
 
@@ -283,7 +286,7 @@ class Wording:
                 return f"{where}: ask for {amount} of {capacity} instead of {instead_of_amount}"
             case changes.WithoutConstraint(claim, index, attribute, must_match):
                 return (
-                    f"{self.claim(claim)}: do not require {attribute} to {_kind(must_match)}"
+                    f"{self.claim(claim)}: do not require {attribute} to {constraint_verb(must_match)}"
                     f" (constraint #{index})"
                 )
             case changes.WithoutSelector(claim, request, index, expression):
@@ -318,175 +321,3 @@ class Wording:
             yield from (f"    {self.refusal(each)}" for each in report.refusals)
         if not explanation.is_complete:
             yield "  (time ran out: there may be more reasons)"
-
-
-# --- parts ---
-
-
-def _amounts(reason: AnyReason) -> str:
-    match reason:
-        case NoSuchCapacity(capacity, asked, near):
-            hint = f"; names are compared literally: did you mean {near}?" if near else ""
-            return f"has no capacity {capacity}, of which {asked} is requested{hint}"
-        case NotEligible(problem):
-            return f"is not eligible: {problem}"
-        case AmountNotAllowed(requested, allowed):
-            amounts = ", ".join(f"{name}={asked}" for name, asked in requested)
-            limits = "; ".join(f"{name}: {policy}" for name, policy in allowed)
-            return (
-                f"its request policy does not allow {amounts or 'the default'}"
-                f"{f' ({limits})' if limits else ''}"
-            )
-        case InsufficientCapacity(capacity, requested_amount, needed, left, total):
-            if requested_amount is None:
-                wanted = f"{readable_need(needed)} needed"
-            elif requested_amount == needed:
-                wanted = f"{requested_amount} requested"
-            else:
-                wanted = f"{requested_amount} requested, {readable_need(needed)} needed"
-            return f"capacity {capacity}: {wanted}, {readable(left)} of {total} left"
-        case InsufficientCounter(counter_set, counter, needed, left, total):
-            return (
-                f"counter {counter_set}/{counter}: {readable_need(needed)} needed,"
-                f" {readable(left)} of {readable(total)} left"
-            )
-    raise AssertionError(reason)
-
-
-def _unmet(reason: ConstraintUnmet) -> str:
-    types = {reason.value.type, *(other.value.type for other in reason.others)}
-    with_type = len(types) > 1
-    others = "; ".join(
-        f"{short_name(other.device)} has {value_text(other.value, with_type)}"
-        for other in reason.others
-    )
-    own = value_text(reason.value, with_type)
-    return f"attribute {reason.attribute} = {own} must {_kind(reason.must_match)}: {others}"
-
-
-def _kind(must_match: bool) -> str:
-    return "match" if must_match else "be distinct"
-
-
-def _has_error(report: RequestReport) -> bool:
-    """Whether something could not be decided, so that values say nothing."""
-    return bool(report.problem) or any(
-        isinstance(each.reason, ExpressionFailed | NotDecidable) for each in report.refusals
-    )
-
-
-def _found(report: RequestReport) -> str:
-    return f"finds {report.found} of {counted(report.wanted, 'device')}"
-
-
-def _values_read(values: Iterable[ReadValue]) -> str:
-    """What a selector read of the device: ` (model = "h100")`."""
-    seen = ", ".join(f"{each.name} = {value_text(each.value)}" for each in values)
-    return f" ({seen})" if seen else ""
-
-
-def value_text(value: TypedValue, with_type: bool = False) -> str:
-    """A value: strings in quotes, so that they differ from numbers; with its type where types differ."""
-    if not value.type:
-        return "unset"
-    text = f'"{value.value}"' if value.type == "string" else value.value
-    if value.type.endswith("[]"):
-        text = f"[{value.value}]"
-    return f"{text} ({value.type})" if with_type else text
-
-
-def _constraint_name(constraint: ConflictingConstraint) -> str:
-    kind = "matchAttribute" if constraint.must_match else "distinctAttribute"
-    return f"{kind} {constraint.attribute}"
-
-
-def _sides(constraints: Sequence[ConflictingConstraint]) -> str:
-    """What the devices of each request have to offer."""
-    return "; ".join(text for constraint in constraints for text in _sides_of(constraint))
-
-
-def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:
-    types = {value.value.type for side in constraint.sides for value in side.values}
-    requests: dict[tuple[tuple[SideValue, ...], tuple[str, ...]], list[str]] = {}
-    for side in constraint.sides:
-        requests.setdefault((side.values, side.without), []).append(side.request)
-    for (values, without), names in requests.items():
-        parts = [_side_value(each, len(types) > 1) for each in values[:MAX_SIDE_VALUES]]
-        more = len(values) - MAX_SIDE_VALUES
-        if more > 0:
-            parts.append(counted(more, "more value"))
-        if without:
-            lack = "does" if len(without) == 1 else "do"
-            parts.append(f"{device_names(without, joined)} {lack} not have it")
-        who = f"{joined(names)}: " if len(requests) > 1 else ""
-        yield f"{who}{', '.join(parts)}" if parts else f"{who}there are no devices"
-
-
-def _side_value(side: SideValue, with_type: bool) -> str:
-    has = "has" if len(side.devices) == 1 else "have"
-    return f"{device_names(side.devices, joined)} {has} {value_text(side.value, with_type)}"
-
-
-def pool_text(pool: UnusablePool) -> str:
-    """Why a pool is left out."""
-    if pool.invalid_because:
-        return f"pool {pool.driver}/{pool.pool} is invalid: {pool.invalid_because}"
-    return f"pool {pool.driver}/{pool.pool} is incomplete: not all of its slices are here"
-
-
-def merged_refusals(refusals: Iterable[Refusal]) -> list[Refusal]:
-    """The refusals, with devices that several claims hold under one reason."""
-    holders: dict[str, None] = {}
-    devices: list[DeviceId] = []
-    merged: list[Refusal] = []
-    for each in refusals:
-        if isinstance(each.reason, Held) and not each.reason.shares:
-            holders.update(dict.fromkeys(each.reason.claims))
-            devices += each.devices
-        else:
-            merged.append(each)
-    return [Refusal(Held(tuple(holders)), tuple(devices)), *merged] if devices else merged
-
-
-def short_name(device: DeviceId | str) -> str:
-    """The device without its driver and pool."""
-    return device.device if isinstance(device, DeviceId) else device.rpartition("/")[2]
-
-
-def listed(names: Sequence[str]) -> str:
-    """`a, b, c and 5 more`."""
-    shown = ", ".join(names[:MAX_NAMES])
-    more = len(names) - MAX_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def joined(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`; of more the first few, and how many more there are."""
-    if len(names) > MAX_JOINED:
-        return listed(names)
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def device_names(
-    devices: Sequence[DeviceId | str], together: Callable[[Sequence[str]], str] = listed
-) -> str:
-    """The devices by name; with the pool where names occur twice."""
-    names = [short_name(device) for device in devices]
-    twice = {name for name, number in Counter(names).items() if number > 1}
-    return together(
-        [
-            str(device).partition("/")[2] if name in twice else name
-            for name, device in zip(names, devices, strict=True)
-        ]
-    )
-
-
-def sentence(text: str) -> str:
-    """The text with a full stop, unless it ends in a question."""
-    return text if text.endswith("?") else f"{text}."
-
-
-def did_you_mean(names: Sequence[str]) -> str:
-    """`; did you mean x?`, if names are similar."""
-    return f"; did you mean {' or '.join(names)}?" if names else ""

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from allot.allocation import Explanation, StepBudget, Wording, explain, proposals
 from allot.allocation.explain.amounts import counted
+from allot.allocation.explain.phrases import pool_text, sentence
 from allot.allocation.explain.transfer import transferred
-from allot.allocation.explain.wording import pool_text, sentence
 from allot.allocation.problem import AllocationProblem
 from allot.api.base import replace
 from allot.api.claims import AllocationResult

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from allot.allocation import Explanation, Proposals, StepBudget, Wording, explain, proposals
 from allot.allocation.explain.changes import AnyChange, Release
-from allot.allocation.explain.wording import sentence
+from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
 from allot.scheduler.cycle import CycleError, NoNode
 from allot.scheduler.explain.explainer import deadline_of, within

@@ -131,9 +131,8 @@ class Handlers:
                 return await answer.written(200, written)
             case _:
                 selection = selection_for(request, target)
-                deleted = await self._writes.delete_collection(request, target, selection)
-                revision = self._caches.of(target.resource).revision
-                return await answer.listed(deleted, ListMeta(revision))
+                listing = await self._writes.delete_collection(request, target, selection)
+                return await answer.listed(listing.objects, listing.meta)
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""

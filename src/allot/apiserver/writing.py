@@ -22,12 +22,11 @@ from allot.apiserver.deletion import POLICIES, DeleteOptions
 from allot.apiserver.object_store import ObjectStore, Writer, Written
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.patches import PatchError, json_patch, merge_patch, strategic_merge_patch
-from allot.apiserver.reading import ListOptions, Reader
+from allot.apiserver.reading import Listing, Reader, list_options
 from allot.apiserver.requests import ApiRequest, WriteOptions, options_error, write_options
 from allot.apiserver.routes import Target
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.selection import Selection
-from allot.apiserver.stored_objects import StoredObject
 from allot.apiserver.strategies.pipeline import Outcome
 from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
 from allot.client.pauses import with_pauses
@@ -111,22 +110,20 @@ class WriteHandlers:
 
     async def delete_collection(
         self, request: ApiRequest, target: Target, selection: Selection
-    ) -> list[StoredObject]:
+    ) -> Listing:
+        """Delete what a list with the same options shows, which is also the answer."""
         options = delete_options(request, "deletecollection")
         writer = self.writer(request, target, "deletecollection", _plain(options))
-        listing = await self._reader.list(selection, ListOptions())
-        deleted = []
+        listing = await self._reader.list(selection, list_options(request))
         async for stored in with_pauses(listing.objects, DELETES_AT_ONCE):
             metadata = stored.object.metadata
             key = ObjectKey(metadata.namespace, metadata.name)
             try:
-                written = await self._objects.delete(target.resource, key, options, writer)
+                await self._objects.delete(target.resource, key, options, writer)
             except ApiError as error:
-                if error.code == 404:
-                    continue  # somebody else deleted it meanwhile
-                raise
-            deleted.append(written.stored)
-        return deleted
+                if error.code != 404:  # deleted by someone else meanwhile
+                    raise
+        return listing
 
     # --- what subresources share ---
 

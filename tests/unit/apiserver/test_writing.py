@@ -419,3 +419,66 @@ async def test_services_cannot_ask_for_what_others_have(server: LocalServer) -> 
         "PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, content_type=MERGE
     )
     assert again.code == 200, "a service may keep what it has"
+
+
+async def _names(server: LocalServer) -> list[str]:
+    return [item["metadata"]["name"] for item in (await server.get(MAPS))["items"]]
+
+
+@served
+async def test_a_collection_is_deleted_in_pages(server: LocalServer) -> None:
+    for number in range(5):
+        await server.post(MAPS, a_map(f"m{number}"))
+    token, pages = "", []
+    while True:
+        query = {"limit": "2"} | ({"continue": token} if token else {})
+        answer = await server.ask("DELETE", MAPS, query=query)
+        assert answer.code == 200
+        metadata = answer.json["metadata"]
+        shown = [item["metadata"]["name"] for item in answer.json["items"]]
+        pages.append((shown, metadata.get("remainingItemCount"), await _names(server)))
+        token = metadata.get("continue", "")
+        if not token:
+            break
+    assert pages == [
+        (["m0", "m1"], 3, ["m2", "m3", "m4"]),
+        (["m2", "m3"], 1, ["m4"]),
+        (["m4"], None, []),
+    ]
+
+
+@served
+async def test_deleting_a_collection_answers_with_the_list_that_was_deleted(
+    server: LocalServer,
+) -> None:
+    held = a_map("held")
+    held["metadata"]["finalizers"] = ["example.com/kept"]
+    await server.post(MAPS, held)
+    await server.post(MAPS, a_map("free"))
+    before = await server.get(MAPS)
+    assert (await server.ask("DELETE", MAPS)).json == before
+    left = (await server.get(MAPS))["items"]
+    assert [item["metadata"]["name"] for item in left] == ["held"]
+    assert left[0]["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "problem"),
+    [
+        ({"limit": "x"}, 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ({"continue": "abc"}, 400, "continue key is not valid"),
+        ({"resourceVersionMatch": "Exact"}, 422, "forbidden unless resourceVersion is provided"),
+    ],
+)
+def test_nothing_of_a_collection_is_deleted_with_wrong_options(
+    query: dict[str, str], code: int, problem: str
+) -> None:
+    async def story() -> None:
+        async with LocalServer() as server:
+            await server.post(MAPS, a_map("a"))
+            answer = await server.ask("DELETE", MAPS, query=query)
+            assert answer.code == code
+            assert problem in answer.json["message"]
+            assert await _names(server) == ["a"]
+
+    asyncio.run(story())

@@ -24,6 +24,7 @@ from allot.cli.components import (
 from allot.cli.errors import EXIT_OK, CommandError
 
 if TYPE_CHECKING:
+    from allot.client.client import Client
     from allot.controllers.binding import Attacher
 
 
@@ -222,6 +223,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
         client, options.driver, attacher, settings, quarantine=quarantine, observer=metrics
     )
     click.echo(f"allot binding-controller: {options.driver}")
+    await warn_about_driver(client, options.driver)
     election = None
     if options.leader_elect:
         namespace, _, name = options.lease.partition("/")
@@ -229,3 +231,21 @@ async def _run(options: Options, attacher: Attacher) -> None:
     pages = Pages(lambda: not controller.is_starting, lambda: metrics.registry)
     component = Component(client, controller.run, lambda: controller.is_ready, pages)
     await run_until_stopped(component, election, PageAddress(options.bind_address, options.port))
+
+
+async def warn_about_driver(client: Client, driver: str) -> None:
+    """A driver without slices may come later. It may as well be misspelled."""
+    from allot.api.texts import without_slices
+    from allot.client.errors import ClientError
+    from allot.client.options import Scope
+    from allot.client.resources import RESOURCE_SLICES
+
+    try:
+        scope = Scope(field_selector=f"spec.driver={driver}")
+        if (await client.list_page(RESOURCE_SLICES, scope, limit=1)).items:
+            return
+        others = await client.list(RESOURCE_SLICES)
+    except ClientError:
+        return  # the controller itself says what it cannot read
+    text = without_slices(driver, {slice_.spec.driver for slice_ in others.items})
+    click.echo(f"warning: {text}", err=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import click
 import msgspec
@@ -14,6 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from allot.api.identities import DeviceId
+from allot.api.slices import ResourceSlice
+from allot.api.texts import near_names, without_slices
 from allot.cel import (
     UNBOUNDED_COST,
     AttributeValue,
@@ -32,8 +35,12 @@ from allot.cel.jsonl import attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
+from allot.cli.snapshots import Source, source_options, take
+from allot.client import resources
 from allot.lint.subjects import slices_among
 from allot.rules import RuleSet
+
+_UNLIMITED_WIDTH: Final = 1_000_000
 
 
 class Row(NamedTuple):
@@ -45,14 +52,7 @@ class Row(NamedTuple):
 
 @click.command()
 @click.argument("expression", required=False)
-@click.option(
-    "-f",
-    "--filename",
-    "sources",
-    multiple=True,
-    metavar="FILE",
-    help="ResourceSlices: files, directories, or - for standard input.",
-)
+@source_options("Try it on the ResourceSlices,")
 @click.option("--driver", help="Only devices of this driver.")
 @click.option("--pool", help="Only devices of this pool.")
 @click.option("--device", help="Only devices of this name.")
@@ -69,6 +69,8 @@ class Row(NamedTuple):
 def cel(
     expression: str | None,
     sources: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
     driver: str | None,
     pool: str | None,
     device: str | None,
@@ -78,7 +80,7 @@ def cel(
     rules: RuleSet | None,
     jsonl: bool,
 ) -> int:
-    """Try a CEL expression on every device in the given slices.
+    """Try a CEL expression on every published device, in a cluster or in files.
 
     Shows the value, its type and what it cost; with --derived also the groups of devices that a
     matchAttribute constraint would see. Exits 1 if the expression does not compile, costs too much, or
@@ -87,9 +89,7 @@ def cel(
     if jsonl:
         return _answer_lines(sys.stdin.buffer, rules)
     if expression is None:
-        raise CommandError("which expression? allot cel EXPRESSION -f SLICES")
-    if not sources:
-        raise CommandError("on which devices? name ResourceSlices with -f FILE")
+        raise CommandError("which expression? allot cel EXPRESSION [-f SLICES]")
     compile_ = compile_derived if derived else compile_selector
     try:
         program = compile_(expression, Origin.NEW, gates_from_option(feature_gates, rules))
@@ -98,13 +98,14 @@ def cel(
             f"[bold red]error:[/] {escape(error.text)}", soft_wrap=True
         )
         return EXIT_FINDINGS
+    slices = _slices(Source(sources, kubeconfig, context))
     rows = [
         Row(identity, program.evaluate(prepared))
-        for identity, prepared in _devices(sources)
+        for identity, prepared in _devices(slices)
         if _is_wanted(identity, driver, pool, device)
     ]
     if not rows:
-        raise CommandError("no device in these files is of that driver, pool and name")
+        raise CommandError(_why_no_device(slices, driver, pool, device, sources))
     if output == "table":
         _print_table(program, rows, derived)
     else:
@@ -113,12 +114,45 @@ def cel(
     return EXIT_FINDINGS if is_refused or any(row.outcome.error for row in rows) else EXIT_OK
 
 
-def _devices(sources: tuple[str, ...]) -> Iterator[tuple[DeviceId, PreparedDevice]]:
-    manifests = list(read_manifests(sources))
+def _slices(source: Source) -> Sequence[ResourceSlice]:
+    """All slices in the files, or in the cluster."""
+    if not source.files:
+        snapshot = take(source, (resources.RESOURCE_SLICES,), "allot-cel")
+        for resource, why in snapshot.unread.items():
+            raise CommandError(f"{resource.plural} cannot be read: {why}")
+        return snapshot.of(resources.RESOURCE_SLICES)
+    source.check()
+    manifests = list(read_manifests(source.files))
     for manifest in manifests:
         if isinstance(manifest, Unreadable):
             raise CommandError(f"{manifest.source}:{manifest.line}: {manifest.problem}")
-    for slice_ in slices_among(manifests):
+    return tuple(slices_among(manifests))
+
+
+def _why_no_device(
+    slices: Sequence[ResourceSlice],
+    driver: str | None,
+    pool: str | None,
+    device: str | None,
+    sources: tuple[str, ...],
+) -> str:
+    where = "in these files" if sources else "in this cluster"
+    drivers = {slice_.spec.driver for slice_ in slices}
+    if not drivers:
+        return f"no ResourceSlice {where}, so no devices"
+    if driver is not None and driver not in drivers:
+        return without_slices(driver, drivers)
+    pools = {slice_.spec.pool.name for slice_ in slices if driver in (None, slice_.spec.driver)}
+    if pool is not None and pool not in pools:
+        return f"no pool {pool} {where}{near_names(pool, pools)}"
+    names = {each.name for slice_ in slices for each in slice_.spec.devices or ()}
+    return f"no device {where} is of that driver, pool and name{near_names(device or '', names)}"
+
+
+def _devices(
+    slices: Iterable[ResourceSlice],
+) -> Iterator[tuple[DeviceId, PreparedDevice]]:
+    for slice_ in slices:
         spec = slice_.spec
         for device in spec.devices or ():
             yield (
@@ -162,10 +196,12 @@ def _estimate(program: Program) -> int | str:
 
 
 def _print_table(program: Program, rows: list[Row], derived: bool) -> None:
-    console = Console(highlight=False)
+    is_terminal = sys.stdout.isatty()
+    # Where no terminal shows them, no line is too long: another program reads them.
+    console = Console(highlight=False, width=None if is_terminal else _UNLIMITED_WIDTH)
     table = Table(box=None, pad_edge=False)
     for column in ("DRIVER", "POOL", "DEVICE", "VALUE", "TYPE", "COST", "ERROR"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=not is_terminal)
     for identity, outcome in rows:
         shown = "" if outcome.error is not None else _text(outcome.value)
         table.add_row(
@@ -175,7 +211,10 @@ def _print_table(program: Program, rows: list[Row], derived: bool) -> None:
             str(outcome.cost),
             f"[red]{escape(outcome.error)}[/]" if outcome.error else "",
         )
-    console.print(table)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
     cost = estimated_cost_text(program.max_cost)
     limit = f"estimated cost {cost}, static type {program.output_type}"
     console.print(escape(limit), style="dim")

@@ -25,6 +25,9 @@ spec:
 """
 
 
+DEVICES = ("-f", "examples/base/devices.yaml")
+
+
 def run(*arguments: str, stdin: str | bytes = "") -> tuple[int, str, str]:
     """Exit code, standard output and standard error of `allot`."""
     data = stdin if isinstance(stdin, bytes) else stdin.encode()
@@ -91,8 +94,14 @@ def test_completion(shell: str) -> None:
         (["lint", "-f", "-", "--kubeconfig", "nope"], "nope"),
         (["validate"], "add --jsonl"),
         (["cel"], "which expression?"),
-        (["cel", "true"], "on which devices?"),
-        (["cel", "true", "-f", "examples/base/devices.yaml", "--pool", "x"], "no device in these"),
+        (["cel", "true"], "there is no kubeconfig"),
+        (["cel", "true", "-f", "x", "--context", "c"], "files or a cluster, not both"),
+        (["cel", "true", *DEVICES, "--pool", "serve-3"], "no pool serve-3 in these files; did you"),
+        (["cel", "true", *DEVICES, "--device", "x"], "no device in these files is of that"),
+        (
+            ["cel", "true", *DEVICES, "--driver", "gpu.exmaple.com"],
+            "no ResourceSlice is of driver gpu.exmaple.com; did you mean gpu.example.com?",
+        ),
         (["cel", "true", "-f", "examples/README.md"], "examples/README.md:5: YAML"),
         (["validate", "--jsonl", "nope.jsonl"], "nope.jsonl"),
     ],
@@ -108,7 +117,6 @@ def test_mistakes_get_one_line(arguments: list[str], message: str) -> None:
 
 
 MODEL = 'device.attributes["gpu.example.com"].model == "hopper"'
-DEVICES = ("-f", "examples/base/devices.yaml")
 
 
 def test_cel_on_devices() -> None:
@@ -119,6 +127,16 @@ def test_cel_on_devices() -> None:
     assert lines[0] == ["DRIVER", "POOL", "DEVICE", "VALUE", "TYPE", "COST", "ERROR"]
     assert [line[3] for line in lines[1:4]] == ["true", "true", "false"]
     assert output.splitlines()[4].startswith("estimated cost ")
+
+
+def test_cel_breaks_no_line_that_another_program_reads() -> None:
+    missing = 'device.attributes["gpu.example.com"].an_attribute_that_no_device_has == "hopper"'
+    _, output, _ = run("cel", missing, *DEVICES)
+
+    *rows, summary = output.splitlines()[1:]
+    assert len(rows) == len(run("cel", "true", *DEVICES)[1].splitlines()) - 2
+    assert all("no such key: an_attribute_that_no_device_has" in row for row in rows)
+    assert summary.startswith("estimated cost ")
 
 
 def test_cel_groups_of_a_derived_attribute() -> None:

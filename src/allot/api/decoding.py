@@ -35,6 +35,8 @@ T = TypeVar("T", bound=Struct)
 
 MAX_DEPTH = 200
 """Deeper nesting is refused; no API type needs a tenth of it, and Go stops at 10,000."""
+MAX_SHOWN_VALUE: Final = 64
+"""Characters of a value that is wrong."""
 MAX_VALUES: Final = 150_000
 """Documents with more values are refused by servers: decoding one is a single stretch of work."""
 
@@ -89,12 +91,18 @@ def has_too_many_values(body: bytes) -> bool:
 class DecodeError(ValueError):
     """The document is not an object of this type. The message is what API clients see.
 
-    `field` says where, if that is known, and `problem` the same in words for people.
+    `field` says where, if that is known, `value` is the JSON found there, and `problem` the same in words for people.
     """
 
-    def __init__(self, message: str, field: str = "", problem: str = "") -> None:
+    def __init__(self, message: str, field: str = "", problem: str = "", value: str = "") -> None:
         super().__init__(message)
         self.field, self.problem = field, problem or message
+        self.value = value if len(value) <= MAX_SHOWN_VALUE else f"{value[:MAX_SHOWN_VALUE]}..."
+
+    @property
+    def located(self) -> str:
+        """The message, and the field and value that it is about, which Kubernetes leaves out."""
+        return f"{self} ({self.field}: {self.value})" if self.field else str(self)
 
 
 class JsonNumber(str):
@@ -304,12 +312,15 @@ class _Reader:
                     f"json: cannot unmarshal {kind} into Go value of type string",
                     where.field,
                     f"must be a time, found {_FOUND.get(kind, kind)}",
+                    _shown(text),
                 )
             case "quantity":
                 try:
                     return quantity_from_json(value)
                 except QuantityError as error:
-                    raise DecodeError(str(error), where.field) from None
+                    shown = _shown(text)
+                    problem = f"{shown} is not a quantity: {error}"
+                    raise DecodeError(str(error), where.field, problem, shown) from None
         raise self._mismatch(text, shape, where)
 
     def _read_time(self, text: bytes, value: str, where: _Where) -> datetime:
@@ -321,6 +332,7 @@ class _Reader:
                 f"parsing time {shown}{go_time_problem(value)}",
                 where.field,
                 f"{shown} is not a time; write it like 2026-01-31T12:00:00Z",
+                _shown(text),
             ) from None
         return time
 
@@ -336,6 +348,7 @@ class _Reader:
             f"json: cannot unmarshal {found} into {place} of type {go_name}",
             where.field,
             f"must be {wanted}, found {_FOUND.get(found, found)}",
+            _shown(text),
         )
 
 
@@ -381,6 +394,11 @@ def go_time_problem(text: str) -> str:
         if int(text[start : start + 2]) > most:
             return f": {name} out of range"
     return ": day out of range"
+
+
+def _shown(text: bytes) -> str:
+    """At least as much of a value as an error shows."""
+    return text[: 4 * MAX_SHOWN_VALUE + 4].decode(errors="replace")
 
 
 def _zero(shape: Shape) -> Any:

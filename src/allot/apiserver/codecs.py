@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from allot.api import core, scheme
 from allot.api.base import replace
-from allot.api.decoding import DecodeError, decode, to_builtin
+from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersion
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
@@ -135,7 +135,7 @@ class RawCodec(Codec):
         data = RawObject.from_json(body).data
         problem = type_errors(data, gvk)
         if problem is not None:
-            raise DecodeError(problem)
+            raise problem
         cleaned = _without_nulls(data) if b"null" in body else dict(data)
         stored = self._to_storage(cleaned, version)
         filled = apply_defaults(stored, self.resource.gvk(self.storage_version))

@@ -232,10 +232,10 @@ def _document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, An
     try:
         document = dict(RawObject.from_json(body).data)
     except DecodeError as error:
-        raise api_errors.cannot_be_read(kind.kind, kind.version, str(error)) from None
+        raise api_errors.cannot_be_read(kind.kind, kind.version, error.located) from None
     problem = type_errors(document, kind)
     if problem is not None:
-        raise api_errors.cannot_be_read(kind.kind, kind.version, problem)
+        raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
     found = (document.get("metadata") or {}).get("name")
     if found and found != name:
         raise bad_request(

@@ -189,7 +189,7 @@ class WriteHandlers:
         try:
             obj = codec.decode(body, version, self._objects.clock())
         except DecodeError as error:
-            raise api_errors.cannot_be_read(resource.kind, version, str(error)) from None
+            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
         if options.field_validation == "Ignore":
             return ReadBody(obj, [])
         issues = [
@@ -211,7 +211,7 @@ class WriteHandlers:
         try:
             obj = codec.decode(body, version, self._objects.clock())
         except DecodeError as error:
-            raise api_errors.bad_patch(body, str(error)) from None
+            raise api_errors.bad_patch(body, error.located) from None
         if options.field_validation == "Ignore":
             return ReadBody(obj, [])
         issues = codec.strict_issues(body, version)

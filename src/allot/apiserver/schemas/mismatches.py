@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
-from allot.api.decoding import go_time_problem
+from allot.api.decoding import DecodeError, go_time_problem
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.types import type_named
@@ -52,23 +52,28 @@ _GO_NAMES: Final = {
 
 
 class _Where(NamedTuple):
-    """The struct a value is in, and the path to it without indexes and keys, as Go says it."""
+    """Where a value is: the struct and the path to it as Go says it, and the path with indexes and keys."""
 
     owner: str
     path: str
+    field: str = ""
 
     def child(self, owner: str, name: str) -> _Where:
-        return _Where(owner, f"{self.path}.{name}" if self.path else name)
+        dot = "." if self.path else ""
+        return _Where(owner, f"{self.path}{dot}{name}", f"{self.field}{dot}{name}")
+
+    def item(self, key: int | str) -> _Where:
+        return self._replace(field=f"{self.field}[{key}]")
 
 
-def first_mismatch(data: Any, schema: Type) -> str | None:
+def first_mismatch(data: Any, schema: Type) -> DecodeError | None:
     """The first value that does not fit its type; None if all do."""
     return _in_object(data, schema, _Where("", ""))
 
 
-def _in_object(data: Any, schema: Type, where: _Where) -> str | None:
+def _in_object(data: Any, schema: Type, where: _Where) -> DecodeError | None:
     if not isinstance(data, Mapping):
-        return _mismatch(data, _go_type(schema.name), where)
+        return _error(_mismatch(data, _go_type(schema.name), where), data, where)
     owner = schema.name.rpartition(".")[2]
     for name, value in data.items():
         field = schema.fields.get(name)
@@ -80,25 +85,36 @@ def _in_object(data: Any, schema: Type, where: _Where) -> str | None:
     return None
 
 
-def _in_field(value: Any, field: Field, where: _Where) -> str | None:
+def _in_field(value: Any, field: Field, where: _Where) -> DecodeError | None:
+    items: Iterable[tuple[int | str, Any]]
     match field.container:
         case "list" if isinstance(value, list):
-            items = value
+            items = enumerate(value)
         case "map" if isinstance(value, Mapping):
-            items = list(value.values())
+            items = value.items()
         case "":
             return _in_value(value, field, where)
         case _:
-            return _mismatch(value, _go_name(field, where), where)
-    for item in items:
-        if item is not None and (problem := _in_value(item, field, where)):
+            return _error(_mismatch(value, _go_name(field, where), where), value, where)
+    for key, item in items:
+        if item is not None and (problem := _in_value(item, field, where.item(key))):
             return problem
     return None
 
 
-def _in_value(value: Any, field: Field, where: _Where) -> str | None:
+def _in_value(value: Any, field: Field, where: _Where) -> DecodeError | None:
     if field.is_type:
         return _in_object(value, type_named(field.type), where)
+    problem = _in_scalar(value, field, where)
+    return _error(problem, value, where) if problem else None
+
+
+def _error(problem: str, value: Any, where: _Where) -> DecodeError:
+    shown = "(not shown)" if where.owner == "Secret" else json.dumps(value, ensure_ascii=False)
+    return DecodeError(problem, where.field, value=shown)
+
+
+def _in_scalar(value: Any, field: Field, where: _Where) -> str | None:
     match field.type:
         case "any":
             return None

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from allot.api.base import Int32, Int64
-from allot.api.decoding import from_builtin
+from allot.api.decoding import DecodeError, from_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
 from allot.api.strictness import Pairs, StrictIssue, decode_pairs, has_no_duplicates
@@ -25,7 +25,7 @@ from allot.apiserver.schemas.mismatches import first_mismatch, not_a_time
 from allot.apiserver.schemas.types import type_named, type_of
 
 
-def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> str | None:
+def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError | None:
     """The first value of the wrong JSON type, worded as Kubernetes answers it; None if there is none."""
     schema = type_of(gvk)
     if schema is None:

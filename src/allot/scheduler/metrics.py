@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from allot.scheduler.framework.durations import Durations
 from allot.scheduler.framework.status import Code
+from allot.scheduler.histograms import QuickHistogram
 from allot.scheduler.sleeping_pods import Place
 
 Observe = Callable[[float], None]
@@ -38,14 +39,14 @@ class SchedulerMetrics:
             buckets=exponential(0.001, 2, 15),
             registry=registry,
         )
-        self.point_seconds = Histogram(
+        self._point_seconds = QuickHistogram(
             "scheduler_framework_extension_point_duration_seconds",
             "How long all plugins of an extension point took.",
             ("extension_point", "status", "profile"),
             buckets=exponential(0.0001, 2, 12),
             registry=registry,
         )
-        self.plugin_seconds = Histogram(
+        self._plugin_seconds = QuickHistogram(
             "scheduler_plugin_execution_duration_seconds",
             "How long one call of a plugin took, in one of ten cycles.",
             ("plugin", "extension_point", "status"),
@@ -125,15 +126,15 @@ class SchedulerMetrics:
         def observe_point(point: str, code: Code, seconds: float) -> None:
             observe = points.get((point, code))
             if observe is None:
-                child = self.point_seconds.labels(point, code.value, scheduler_name)
-                observe = points[point, code] = child.observe
+                observe = self._point_seconds.writer(point, code.value, scheduler_name)
+                points[point, code] = observe
             observe(seconds)
 
         def observe_plugin(plugin: str, point: str, code: Code, seconds: float) -> None:
             observe = plugins.get((plugin, point, code))
             if observe is None:
-                child = self.plugin_seconds.labels(plugin, point, code.value)
-                observe = plugins[plugin, point, code] = child.observe
+                observe = self._plugin_seconds.writer(plugin, point, code.value)
+                plugins[plugin, point, code] = observe
             observe(seconds)
 
         return Durations(observe_point, observe_plugin)

@@ -32,6 +32,11 @@ class Rule(NamedTuple):
 ALTERNATIVES_ON_ALL_NODES: Final = "AlternativesOnAllNodes"
 SKIP_MISSING_CLASSES: Final = "SkipMissingClasses"
 SKIP_INCOMPLETE_POOLS: Final = "SkipIncompletePools"
+MIN_MAX_SCORES: Final = "MinMaxScores"
+
+# KEP-4381 and KEP-5055, which the others build on
+SLOW_NODES_ARE_SKIPPED: Final = "SlowNodesAreSkipped"
+NO_SELECTOR_SELECTS_NOTHING: Final = "NoSelectorSelectsNothing"
 
 # KEP-5075, consumable capacity
 SHARES_HOLD_DEDICATED_DEVICES: Final = "SharesHoldDedicatedDevices"
@@ -47,6 +52,7 @@ ONE_KIND_OF_BINDING_CONDITIONS: Final = "OneKindOfBindingConditions"
 RELEASE_WAITING_PODS_WHEN_OFF: Final = "ReleaseWaitingPodsWhenOff"
 
 # KEP-6080, derived attributes
+DEVICE_NAME_IN_CEL: Final = "DeviceNameInCel"
 BARE_DERIVED_NAMES: Final = "BareDerivedNames"
 EIGHT_DERIVED_ATTRIBUTES: Final = "EightDerivedAttributes"
 REJECT_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "RejectDerivedAttributesWhenOff"
@@ -78,6 +84,21 @@ RULES: Final[Mapping[str, Rule]] = {
             SKIP_INCOMPLETE_POOLS,
             4816,
             "an alternative in mode All that meets an incomplete or invalid pool is skipped",
+        ),
+        Rule(
+            MIN_MAX_SCORES,
+            4816,
+            "scores of alternatives are spread from the worst node to the best, not from 0",
+        ),
+        Rule(
+            SLOW_NODES_ARE_SKIPPED,
+            4381,
+            "a node on which allocation takes too long is skipped, and the others are still tried",
+        ),
+        Rule(
+            NO_SELECTOR_SELECTS_NOTHING,
+            5055,
+            "a DeviceTaintRule without a deviceSelector taints nothing, also for the scheduler",
         ),
         Rule(
             SHARES_HOLD_DEDICATED_DEVICES,
@@ -123,6 +144,11 @@ RULES: Final[Mapping[str, Rule]] = {
             RELEASE_WAITING_PODS_WHEN_OFF,
             5007,
             "when the gate is switched off, pods that wait for devices get other devices",
+        ),
+        Rule(
+            DEVICE_NAME_IN_CEL,
+            6080,
+            "expressions can read device.name",
         ),
         Rule(
             BARE_DERIVED_NAMES,

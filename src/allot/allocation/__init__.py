@@ -27,6 +27,7 @@ from allot.allocation.prioritized_scores import (
     ChosenAlternative,
     chosen_alternatives,
     has_alternatives,
+    kubernetes_prioritized_scores,
     normalized_prioritized_scores,
     prioritized_list_score,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "chosen_alternatives",
     "explain",
     "has_alternatives",
+    "kubernetes_prioritized_scores",
     "normalized_prioritized_scores",
     "prioritized_list_score",
     "proposals",

@@ -15,10 +15,11 @@ from allot.allocation.errors import AllocationError
 from allot.allocation.pools import Pool, PoolId, SliceDevices, gather_pools
 from allot.allocation.problem import TargetNode
 from allot.allocation.work_meter import WorkMeter
-from allot.api.classes import DeviceTaintRule
+from allot.api.base import replace
+from allot.api.classes import DeviceTaintRule, DeviceTaintSelector
 from allot.api.slices import ResourceSlice
 from allot.features import FeatureGates
-from allot.rules import READY_DEVICES_FIRST
+from allot.rules import NO_SELECTOR_SELECTS_NOTHING, READY_DEVICES_FIRST
 
 _EVERYWHERE = ""
 """Stands for "no node in particular" where slices are kept by node."""
@@ -126,6 +127,8 @@ class Inventory:
 
     def set_taint_rules(self, rules: Iterable[DeviceTaintRule]) -> None:
         """Apply these rules, and no others, to all devices."""
+        if NO_SELECTOR_SELECTS_NOTHING not in self.gates:
+            rules = map(_selecting_all_by_default, rules)
         self._taint_rules = tuple(rules)
         for name, entry in list(self._entries.items()):
             self.put(entry.slice, name)
@@ -190,6 +193,13 @@ class Inventory:
     def _changed(self, node: str, pool: PoolId) -> None:
         self._changes_by_node[node] = self._changes_by_node.get(node, 0) + 1
         self._changes_by_pool[pool] = self._changes_by_pool.get(pool, 0) + 1
+
+
+def _selecting_all_by_default(rule: DeviceTaintRule) -> DeviceTaintRule:
+    """The rule as v1.38's scheduler reads it: one without a selector is about every device."""
+    if rule.spec.device_selector is not None:
+        return rule
+    return replace(rule, spec=replace(rule.spec, device_selector=DeviceTaintSelector()))
 
 
 def _place(slice_: ResourceSlice) -> tuple[str, PoolId]:

@@ -73,6 +73,12 @@ def normalized_prioritized_scores(scores: Sequence[int]) -> list[int]:
     return [(score - lowest) * MAX_NORMALIZED_SCORE // spread for score in scores]
 
 
+def kubernetes_prioritized_scores(scores: Sequence[int]) -> list[int]:
+    """The same as v1.38 does it: in proportion to the best score."""
+    highest = max(scores, default=0)
+    return [score * MAX_NORMALIZED_SCORE // highest if highest else 0 for score in scores]
+
+
 def has_alternatives(claims: Iterable[ResourceClaim]) -> bool:
     """Whether nodes can differ in their score at all."""
     return any(

@@ -11,6 +11,7 @@ from allot.cel.errors import CelCompileError
 from allot.cel.kubernetes import Origin
 from allot.cel.program import UNBOUNDED_COST, Use, compile_derived, compile_selector
 from allot.features import FeatureGates
+from allot.rules import RuleSet
 
 
 class _PlainCapacity:
@@ -18,11 +19,11 @@ class _PlainCapacity:
         self.value = value
 
 
-def answer_line(line: Mapping[str, Any]) -> dict[str, Any]:
+def answer_line(line: Mapping[str, Any], rules: RuleSet = RuleSet.V1_38) -> dict[str, Any]:
     """The answer to one request: compile error, or type, costs, and value or error."""
     use = Use(line.get("use", "selector"))
     origin = Origin(line.get("env", "stored"))
-    gates = _gates(line.get("features") or {})
+    gates = _gates(line.get("features") or {}).with_rules(rules)
     compile_ = compile_selector if use is Use.SELECTOR else compile_derived
     try:
         program = compile_(line["expression"], origin, gates)

@@ -29,6 +29,7 @@ from allot.cel.library import (
 )
 from allot.cel.types import Type
 from allot.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES, FeatureGates
+from allot.rules import DEVICE_NAME_IN_CEL
 
 
 class Origin(Enum):
@@ -78,20 +79,24 @@ def environment(origin: Origin, gates: FeatureGates) -> Environment:
     """What an expression of this origin may refer to."""
     stored = origin is Origin.STORED
     return _environment(
-        stored or LIST_TYPE_ATTRIBUTES in gates, stored or CONSUMABLE_CAPACITY in gates
+        stored or LIST_TYPE_ATTRIBUTES in gates,
+        stored or CONSUMABLE_CAPACITY in gates,
+        stored or DEVICE_NAME_IN_CEL in gates,
     )
 
 
-@lru_cache(maxsize=4)
-def _environment(list_attributes: bool, consumable_capacity: bool) -> Environment:
+@lru_cache(maxsize=8)
+def _environment(
+    list_attributes: bool, consumable_capacity: bool, device_name: bool
+) -> Environment:
     attribute = types.DYN if list_attributes else types.ANY
     fields = {
         "driver": types.STRING,
-        # Ours, beyond v1.38: KEP-6080's naming conventions need it.
-        "name": types.STRING,
         "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
         "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
     }
+    if device_name:  # KEP-6080's naming conventions need it
+        fields["name"] = types.STRING
     if consumable_capacity:
         fields["allowMultipleAllocations"] = types.BOOL
     libraries = [*_LIBRARIES, lists.INCLUDES] if list_attributes else list(_LIBRARIES)

@@ -276,7 +276,7 @@ def _answer_lines(file: BinaryIO, rules: RuleSet | None) -> int:
             continue
         try:
             vector = msgspec.json.decode(line, type=dict[str, Any])
-            answer = answer_line(vector)
+            answer = answer_line(vector, rules or RuleSet.V1_38)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             answer = {"error": f"not a vector: {error}"}
             failed = True

@@ -6,7 +6,7 @@ the rule (`allot.rules`) that makes the difference, as `docs/decisions/0003` exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from allot.api.claims import (
@@ -16,13 +16,18 @@ from allot.api.claims import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
+from allot.api.classes import DeviceClass
+from allot.api.resource import DeviceSelector
 from allot.api.slices import CapacityRequestPolicyRange, Device, ResourceSlice
-from allot.features import FeatureGates
+from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
+from allot.features import DEFAULTS, FeatureGates
 from allot.rules import (
     BARE_DERIVED_NAMES,
+    DEVICE_NAME_IN_CEL,
     FRACTIONAL_RANGES_BY_DEFAULT,
     MATCH_OR_DISTINCT,
     ONE_KIND_OF_BINDING_CONDITIONS,
+    RuleSet,
 )
 from allot.validation.fields import FieldPath
 
@@ -47,6 +52,8 @@ def kubernetes_warnings(obj: Any) -> Iterator[KubernetesWarning]:
             yield from _claim(obj.spec.devices, FieldPath("spec") / "devices")
         case ResourceClaimTemplate():
             yield from _claim(obj.spec.spec.devices, FieldPath("spec") / "spec" / "devices")
+        case DeviceClass():
+            yield from _selectors(obj.spec.selectors, FieldPath("spec") / "selectors")
         case ResourceSlice():
             for index, device in enumerate(obj.spec.devices or ()):
                 yield from _device(device, FieldPath("spec") / "devices" @ index)
@@ -67,9 +74,11 @@ def rule_warnings(obj: Any, gates: FeatureGates) -> list[str]:
 
 def _claim(claim: DeviceClaim, path: FieldPath) -> Iterator[KubernetesWarning]:
     for request_path, request in _asked(claim, path / "requests"):
+        yield from _selectors(request.selectors, request_path / "selectors")
         for index, derived in enumerate(request.derived_attributes):
-            name_path = request_path / "derivedAttributes" @ index / "name"
-            yield from _bare(derived.name, name_path)
+            here = request_path / "derivedAttributes" @ index
+            yield from _bare(derived.name, here / "name")
+            yield from _expression(derived.expression, here / "expression", compile_derived)
     for index, constraint in enumerate(claim.constraints):
         here = path / "constraints" @ index
         match, distinct = constraint.match_attribute, constraint.distinct_attribute
@@ -92,6 +101,29 @@ def _asked(
             yield path @ index / "exactly", request.exactly
         for number, alternative in enumerate(request.first_available):
             yield path @ index / "firstAvailable" @ number, alternative
+
+
+def _selectors(selectors: Iterable[DeviceSelector], path: FieldPath) -> Iterator[KubernetesWarning]:
+    for index, selector in enumerate(selectors):
+        if selector.cel is not None:
+            here = path @ index / "cel" / "expression"
+            yield from _expression(selector.cel.expression, here, compile_selector)
+
+
+def _expression(
+    expression: str, path: FieldPath, compile_: Callable[[str, Origin, FeatureGates], object]
+) -> Iterator[KubernetesWarning]:
+    if ".name" not in expression:
+        return
+    try:
+        compile_(expression, Origin.NEW, DEFAULTS)
+    except CelCompileError:
+        return  # that is refused here as well
+    try:
+        compile_(expression, Origin.NEW, DEFAULTS.with_rules(RuleSet.V1_38))
+    except CelCompileError:
+        text = "Kubernetes v1.38 refuses it: there expressions cannot read device.name"
+        yield KubernetesWarning(path, DEVICE_NAME_IN_CEL, text)
 
 
 def _bare(name: str | None, path: FieldPath) -> Iterator[KubernetesWarning]:

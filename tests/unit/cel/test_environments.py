@@ -6,8 +6,10 @@ import pytest
 
 from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
 from allot.features import CONSUMABLE_CAPACITY, LIST_TYPE_ATTRIBUTES, FeatureGates
+from allot.rules import RuleSet
 
 NONE = FeatureGates(())
+SEEDS = NONE.with_rules(RuleSet.SEEDS)
 LISTS = FeatureGates((LIST_TYPE_ATTRIBUTES,))
 CAPACITY = FeatureGates((CONSUMABLE_CAPACITY,))
 
@@ -24,7 +26,9 @@ LOOP = 'device.attributes["d"].x.exists(e, e == 1)'
         pytest.param("[1].includes(1)", Origin.NEW, LISTS, True, id="includes-with-gate"),
         pytest.param("device.allowMultipleAllocations", Origin.NEW, NONE, False, id="shared-gate"),
         pytest.param("device.allowMultipleAllocations", Origin.NEW, CAPACITY, True, id="shared"),
-        pytest.param('device.name == "gpu-0"', Origin.NEW, NONE, True, id="our-device-name"),
+        pytest.param('device.name == "gpu-0"', Origin.NEW, SEEDS, True, id="our-device-name"),
+        pytest.param('device.name == "gpu-0"', Origin.STORED, NONE, True, id="stored-device-name"),
+        pytest.param('device.name == "gpu-0"', Origin.NEW, NONE, False, id="not-in-v1.38"),
         pytest.param("device.pool == 'x'", Origin.STORED, NONE, False, id="no-pool"),
         pytest.param("math.abs(1) == 1", Origin.STORED, NONE, False, id="no-math"),
     ],

@@ -23,7 +23,14 @@ from allot.api.slices import (
 )
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import RuleSet
-from allot.testing.builders import a_claim, a_device, a_request, a_slice, an_exact_request
+from allot.testing.builders import (
+    a_claim,
+    a_device,
+    a_request,
+    a_selector,
+    a_slice,
+    an_exact_request,
+)
 from allot.testing.servers import LocalServer
 from allot.validation.context import Context
 from allot.validation.kubernetes_warnings import kubernetes_warnings
@@ -90,6 +97,13 @@ NAME = "spec.devices.requests[0].exactly.derivedAttributes[0].name"
                 )
             ],
             id="fractional-range",
+        ),
+        pytest.param(
+            a_claim(
+                a_request("r", an_exact_request(selectors=(a_selector('device.name == "gpu-0"'),)))
+            ),
+            [("spec.devices.requests[0].exactly.selectors[0].cel.expression", "DeviceNameInCel")],
+            id="device-name",
         ),
         pytest.param(a_slice(a_range("1", "1")), [], id="whole-range"),
         pytest.param(a_slice(a_range("100m", None)), [], id="nothing-is-rounded"),

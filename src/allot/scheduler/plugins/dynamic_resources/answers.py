@@ -19,8 +19,12 @@ from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import INVALID_POOLS, Outcome
 from allot.api.claims import AllocationResult, DeviceRequest, ResourceClaim
-from allot.features import DERIVED_ATTRIBUTES, PRIORITIZED_LIST, FeatureGates
-from allot.rules import IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF, SKIP_MISSING_CLASSES
+from allot.features import DEFAULTS, DERIVED_ATTRIBUTES, PRIORITIZED_LIST, FeatureGates
+from allot.rules import (
+    IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
+    SKIP_MISSING_CLASSES,
+    SLOW_NODES_ARE_SKIPPED,
+)
 from allot.scheduler.framework.status import Status, failed, unresolvable
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
 
@@ -204,12 +208,14 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 4]} ..."
 
 
-def status_of(outcome: Outcome) -> Status:
+def status_of(outcome: Outcome, gates: FeatureGates = DEFAULTS) -> Status:
     """What an allocation that did not succeed means for the pod on the node."""
     match outcome:
         case Infeasible(invalid_pools=True):
             return unresolvable(INVALID_POOLS)
         case Abandoned():
+            if SLOW_NODES_ARE_SKIPPED not in gates:
+                return failed(AllocationError(f"{TIMED_OUT}: {where_it_ended(outcome)}"))
             # KEP-4381: a node that takes too long is passed over, others are still tried.
             return unresolvable(TIMED_OUT, ended_by=where_it_ended(outcome))
         case Failed(error=text):

@@ -28,6 +28,7 @@ from allot.deadline import DeadlineExceededError
 from allot.features import FeatureGates
 from allot.rules import (
     ALTERNATIVES_ON_ALL_NODES,
+    MIN_MAX_SCORES,
     READY_DEVICES_FIRST,
     RELEASE_WAITING_PODS_WHEN_OFF,
 )
@@ -268,7 +269,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             return NodeAnswer(SUCCESS, outcome.results, score, outcome.skipped, is_ready)
         if isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME and not time.passes_over:
             raise DeadlineExceededError
-        return NodeAnswer(status_of(outcome))
+        return NodeAnswer(status_of(outcome, self._gates))
 
     def _answer(
         self,
@@ -477,4 +478,6 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
     def normalize(
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
     ) -> None:
-        scores[:] = normalized_scores(scores, ranks_readiness=self._ranks_readiness)
+        scores[:] = normalized_scores(
+            scores, ranks_readiness=self._ranks_readiness, min_max=MIN_MAX_SCORES in self._gates
+        )

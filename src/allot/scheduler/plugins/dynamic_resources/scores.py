@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from allot.allocation import normalized_prioritized_scores
+from allot.allocation import kubernetes_prioritized_scores, normalized_prioritized_scores
 from allot.scheduler.framework.scores import MAX_SCORE
 
 READY: Final = 1
@@ -18,13 +18,15 @@ def raw_score(preference: int, *, is_ready: bool) -> int:
     return preference << 1 | (READY if is_ready else 0)
 
 
-def normalized_scores(raw: list[int], *, ranks_readiness: bool) -> list[int]:
+def normalized_scores(raw: list[int], *, ranks_readiness: bool, min_max: bool = True) -> list[int]:
     """What the KEP says about alternatives, plus something for nodes where no device must be made ready.
 
     What is added is less than what any better alternative is worth: half of the smallest step between two
-    scores. Where all nodes have the same alternatives, readiness is worth the whole range.
+    scores. Where all nodes have the same alternatives, readiness is worth the whole range. Without `min_max`
+    scores of alternatives are normalized as v1.38 does it.
     """
-    scores = normalized_prioritized_scores([score >> 1 for score in raw])
+    normalized = normalized_prioritized_scores if min_max else kubernetes_prioritized_scores
+    scores = normalized([score >> 1 for score in raw])
     if not ranks_readiness or len({score & READY for score in raw}) < 2:
         return scores
     distinct = sorted(set(scores))

@@ -96,7 +96,8 @@ def status(
     """
     source = Source(sources, kubeconfig, context)
     snapshot = take(source, RESOURCES, "allot-status")
-    gates = gates_from_option(feature_gates, rules_of_cluster(snapshot, source, rules))
+    in_force = rules_of_cluster(snapshot, source, rules)
+    gates = gates_from_option(feature_gates, in_force)
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
         raise CommandError("there is no ResourceSlice in these files, so there are no devices")
     objects = objects_in(snapshot)
@@ -108,8 +109,10 @@ def status(
     _warn_about(wanted, found, objects)
     if output == "table":
         _print_tables(found, parts or ("pool", "class"))
+        if in_force is RuleSet.V1_38:
+            click.echo("counted as Kubernetes v1.38 does; --rules seeds as allot does", err=True)
     else:
-        _print_document(found, parts or PARTS, output)
+        _print_document(found, parts or PARTS, output, in_force)
     return EXIT_OK
 
 
@@ -288,8 +291,8 @@ def _table(columns: Sequence[tuple[Column, str]], rows: Sequence[object]) -> Tab
     return table
 
 
-def _print_document(found: Availability, parts: Iterable[str], output: str) -> None:
-    document = {"total": found.total} | {
+def _print_document(found: Availability, parts: Iterable[str], output: str, rules: RuleSet) -> None:
+    document = {"rules": rules, "total": found.total} | {
         _KEYS[part]: getattr(found, _KEYS[part]) for part in PARTS if part in parts
     }
     encoded = msgspec.json.encode(document, enc_hook=to_builtin)

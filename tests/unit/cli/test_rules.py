@@ -19,6 +19,7 @@ from allot.cli.snapshots import Source, rules_of_cluster
 from allot.client.snapshot import Snapshot
 from allot.features import FRACTIONAL_CAPACITY_RANGE
 from allot.rules import RULES, RuleSet
+from allot.testing.cluster import ClusterSettings
 from tests.unit.cli.test_allocate import DRIVER, a_scenario
 
 COMMANDS = [
@@ -114,6 +115,21 @@ def test_questions_about_clusters(files: tuple[str, ...], version: str, rules: R
 
     assert rules_of_cluster(snapshot, Source(files), None) is rules
     assert rules_of_cluster(snapshot, Source(files), RuleSet.SEEDS) is RuleSet.SEEDS
+
+
+def test_allot_testing() -> None:
+    assert not any(name in ClusterSettings(rules="v1.38").gates for name in RULES)
+    assert all(name in ClusterSettings().gates for name in RULES)
+
+
+SLICE = Path(__file__).parents[3] / "examples" / "base"
+
+
+@pytest.mark.parametrize("rules", ["seeds", "v1.38"])
+def test_status_says_whose_answers_they_are(rules: str) -> None:
+    result = run("status", "-f", str(SLICE), "-o", "json", "--rules", rules)
+
+    assert json.loads(result.output)["rules"] == rules
 
 
 # --- vectors ---

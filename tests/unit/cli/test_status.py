@@ -272,7 +272,7 @@ def test_for_machines() -> None:
     as_json = json.loads(status("-o", "json"))
 
     assert as_json == yaml.safe_load(status("-o", "yaml"))
-    assert list(as_json) == ["total", "drivers", "pools", "nodes", "classes"]
+    assert list(as_json) == ["rules", "total", "drivers", "pools", "nodes", "classes"]
     assert as_json["classes"][1] == {
         "name": "nic",
         "totalDevices": 1,

@@ -6,7 +6,7 @@ import difflib
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -14,6 +14,10 @@ from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.lint_output import FORMATS, print_report
 from allot.cli.manifests import SourceFile, read_files
+from allot.cli.snapshots import Source, rules_of_cluster, take
+from allot.client import resources
+from allot.client.resources import Resource
+from allot.client.snapshot import Snapshot
 from allot.features import FeatureGates
 from allot.lint.findings import Report
 from allot.lint.fixes import Fix
@@ -25,6 +29,15 @@ from allot.lint.spelling import did_you_mean
 from allot.lint.target import Target
 from allot.lint.text_edits import apply_fixes
 from allot.rules import RuleSet
+
+TYPED: Final[tuple[Resource[Any], ...]] = (
+    resources.DEVICE_CLASSES,
+    resources.RESOURCE_SLICES,
+    resources.RESOURCE_CLAIMS,
+    resources.RESOURCE_CLAIM_TEMPLATES,
+    resources.DEVICE_TAINT_RULES,
+)
+"""What is read of a cluster, beside its namespaces."""
 
 
 @click.command()
@@ -95,9 +108,9 @@ def lint(
         raise CommandError("--dry-run goes with --fix")
     if fix and not dry_run and "-" in wanted:
         raise CommandError("--fix changes files; add --dry-run for standard input")
-    linting = _Linting(
-        gates_from_option(feature_gates, rules), kubeconfig, context, Target(target), _rules(ignore)
-    )
+    cluster = _Cluster(kubeconfig, context)
+    gates = gates_from_option(feature_gates, cluster.rules(rules))
+    linting = _Linting(gates, cluster, Target(target), _rules(ignore))
     files = list(read_files(wanted))
     report, fixable = linting.check(files)
     if fix:
@@ -122,61 +135,53 @@ def _rules(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(wanted)
 
 
+class _Cluster:
+    """What the cluster has, if it was asked for."""
+
+    def __init__(self, kubeconfig: Path | None, context: str | None) -> None:
+        self._source = Source((), kubeconfig, context)
+        self._snapshot: Snapshot | None = None
+        if kubeconfig is not None or context is not None:
+            self._snapshot = take(self._source, (*TYPED, resources.NAMESPACES), "allot-lint")
+            for resource, why in self._snapshot.unread.items():
+                click.echo(f"warning: {resource} were not read: {why}", err=True)
+
+    def rules(self, asked: RuleSet | None) -> RuleSet | None:
+        """Whose rules hold: what the command line says, else those of the cluster."""
+        if self._snapshot is None:
+            return asked
+        return rules_of_cluster(self._snapshot, self._source, asked)
+
+    def known(self) -> KnownObjects:
+        known = KnownObjects(is_live=self._snapshot is not None)
+        if self._snapshot is None:
+            return known
+        for resource in TYPED:
+            for obj in self._snapshot.of(resource):
+                known.add(obj)
+        for namespace in self._snapshot.of(resources.NAMESPACES):
+            name = namespace.get("metadata", "name", default="")
+            known.namespace_labels[name] = namespace.get("metadata", "labels", default={})
+        return known
+
+
 class _Linting:
     """One way of linting, for the same files before and after a fix."""
 
     def __init__(
-        self,
-        gates: FeatureGates,
-        kubeconfig: Path | None,
-        context: str | None,
-        target: Target,
-        ignored: tuple[str, ...],
+        self, gates: FeatureGates, cluster: _Cluster, target: Target, ignored: tuple[str, ...]
     ) -> None:
-        self._gates, self._target, self._ignored = gates, target, ignored
-        self._cluster: list[object] = []
-        self._is_live = kubeconfig is not None or context is not None
-        self._namespaces: dict[str, dict[str, str]] = {}
-        if self._is_live:
-            self._read_cluster(kubeconfig, context)
+        self._gates, self._cluster = gates, cluster
+        self._target, self._ignored = target, ignored
 
     def check(self, files: Iterable[SourceFile]) -> tuple[Report, list[FixableManifest]]:
         linter = Linter(
             self._gates,
-            new_known=self._known_in_cluster,
+            new_known=self._cluster.known,
             target=self._target,
             ignored=self._ignored,
         )
         return linter.check_for_fixes(manifest for file in files for manifest in file.manifests())
-
-    def _known_in_cluster(self) -> KnownObjects:
-        known = KnownObjects(is_live=self._is_live)
-        for obj in self._cluster:
-            known.add(obj)
-        known.namespace_labels.update(self._namespaces)
-        return known
-
-    def _read_cluster(self, kubeconfig: Path | None, context: str | None) -> None:
-        from allot.cli.snapshots import Source, take
-        from allot.client import resources
-        from allot.client.resources import Resource
-
-        typed: tuple[Resource[Any], ...] = (
-            resources.DEVICE_CLASSES,
-            resources.RESOURCE_SLICES,
-            resources.RESOURCE_CLAIMS,
-            resources.RESOURCE_CLAIM_TEMPLATES,
-            resources.DEVICE_TAINT_RULES,
-        )
-        source = Source((), kubeconfig, context)
-        snapshot = take(source, (*typed, resources.NAMESPACES), "allot-lint")
-        for resource in typed:
-            self._cluster += snapshot.of(resource)
-        for namespace in snapshot.of(resources.NAMESPACES):
-            labels = namespace.get("metadata", "labels", default={})
-            self._namespaces[namespace.get("metadata", "name", default="")] = labels
-        for resource, why in snapshot.unread.items():
-            click.echo(f"warning: {resource} were not read: {why}", err=True)
 
 
 # --- fixing ---

@@ -114,6 +114,12 @@ def create_outcome(
     return pipeline.create(_as_new(subject.object), kind, write_request(subject, known, gates))
 
 
+def prepared_object(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Any:
+    """The object as it would be stored: without fields whose gate is off."""
+    strategy = pipeline.STRATEGIES[subject.gvk.kind]
+    return strategy.prepare_create(_as_new(subject.object), write_request(subject, known, gates))
+
+
 def _as_new(sent: Any) -> Any:
     """The object as if it were created now: dumps carry what only the server may set."""
     return replace(sent, metadata=replace(sent.metadata, resource_version="", managed_fields=()))

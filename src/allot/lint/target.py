@@ -18,8 +18,9 @@ from allot.lint.expression_errors import compiled
 from allot.lint.expressions import expressions_in
 from allot.lint.findings import Problem
 from allot.lint.known_objects import KnownObjects
-from allot.lint.server import create_outcome, field_problems
+from allot.lint.server import create_outcome, field_problems, prepared_object
 from allot.lint.subjects import Subject
+from allot.validation.kubernetes_warnings import kubernetes_warnings
 
 
 class Target(StrEnum):
@@ -36,28 +37,47 @@ def target_problems(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """What v1.38 refuses, drops or decides otherwise, and `gates` do not."""
+    reported: set[str] = set()
+    for problem in (
+        *_refusals(subject, known, gates),
+        *_drops(subject, known, gates),
+        *_device_names(subject, gates),
+        *_skipped_alternatives(subject, known),
+        *_differences(subject),
+    ):
+        if problem.path not in reported:
+            reported.add(problem.path)
+            yield problem
+
+
+def _refusals(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
     there = create_outcome(subject, known, features.KUBERNETES_DEFAULTS)
+    if not isinstance(there, pipeline.Rejected):
+        return
     here = create_outcome(subject, known, gates)
-    match there:
-        case pipeline.Rejected(errors):
-            said = (
-                {(str(error.path), error.message) for error in here.errors}
-                if isinstance(here, pipeline.Rejected)
-                else set()
-            )
-            new = [error for error in errors if (str(error.path), error.message) not in said]
-            for problem in field_problems(subject, known, new, features.KUBERNETES_DEFAULTS):
-                message = f"{NAME} refuses it: {problem.message}"
-                yield problem._replace(rule=rules.TARGET_REFUSES, message=message)
-        case pipeline.Accepted(stored, _) if isinstance(here, pipeline.Accepted):
-            for path in _lost(_plain(here.object), _plain(stored), ""):
-                yield Problem(
-                    rules.TARGET_DROPS,
-                    path,
-                    f"{NAME} drops this field with its default feature gates",
-                )
-    yield from _device_names(subject, gates)
-    yield from _skipped_alternatives(subject, known)
+    errors = here.errors if isinstance(here, pipeline.Rejected) else ()
+    said = {(str(error.path), error.message) for error in errors}
+    new = [error for error in there.errors if (str(error.path), error.message) not in said]
+    for problem in field_problems(subject, known, new, features.KUBERNETES_DEFAULTS):
+        message = f"{NAME} refuses it: {problem.message}"
+        yield problem._replace(rule=rules.TARGET_REFUSES, message=message, fix=None)
+
+
+def _drops(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+    if subject.object is None:
+        return
+    here = prepared_object(subject, known, gates)
+    there = prepared_object(subject, known, features.KUBERNETES_DEFAULTS)
+    for path in _lost(_plain(here), _plain(there), ""):
+        message = f"{NAME} drops this field: its feature gate is off there by default"
+        yield Problem(rules.TARGET_DROPS, path, message)
+
+
+def _differences(subject: Subject) -> Iterator[Problem]:
+    for warning in kubernetes_warnings(subject.object):
+        yield Problem(
+            rules.TARGET_DIFFERS, str(warning.path), f"{warning.text} (rule {warning.rule})"
+        )
 
 
 def _plain(obj: Any) -> Any:

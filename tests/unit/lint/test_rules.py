@@ -407,10 +407,51 @@ def test_mistake(text: str, rule: str, severity: Severity, field: str, message: 
         pytest.param(nic_capacity("bandwidth", "2500M"), id="rounded-up"),
         pytest.param(nic_capacity("queues", "3"), id="next-valid-value"),
         pytest.param(one_request("tolerations: [{operator: Exists}]"), id="tolerates-everything"),
+        pytest.param(
+            alternatives(alternative("six", "count: 6\n"), alternative("one")), id="as-many-as-possible"
+        ),
+        pytest.param(
+            alternatives(
+                alternative("other", selector(f'\'{MODEL}.model == "B200"\'')), alternative("any")
+            ),
+            id="the-best-there-is",
+        ),
+        pytest.param(
+            alternatives(
+                alternative("much", "capacity: {requests: {memory: 200Gi}}\n"), alternative("some")
+            ),
+            id="more-memory-than-any-has",
+        ),
+        pytest.param(
+            a_claim(
+                "requests:\n- name: nic\n  exactly: {deviceClassName: nic.example.com}\n"
+                "- name: gpu\n  firstAvailable:\n"
+                "  - name: far\n    deviceClassName: gpu.example.com\n    selectors:\n"
+                f"    - cel: {{expression: '{MODEL}.numaNode == 1'}}\n    derivedAttributes: &d\n"
+                "    - {name: node, expression: 'device.attributes[device.driver].numaNode'}\n"
+                "  - name: near\n    deviceClassName: gpu.example.com\n    derivedAttributes: *d\n"
+                "constraints:\n- matchAttribute: node\n"
+            ).replace(
+                "exactly: {deviceClassName: nic.example.com}",
+                "exactly:\n        deviceClassName: nic.example.com\n        derivedAttributes:\n"
+                "        - {name: node, expression: 'device.attributes[device.driver].numaNode'}",
+            ),
+            id="one-alternative-has-a-value-in-common",
+        ),
     ],
 )  # fmt: skip
 def test_no_false_alarm(text: str) -> None:
     assert findings(text, CLASSES, SLICES) == []
+
+
+def test_no_alternative_can_be_satisfied() -> None:
+    found = findings(
+        alternatives(alternative("six", "count: 6\n"), alternative("four", "count: 4\n")),
+        CLASSES,
+        SLICES,
+    )
+
+    assert [each.rule for each in found] == ["not-enough-devices", "not-enough-devices"]
 
 
 def test_kinds_that_were_not_given_are_not_judged() -> None:
@@ -446,15 +487,15 @@ def test_types_that_expressions_show_without_devices() -> None:
     assert "gpu has string and nic has int" in found.message
 
 
-def test_a_class_whose_devices_are_gone() -> None:
+def test_a_class_without_devices() -> None:
     gone = CLASSES.replace(
-        'device.driver == "nic.example.com"',
-        'device.driver == "gpu.example.com" && device.driver == "x"',
+        'device.driver == "nic.example.com"', 'device.driver == "gone.example.com"'
     )
 
-    (found,) = findings(gone, SLICES)
+    (found,) = findings(gone, live=SLICES)
 
     assert (found.rule, found.field) == ("selector-never", "spec.selectors[0].cel.expression")
+    assert findings(gone, SLICES) == [], "files need not have the devices of every class"
 
 
 POD = """\

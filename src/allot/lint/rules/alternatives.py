@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
-from allot.allocation.devices import PoolDevice
 from allot.api.resource import ALL, MAX_RESULTS
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.findings import Problem
 from allot.lint.known_objects import KnownObjects
+from allot.lint.rules.availability import another_may_do, most_on_one_node
 from allot.lint.subjects import Alternative, ClaimView, Subject
 
 
@@ -52,7 +51,9 @@ def not_enough_devices(
         if alternative.wants_all or not candidates:
             continue
         most, node = most_on_one_node(candidates)
-        if alternative.needed > most:
+        if alternative.needed > most and not another_may_do(
+            alternative, subject.claim, known, gates
+        ):
             where = f", on node {node}" if node else ""
             yield Problem(
                 rules.NOT_ENOUGH_DEVICES,
@@ -60,21 +61,6 @@ def not_enough_devices(
                 f"asks for {alternative.needed} devices, and at most {most} of those {known.where} "
                 f"match on one node{where}",
             )
-
-
-def most_on_one_node(devices: tuple[PoolDevice, ...]) -> tuple[int, str]:
-    """The most devices that one node can use, and its name. A node selector may select any node."""
-    by_node = Counter(_node_of(device) for device in devices)
-    anywhere = by_node.pop("", 0)
-    if not by_node:
-        return anywhere, ""
-    node, count = max(by_node.items(), key=lambda item: (item[1], item[0]))
-    return count + anywhere, node
-
-
-def _node_of(device: PoolDevice) -> str:
-    spec = device.slice.spec
-    return (device.device.node_name if spec.per_device_node_selection else spec.node_name) or ""
 
 
 # --- alternatives that are never reached ---

@@ -14,6 +14,7 @@ from allot.lint import rule_table as rules
 from allot.lint.findings import Problem
 from allot.lint.fixes import RenameKey
 from allot.lint.known_objects import KnownObjects
+from allot.lint.rules.availability import another_may_do, refusal
 from allot.lint.spelling import did_you_mean, only_typo
 from allot.lint.subjects import Alternative, Subject
 
@@ -40,7 +41,10 @@ def capacity_names(subject: Subject, known: KnownObjects, gates: FeatureGates) -
                 continue
             names = {each for device in devices for each in device.device.capacity}
             hint = did_you_mean(name, names)
-            if hint or known.candidates(alternative) or known.is_live:
+            if hint or (
+                (known.candidates(alternative) or known.is_live)
+                and not _is_excused(subject, alternative, known, gates)
+            ):
                 meant = only_typo(name, names)
                 yield Problem(
                     rules.CAPACITY_NAME,
@@ -80,10 +84,10 @@ def capacity_amounts(
                 continue
             having = [device for device in devices if name in device.device.capacity]
             refusals = [
-                _refusal(name, amount, device.device.capacity[name], fractional)
+                refusal(name, amount, device.device.capacity[name], fractional=fractional)
                 for device in having
             ]
-            if refusals and all(refusals):
+            if refusals and all(refusals) and not _is_excused(subject, alternative, known, gates):
                 device, why = having[0], refusals[0]
                 others = len(having) - 1
                 alike = (
@@ -96,24 +100,6 @@ def capacity_amounts(
                     path,
                     f"no device {known.where} provides {amount}: {device.id}: {why}{alike}",
                 )
-
-
-def _refusal(name: str, amount: Quantity, capacity: DeviceCapacity, fractional: bool) -> str:
-    """Why a device does not provide the amount; empty if it does."""
-    try:
-        consumed = consumption([(name, capacity)], {name: amount}, fractional=fractional)
-    except CapacityError as error:
-        return str(error)
-    if consumed is not None:
-        if consumed[name] <= capacity.value:
-            return ""
-        rounded = f" (rounded up to {consumed[name]})" if consumed[name] != amount else ""
-        return f"it has {capacity.value}{rounded}"
-    policy = capacity.request_policy
-    if policy is not None and policy.valid_range is not None:
-        return f"the maximum of its request policy is {policy.valid_range.max}"
-    values = ", ".join(map(str, policy.valid_values)) if policy is not None else ""
-    return f"the valid values of its request policy are {values}"
 
 
 def capacity_rounding(
@@ -147,6 +133,12 @@ def _consumed(
     except CapacityError:
         return None
     return consumed[name] if consumed is not None else None
+
+
+def _is_excused(
+    subject: Subject, alternative: Alternative, known: KnownObjects, gates: FeatureGates
+) -> bool:
+    return subject.claim is not None and another_may_do(alternative, subject.claim, known, gates)
 
 
 def _alternatives(subject: Subject) -> Iterator[Alternative]:

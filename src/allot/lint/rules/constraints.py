@@ -130,7 +130,7 @@ def compared_values(
             yield Problem(rule, field, text)
         elif is_match and (types := _different_types(attribute, sides)):
             yield Problem(rules.CONSTRAINT_TYPES, field, types)
-        elif is_match and (values := _nothing_in_common(sides, known)):
+        elif is_match and (values := _nothing_in_common(sides, claim, known)):
             yield Problem(rules.CONSTRAINT_VALUES, field, values)
         elif not is_match and (few := _too_few_values(attribute, sides, claim, known)):
             yield Problem(rules.CONSTRAINT_VALUES, field, few)
@@ -177,6 +177,8 @@ def _missing_attribute(
             )
         if side.candidates:
             hint = _near_attribute(attribute, side.candidates)
+            if side.alternative.subrequest and not hint:
+                continue  # other alternatives may have it
             return rules.CONSTRAINT_ATTRIBUTE, (
                 f'none of the devices of {label} {known.where} has the attribute "{attribute}"{hint}'
             )
@@ -232,17 +234,22 @@ def _value_text(value: AttributeSet) -> str:
     return ", ".join(f"{quote}{each}{quote}" for each in sorted(value.values, key=str))
 
 
-def _nothing_in_common(sides: Sequence[Side], known: KnownObjects) -> str:
-    """Two requests whose devices have no value in common."""
-    for number, side in enumerate(sides):
-        for other in sides[:number]:
-            if other.alternative.request == side.alternative.request:
-                continue
-            ours, theirs = _all_values(side), _all_values(other)
-            if ours and theirs and ours.isdisjoint(theirs):
+def _nothing_in_common(sides: Sequence[Side], claim: ClaimView, known: KnownObjects) -> str:
+    """Two requests whose devices have no value in common, whichever alternatives are chosen."""
+    subject_to = {side.alternative.label for side in sides}
+    values: dict[str, set[tuple[str, int | str]]] = {}
+    for side in sides:
+        values.setdefault(side.alternative.request, set()).update(_all_values(side))
+    for alternative in claim.alternatives():
+        if alternative.label not in subject_to or not known.candidates(alternative):
+            values.pop(alternative.request, None)
+    names = list(values)
+    for number, ours in enumerate(names):
+        for theirs in names[:number]:
+            if values[ours] and values[theirs] and values[ours].isdisjoint(values[theirs]):
                 return (
-                    f"no devices {known.where} match: {other.alternative.label} has "
-                    f"{_listed(theirs)} and {side.alternative.label} has {_listed(ours)}"
+                    f"no devices {known.where} match: {theirs} has {_listed(values[theirs])} and "
+                    f"{ours} has {_listed(values[ours])}"
                 )
     return ""
 

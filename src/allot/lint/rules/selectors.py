@@ -23,6 +23,7 @@ from allot.lint.expression_errors import compiled
 from allot.lint.expressions import expressions_in
 from allot.lint.findings import Problem
 from allot.lint.known_objects import Failure, KnownObjects, select
+from allot.lint.rules.availability import another_may_do
 from allot.lint.spelling import close_names, did_you_mean
 from allot.lint.subjects import Subject
 
@@ -89,22 +90,14 @@ def class_selectors(
     if not selection.is_compiled:
         return
     yield from _failures("spec.selectors", selection.failures)
-    if selection.accepted or selection.failures:
-        return
-    # Devices of other drivers say nothing about a class.
-    if any(_mentions_driver(selector, known.devices) for selector in selectors):
+    # Files need not have the devices of every class.
+    if known.is_live and not selection.accepted and not selection.failures:
         yield Problem(
             rules.SELECTOR_NEVER,
             _first_path("spec.selectors", selectors),
-            f"no device {known.where} belongs to this class",
+            f"no device {known.where} belongs to this class"
+            + _values_read(selectors, known.devices),
         )
-
-
-def _mentions_driver(selector: DeviceSelector, devices: Sequence[PoolDevice]) -> bool:
-    text = selector.cel.expression if selector.cel is not None else ""
-    return any(
-        f'"{name}"' in text or f"'{name}'" in text for name in {d.id.driver for d in devices}
-    )
 
 
 def request_selectors(
@@ -123,7 +116,8 @@ def request_selectors(
             continue
         path = f"{alternative.path}.selectors"
         yield from _failures(path, selection.failures)
-        if not selection.accepted and not selection.failures:
+        is_excused = another_may_do(alternative, subject.claim, known, gates)
+        if not selection.accepted and not selection.failures and not is_excused:
             yield Problem(
                 rules.SELECTOR_NEVER,
                 _first_path(path, selectors),

@@ -18,13 +18,14 @@ from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expression_errors import expression_problems
 from allot.lint.findings import Problem, Severity
+from allot.lint.fixes import Fix, ReplaceValue
 from allot.lint.known_objects import KnownObjects
 from allot.lint.qualified_names import qualified_names
-from allot.lint.spelling import did_you_mean
+from allot.lint.spelling import did_you_mean, one_of, only_typo
 from allot.lint.subjects import NOW, POD_SPECS, Subject, pod_body
 from allot.lint.unknown_fields import unknown_field_problems
 from allot.validation.cel_checker import CelChecker
-from allot.validation.fields import FieldError
+from allot.validation.fields import ErrorType, FieldError
 from allot.validation.pod import validate_pod_spec
 from allot.validation.resource_claim import NOT_A_REQUEST, ONE_OF
 
@@ -168,10 +169,12 @@ def field_problems(
             yield from special
             continue
         rule, path = rules.FIELD_RULES[error.type], str(error.path)
+        hint: str
+        fix: Fix | None
         if _is_bare_attribute(error):
-            hint, fix = qualified_names(subject, path, str(error.value), known)
+            hint, fix = qualified_names(path, str(error.value), known)
         else:
-            hint, fix = _reference_hint(subject, error), None
+            hint, fix = _reference(subject, path, error)
         yield Problem(rule, path, error.message + hint, fix)
 
 
@@ -180,14 +183,15 @@ def _is_bare_attribute(error: FieldError) -> bool:
     return is_attribute and "/" not in str(error.value or "/") and " slash" in error.detail
 
 
-def _reference_hint(subject: Subject, error: FieldError) -> str:
-    """What a constraint or configuration can name instead."""
+def _reference(subject: Subject, path: str, error: FieldError) -> tuple[str, Fix | None]:
+    """What a constraint or configuration can name instead, and a fix if it is a typo."""
     if NOT_A_REQUEST not in error.detail or subject.claim is None:
-        return ""
+        return "", None
     names = {request.name for request in subject.claim.devices.requests}
     names |= {alternative.label for alternative in subject.claim.alternatives()}
-    available = ", ".join(sorted(names))
-    return did_you_mean(str(error.value), names) or f"; available: {available}"
+    meant = only_typo(str(error.value), names)
+    fix = ReplaceValue(path, meant) if meant is not None else None
+    return one_of(str(error.value), names), fix
 
 
 # --- pods and what creates them ---
@@ -204,6 +208,13 @@ def _pod_problems(subject: Subject, path: tuple[str, ...]) -> Iterator[Problem]:
             for issue in strict_issues(body, PodParts)
         ],
     )
-    for error in validate_pod_spec(decode(body, PodParts, "v1").spec):
+    spec = decode(body, PodParts, "v1").spec
+    names = [claim.name for claim in spec.resource_claims]
+    for error in validate_pod_spec(spec):
         where = str(error.path).replace("spec", prefix, 1)
-        yield Problem(rules.FIELD_RULES[error.type], where, error.message)
+        hint, fix = "", None
+        if error.type is ErrorType.NOT_FOUND:
+            hint = did_you_mean(str(error.value), names)
+            meant = only_typo(str(error.value), names)
+            fix = ReplaceValue(f"{where}.name", meant) if meant is not None else None
+        yield Problem(rules.FIELD_RULES[error.type], where, error.message + hint, fix)

@@ -40,7 +40,20 @@ def only_typo(written: str, known: Iterable[str]) -> str | None:
 
 def did_you_mean(written: str, known: Iterable[str]) -> str:
     """`; did you mean "a"?`, or nothing."""
-    close = close_names(written, known)[:MOST_SUGGESTIONS]
+    return _suggestion(close_names(written, known))
+
+
+def one_of(written: str, known: Iterable[str], noun: str = "available") -> str:
+    """What to write where no other names are possible: the nearest, or all of them."""
+    names = sorted(set(known))
+    close = close_names(written, names) or [
+        name for name in names if edit_distance(written, name) * 2 < max(len(written), 3)
+    ]
+    return _suggestion(close) or f"; {noun}: {', '.join(names) or 'none'}"
+
+
+def _suggestion(close: list[str]) -> str:
+    close = close[:MOST_SUGGESTIONS]
     if not close:
         return ""
     quoted = [f'"{name}"' for name in close]

@@ -74,15 +74,31 @@ def test_a_constraint_on_a_request_that_is_not_there() -> None:
     assert found.message.endswith('; did you mean "r"?')
 
 
+def test_names_that_cannot_be_others() -> None:
+    claim = a_claim(
+        "requests:\n- name: nic\n  exactly: {deviceClassName: nic.example.com}\n"
+        "constraints:\n- requests: [nik]\n  matchAttribute: a.b/c\n"
+        "- requests: [disk]\n  matchAttribute: a.b/c\n"
+    )
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+        "  resourceClaims: [{name: devices, resourceClaimName: c}]\n"
+        "  containers: [{name: m, resources: {claims: [{name: device}]}}]\n"
+    )
+
+    near, far, in_pod = findings(claim + pod)
+
+    assert near.message.endswith('; did you mean "nic"?')
+    assert far.message.endswith("; available: nic")
+    assert in_pod.message.endswith('; did you mean "devices"?')
+    assert in_pod.fix == 'write "devices" at spec.containers[0].resources.claims[0].name'
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("numaNode", '; write "gpu.example.com/numaNode" or "nic.example.com/numaNode"'),
         ("rail", '; write "nic.example.com/rail"'),
-        (
-            "interfaceName",
-            '; write it with the domain of its driver: "gpu.example.com/interfaceName"',
-        ),
     ],
 )
 def test_a_bare_name_in_a_constraint(name: str, hint: str) -> None:

@@ -13,7 +13,7 @@ from allot.lint import rule_table as rules
 from allot.lint.findings import Problem, Rule, Severity
 from allot.lint.fixes import ReplaceValue
 from allot.lint.known_objects import KnownObjects
-from allot.lint.spelling import close_names, did_you_mean, only_typo
+from allot.lint.spelling import close_names, did_you_mean, one_of, only_typo
 from allot.lint.subjects import Subject
 
 _MOST_LISTED = 5
@@ -155,12 +155,11 @@ def missing_requests(
                     continue
                 path = f"{subject.pod.path}.{field}[{index}].resources.claims[{number}].request"
                 meant = only_typo(use.request, names)
-                hint = did_you_mean(use.request, names)
+                hint = one_of(use.request, names, "its requests")
                 yield Problem(
                     rules.MISSING_REQUEST,
                     path,
-                    f'the claim "{use.name}" has no request "{use.request}"'
-                    + (hint or f"; its requests: {', '.join(names) or 'none'}"),
+                    f'the claim "{use.name}" has no request "{use.request}"{hint}',
                     ReplaceValue(path, meant) if meant is not None else None,
                 )
 

@@ -5,7 +5,7 @@ Of a kind that was not given at all nothing is known, and rules about it stay si
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,7 +23,11 @@ from allot.cel import (
     compile_derived,
     compile_selector,
 )
+from allot.cel.device import split_name
 from allot.lint.subjects import DEFAULT_NAMESPACE, Alternative, Subject
+
+Values = tuple[tuple[PoolDevice, AttributeSet], ...]
+"""Devices and their values of an attribute."""
 
 
 class Failure(NamedTuple):
@@ -55,7 +59,9 @@ class KnownObjects:
         self.namespace_labels: dict[str, Mapping[str, str]] = {}
         self._slices: dict[str, ResourceSlice] = {}
         self._taint_rules: dict[str, DeviceTaintRule] = {}
-        self._selections: dict[str, Selection] = {}
+        self._class_selections: dict[str, Selection] = {}
+        self._selections: dict[tuple[str, tuple[DeviceSelector, ...]], Selection | None] = {}
+        self._values: dict[Hashable, Values] = {}
         self._given: set[type] = set()
 
     def knows_all(self, kind: type) -> bool:
@@ -135,32 +141,61 @@ class KnownObjects:
         class_ = self.classes.get(name)
         if class_ is None or not self.devices:
             return None
-        known = self._selections.get(name)
+        known = self._class_selections.get(name)
         if known is None:
-            known = self._selections[name] = select(self.devices, class_.spec.selectors)
+            known = self._class_selections[name] = select(self.devices, class_.spec.selectors)
         return known
 
-    def candidates(self, alternative: Alternative) -> tuple[PoolDevice, ...] | None:
-        """The devices that class and selectors accept; None if that is not known.
+    def selected(self, alternative: Alternative) -> Selection | None:
+        """What its selectors make of the devices of its class; None if that is not known.
 
         None also if the class has no device here: its devices are probably not among the files.
         """
-        of_class = self.of_class(alternative.spec.device_class_name)
-        if of_class is None or not of_class.is_compiled or not of_class.accepted:
-            return None
-        selection = select(of_class.accepted, alternative.spec.selectors)
-        return selection.accepted if selection.is_compiled else None
+        spec = alternative.spec
+        key = (spec.device_class_name, spec.selectors)
+        if key not in self._selections:
+            of_class = self.of_class(spec.device_class_name)
+            is_known = of_class is not None and of_class.is_compiled and of_class.accepted
+            self._selections[key] = (
+                select(of_class.accepted, spec.selectors) if of_class and is_known else None
+            )
+        return self._selections[key]
 
-    def values(
-        self, alternative: Alternative, attribute: str
-    ) -> list[tuple[PoolDevice, AttributeSet]]:
+    def candidates(self, alternative: Alternative) -> tuple[PoolDevice, ...] | None:
+        """The devices that class and selectors accept; None if that is not known."""
+        selection = self.selected(alternative)
+        return selection.accepted if selection is not None and selection.is_compiled else None
+
+    def values(self, alternative: Alternative, attribute: str) -> Values:
         """What a constraint on the attribute sees of each candidate; those without it are left out."""
-        candidates = self.candidates(alternative) or ()
-        expression = alternative.derived(attribute)
-        return list(
-            _derived_values(candidates, expression)
-            if expression is not None
-            else _published_values(candidates, attribute)
+        spec, expression = alternative.spec, alternative.derived(attribute)
+        key = (spec.device_class_name, spec.selectors, attribute, expression)
+        known = self._values.get(key)
+        if known is None:
+            candidates = self.candidates(alternative) or ()
+            known = self._values[key] = tuple(
+                _derived_values(candidates, expression)
+                if expression is not None
+                else _published_values(candidates, attribute)
+            )
+        return known
+
+    @cached_property
+    def attribute_names(self) -> frozenset[str]:
+        """The attributes of all devices, with their domain."""
+        return frozenset(
+            "/".join(split_name(name, device.id.driver))
+            for device in self.devices
+            for name in device.device.attributes
+        )
+
+    @cached_property
+    def capacity_names(self) -> frozenset[str]:
+        """The capacities of all devices, with their domain."""
+        return frozenset(
+            "/".join(split_name(name, device.id.driver))
+            for device in self.devices
+            for name in device.device.capacity
         )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from allot.lint.findings import Severity
+from allot.lint.known_objects import KnownObjects
+from allot.lint.manifests import Manifest, parse_manifests
+from allot.lint.subjects import subject_of
 from tests.unit.lint.worlds import CLASSES, SLICES, a_claim, findings, indented, one_request
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -600,3 +603,25 @@ def test_old_shapes_have_their_own_paths() -> None:
 
     assert version.rule == "old-version"
     assert (count.rule, count.field) == ("too-many-devices", "spec.devices.requests[0].count")
+
+
+def test_what_is_known_about_devices_is_computed_once() -> None:
+    known = KnownObjects()
+    known.add_subjects(
+        subject_of(manifest)
+        for manifest in parse_manifests("f", (CLASSES + SLICES).encode())
+        if isinstance(manifest, Manifest)
+    )
+    claims = [
+        subject_of(manifest).claim
+        for manifest in parse_manifests("f", (one_request("") + one_request("count: 2")).encode())
+        if isinstance(manifest, Manifest)
+    ]
+    asked = [next(claim.alternatives()) for claim in claims if claim is not None]
+
+    first, second = map(known.candidates, asked)
+
+    assert first is not None
+    assert first is second
+    values = [known.values(each, "gpu.example.com/model") for each in asked]
+    assert values[0] is values[1]

@@ -14,7 +14,6 @@ from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.findings import Problem, Rule
 from allot.lint.known_objects import KnownObjects
-from allot.lint.rules.selectors import published_names
 from allot.lint.spelling import did_you_mean
 from allot.lint.subjects import Alternative, ClaimView, Subject
 
@@ -138,7 +137,7 @@ def compared_values(
 
 def _side(alternative: Alternative, attribute: str, known: KnownObjects) -> Side:
     expression = alternative.derived(attribute)
-    values = tuple(known.values(alternative, attribute))
+    values = known.values(alternative, attribute)
     kinds = frozenset(value.kind for _, value in values if value.values)
     if expression is not None and not kinds:
         kinds = _static_kinds(expression)
@@ -182,7 +181,7 @@ def _missing_attribute(
             return rules.CONSTRAINT_ATTRIBUTE, (
                 f'none of the devices of {label} {known.where} has the attribute "{attribute}"{hint}'
             )
-        if known.devices and attribute not in published_names(known.devices, "attributes"):
+        if known.devices and attribute not in known.attribute_names:
             # The class is not known, but no device at all has the attribute.
             hint = _near_attribute(attribute, known.devices)
             if hint or known.is_live:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Final
 
 from allot.allocation.devices import PoolDevice
@@ -35,16 +34,6 @@ _MOST_VALUES: Final = 5
 # --- what is read ---
 
 
-@lru_cache(maxsize=8)
-def published_names(devices: tuple[PoolDevice, ...], kind: str) -> frozenset[str]:
-    """The attributes, or capacities, of all devices, with their domain."""
-    return frozenset(
-        "/".join(split_name(name, device.id.driver))
-        for device in devices
-        for name in getattr(device.device, kind)
-    )
-
-
 def unknown_attributes(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
@@ -56,7 +45,7 @@ def unknown_attributes(
         for place in program.reads if program is not None else ():
             match place:
                 case ("attributes" | "capacity" as kind, domain, identifier) if identifier:
-                    names = published_names(known.devices, kind)
+                    names = known.attribute_names if kind == "attributes" else known.capacity_names
                     name = f"{domain}/{identifier}"
                     if name not in names and _is_judged(name, domain, names, known):
                         noun = _NOUNS[kind]
@@ -109,15 +98,14 @@ def request_selectors(
     for alternative in subject.claim.alternatives():
         selectors = alternative.spec.selectors
         of_class = known.of_class(alternative.spec.device_class_name)
-        if not selectors or of_class is None or not of_class.accepted:
-            continue
-        selection = select(of_class.accepted, selectors)
-        if not selection.is_compiled:
+        selection = known.selected(alternative)
+        if not selectors or of_class is None or selection is None or not selection.is_compiled:
             continue
         path = f"{alternative.path}.selectors"
         yield from _failures(path, selection.failures)
-        is_excused = another_may_do(alternative, subject.claim, known, gates)
-        if not selection.accepted and not selection.failures and not is_excused:
+        if selection.accepted or selection.failures:
+            continue
+        if not another_may_do(alternative, subject.claim, known, gates):
             yield Problem(
                 rules.SELECTOR_NEVER,
                 _first_path(path, selectors),

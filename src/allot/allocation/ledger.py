@@ -220,6 +220,8 @@ class Ledger:
         """How a device is held, by whomever: equal where it makes no difference for the next claim."""
         consumed = self._consumed.get(device, NOTHING)
         stated = self._stated.get(device, NOTHING) if self._estimates else NOTHING
+        if not consumed and not stated:
+            return device in self._dedicated
         return (
             device in self._dedicated,
             tuple(sorted(consumed.items())),

@@ -216,16 +216,18 @@ class ResourceCache:
         self._wake()
 
     def _apply(self, changes: Sequence[Change]) -> None:
+        size = 0
         for change in changes:
             applied = self._apply_one(change)
             self._changes.append(applied)
             self.window_bytes += applied.size
+            size += applied.size
             self.last_change = change.revision
             self.revision = max(self.revision, change.revision)
         # A little at a time: to free ten thousand objects takes a tenth of a second.
         if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
             self.shrink_window(self.window_bytes, self._window_size)
-        self._budget.settle()
+        self._budget.grow(size, len(changes))
 
     def _apply_one(self, change: Change) -> ObjectChange:
         old = self._objects.get(change.key)

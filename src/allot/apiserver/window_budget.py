@@ -36,12 +36,23 @@ class WindowBudget:
         self._max_bytes = max_bytes
         self._max_changes = max_changes
         self._windows: list[Window] = []
+        self._bytes_at_most = 0
+        self._changes_at_most = 0
+        """What all windows hold, or less: they shrink by themselves, too. Counted when it matters."""
 
     def add(self, window: Window) -> None:
         self._windows.append(window)
 
-    def settle(self) -> None:
-        """Shrink the largest windows until all of them fit."""
+    def grow(self, size: int, changes: int) -> None:
+        """One window got so many changes and bytes more; shrink the largest until all of them fit."""
+        self._bytes_at_most += size
+        self._changes_at_most += changes
+        if self._bytes_at_most > self._max_bytes or self._changes_at_most > self._max_changes:
+            self._settle()
+            self._bytes_at_most = sum(map(_bytes, self._windows))
+            self._changes_at_most = sum(map(_length, self._windows))
+
+    def _settle(self) -> None:
         while (excess := sum(map(_bytes, self._windows)) - self._max_bytes) > 0:
             largest = max(self._windows, key=_bytes)
             less = max(excess, self._max_bytes // SHRINK_BY)

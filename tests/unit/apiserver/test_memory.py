@@ -127,6 +127,34 @@ def test_windows_are_bounded_in_changes_too() -> None:
     asyncio.run(run())
 
 
+class _CountingWindow:
+    """Gives up what it is told to, and counts how often it is asked what it holds."""
+
+    def __init__(self) -> None:
+        self.window_bytes = 0
+        self.length = 0
+        self.asked = 0
+
+    @property
+    def window_length(self) -> int:
+        self.asked += 1
+        return self.length
+
+    def shrink_window(self, max_bytes: int, max_changes: int) -> None:
+        self.window_bytes = min(self.window_bytes, max_bytes)
+        self.length = min(self.length, max_changes)
+
+
+def test_windows_are_counted_only_when_they_may_be_too_large() -> None:
+    window, budget = _CountingWindow(), WindowBudget(max_changes=1_600)
+    budget.add(window)
+    for _ in range(16_000):
+        window.length += 1
+        budget.grow(0, 1)
+        assert window.length <= 1_600
+    assert window.asked < 16_000 / 10
+
+
 def test_deleted_objects_in_the_window_count() -> None:
     async def run() -> None:
         store, budget = MemoryStore(), WindowBudget(5_000)

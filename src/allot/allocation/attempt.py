@@ -108,10 +108,15 @@ class Attempt:
         """Ask the ledger, also about the devices that come next."""
         taken, shared = self.rules.ledger.dedicated, self.rules.shares_in_the_way
         some = self.devices[index : index + _ASKED_AT_ONCE]
-        states = [
-            TAKEN if device.id in taken or (not device.shareable and device.id in shared) else _FREE
-            for device in some
-        ]
+        if shared:
+            states = [
+                TAKEN
+                if device.id in taken or (not device.shareable and device.id in shared)
+                else _FREE
+                for device in some
+            ]
+        else:
+            states = [TAKEN if device.id in taken else _FREE for device in some]
         self.dedicated[index : index + len(states)] = bytes(states)
         return states[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from allot.cel.device import Attribute
@@ -27,20 +28,30 @@ NOT_PUBLISHED: Final = AttributeSet("not published", frozenset(), is_list=False)
 
 def attribute_set(attribute: Attribute) -> AttributeSet:
     """The set an attribute stands for: empty if it is an empty list, or nothing we know."""
-    for kind, listed in (
-        ("int", attribute.ints),
-        ("bool", attribute.bools),
-        ("string", attribute.strings),
-        ("version", attribute.versions),
-    ):
-        if listed:
-            return AttributeSet(kind, frozenset(listed), True)
-    for kind, value in (
-        ("int", attribute.int_),
-        ("bool", attribute.bool_),
-        ("string", attribute.string),
-        ("version", attribute.version),
-    ):
-        if value is not None:
-            return AttributeSet(kind, frozenset((value,)), False)
+    kind, values = _listed(attribute)
+    if values:
+        return AttributeSet(kind, frozenset(values), True)
+    kind, value = _single(attribute)
+    if value is not None:
+        return AttributeSet(kind, frozenset((value,)), False)
     return AttributeSet("", frozenset(), True)
+
+
+def _listed(attribute: Attribute) -> tuple[str, Iterable[int | str] | None]:
+    if attribute.ints:
+        return "int", attribute.ints
+    if attribute.bools:
+        return "bool", attribute.bools
+    if attribute.strings:
+        return "string", attribute.strings
+    return "version", attribute.versions
+
+
+def _single(attribute: Attribute) -> tuple[str, int | str | None]:
+    if attribute.int_ is not None:
+        return "int", attribute.int_
+    if attribute.bool_ is not None:
+        return "bool", attribute.bool_
+    if attribute.string is not None:
+        return "string", attribute.string
+    return "version", attribute.version

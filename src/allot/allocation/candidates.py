@@ -33,6 +33,7 @@ from allot.api.resource import DeviceSelector, DeviceTaint
 from allot.cel import (
     CelCompileError,
     CelEvaluationError,
+    DerivedAttribute,
     Origin,
     Selector,
     compile_derived,
@@ -163,6 +164,7 @@ class CandidateRules:
         self._consumption: dict[tuple[Alternative, int], Consumption | None] = {}
         self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
         self._untolerated: dict[tuple[Alternative, int], DeviceTaint | None] = {}
+        self._derived_programs: dict[str, DerivedAttribute] = {}
 
     # --- mode All ---
 
@@ -347,12 +349,7 @@ class CandidateRules:
     def _derived_value(self, derived: DeviceDerivedAttribute, device: PoolDevice) -> AttributeSet:
         deadline = self.meter.deadline
         self.meter.spend(_SELECTOR_WORK)
-        try:
-            program = compile_derived(derived.expression, Origin.STORED)
-        except CelCompileError as error:
-            raise AllocationError(
-                f"compile derived attribute {derived.name} failed: {error.text}"
-            ) from None
+        program = self._derived_programs.get(derived.expression) or self._compiled(derived)
         try:
             value = attribute_set(program.attribute(device.prepared, deadline))
         except CelEvaluationError as error:
@@ -367,6 +364,16 @@ class CandidateRules:
             raise EvaluationDeadlineError(derived.expression, device.id) from None
         device.cache.derived.remember(derived.expression, device.number, value)
         return value
+
+    def _compiled(self, derived: DeviceDerivedAttribute) -> DerivedAttribute:
+        try:
+            program = compile_derived(derived.expression, Origin.STORED)
+        except CelCompileError as error:
+            raise AllocationError(
+                f"compile derived attribute {derived.name} failed: {error.text}"
+            ) from None
+        self._derived_programs[derived.expression] = program
+        return program
 
 
 def _in_domain(values: Mapping[str, Value], name: str, driver: str) -> Value | None:

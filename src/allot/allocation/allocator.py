@@ -86,7 +86,9 @@ class _Allocation:
         if view.error:
             return Failed(view.error)
         gates = problem.inventory.gates
-        rules = CandidateRules(problem.node, view, problem.ledger, gates, self._meter)
+        rules = CandidateRules(
+            problem.node, view, problem.ledger, gates, self._meter, problem.avoided
+        )
         try:
             claims = prepare_claims(problem, rules)
         except NoAlternativeLeftError:

@@ -108,10 +108,13 @@ class Attempt:
         """Ask the ledger, also about the devices that come next."""
         taken, shared = self.rules.ledger.dedicated, self.rules.shares_in_the_way
         some = self.devices[index : index + _ASKED_AT_ONCE]
-        if shared:
+        avoided = self.rules.avoided
+        if shared or avoided:
             states = [
                 TAKEN
-                if device.id in taken or (not device.shareable and device.id in shared)
+                if device.id in taken
+                or device.id in avoided
+                or (not device.shareable and device.id in shared)
                 else _FREE
                 for device in some
             ]

@@ -137,8 +137,10 @@ class CandidateRules:
         ledger: Ledger,
         gates: FeatureGates,
         meter: WorkMeter | None = None,
+        avoided: frozenset[DeviceId] = frozenset(),
     ) -> None:
         self.meter = meter or WorkMeter()
+        self.avoided = avoided
         self.node = node
         self.view = view
         self.devices = view.devices

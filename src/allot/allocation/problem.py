@@ -52,6 +52,8 @@ class AllocationProblem:
     classes: Mapping[str, DeviceClass]
     inventory: Inventory
     ledger: Ledger
+    avoided: frozenset[DeviceId] = frozenset()
+    """Devices that are not given to these claims, although they are free."""
 
 
 @dataclass(frozen=True, slots=True)

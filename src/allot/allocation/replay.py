@@ -36,7 +36,9 @@ def replay(
     view = problem.inventory.view(problem.node, meter)
     if view.error or len(results) != len(problem.claims):
         return None
-    rules = CandidateRules(problem.node, view, problem.ledger, problem.inventory.gates, meter)
+    rules = CandidateRules(
+        problem.node, view, problem.ledger, problem.inventory.gates, meter, problem.avoided
+    )
     try:
         claims = prepare_claims(problem, rules)
         attempt = Attempt(rules, len(claims))

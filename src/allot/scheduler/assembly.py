@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from allot.api.core import Node
 from allot.api.raw import RawObject
 from allot.client import resources
 from allot.client.client import Client
@@ -25,6 +26,7 @@ from allot.features import (
     EXTENDED_RESOURCE,
     FeatureGates,
 )
+from allot.rules import AVOID_FAILED_DEVICES
 from allot.scheduler.configuration import (
     ProfileConfiguration,
     SchedulerConfiguration,
@@ -55,6 +57,7 @@ from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
+from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget
 from allot.scheduler.plugins.volume_binding import VolumeBinding
@@ -153,6 +156,9 @@ class SchedulerProcess:
             self._pod_gone,
         )
         follower.follow(self.informers)
+        self.informers.informer(resources.NODES).add_handlers(
+            lambda _: None, lambda _old, _new: None, self._node_gone
+        )
         self._volume_api.follow(self.informers)
 
     @property
@@ -229,7 +235,10 @@ class SchedulerProcess:
         if BINDING_CONDITIONS not in self.gates or DEVICE_STATUS not in self.gates:
             return None
         timeout = timedelta(seconds=args.binding_timeout_seconds)
-        wait = BindingWait(self.claims, timeout, self._today)
+        wait = BindingWait(self.claims, timeout, self._today, self._has_node)
+        failed = None
+        if AVOID_FAILED_DEVICES in self.gates:
+            failed = FailedDevices(self._spawn, self._retry, self._clock)
         reporter = WaitReports(self.outcomes, self.metrics)
         gate = BindingGate(
             self.claims,
@@ -239,6 +248,7 @@ class SchedulerProcess:
             self._spawn,
             self._clock,
             lambda: self.informers.has_synced,
+            failed,
         )
         self.binding_gates.append(gate)
         return gate
@@ -267,6 +277,20 @@ class SchedulerProcess:
         if self.scheduler.stop_binding(pod.uid):
             for gate in self.binding_gates:
                 gate.abandon(pod)
+
+    def _has_node(self, name: str) -> bool:
+        node = self.cluster.node(name)
+        return node is not None and node.facts is not None
+
+    def _node_gone(self, node: Node) -> None:
+        """Pods that wait for their devices on a node that is deleted are decided about again."""
+        for gate in self.binding_gates:
+            gate.node_gone(node.metadata.name)
+
+    def _retry(self, pod: PodInfo) -> None:
+        """Devices that a pod avoided may be had again."""
+        self.queue.retry(pod.uid, self._clock())
+        self.scheduler.wake()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self.scheduler.spawn(work)

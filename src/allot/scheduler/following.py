@@ -131,6 +131,10 @@ class ClusterFollower:
             return
         if before is None or before.nominated_node_name != pod.nominated_node_name:
             self._cluster.nominations.put(pod, pod.nominated_node_name)
+            if before is not None and before.nominated_node_name:
+                # The room that was kept there is free, as if the pod had gone.
+                gone = before.assigned_to(before.nominated_node_name)
+                self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), gone, None)
 
     def _placed(self, pod: PodInfo) -> None:
         """A pod that has a node, or needs none any more."""

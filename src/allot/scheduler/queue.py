@@ -20,7 +20,13 @@ from itertools import count
 from typing import Any, Final
 
 from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, Backoff
-from allot.scheduler.framework.events import WAITING_POD, ClusterEvent, EventRegistration, Hint
+from allot.scheduler.framework.events import (
+    WAITING_POD,
+    Action,
+    ClusterEvent,
+    EventRegistration,
+    Hint,
+)
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.happenings import Happening, Happenings
@@ -117,6 +123,13 @@ class SchedulingQueue:
                 self._consider(queued, Happening(event, old, pod), now)
             case _:
                 pass
+
+    def retry(self, uid: str, now: float) -> None:
+        """What kept a pod's claims from being allocated is over, and no object says so."""
+        queued = self._pods.get(uid)
+        if queued is not None:
+            change = ClusterEvent(WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES)
+            self.update(queued.pod, now, change)
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)

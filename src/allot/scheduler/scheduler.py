@@ -32,7 +32,7 @@ from allot.scheduler.framework.durations import (
 )
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from allot.scheduler.framework.fit_errors import no_node_fits
-from allot.scheduler.framework.status import Code, Status, failed
+from allot.scheduler.framework.status import Code, KeepsNominationError, Status, failed
 from allot.scheduler.framework.turns import Turns
 from allot.scheduler.hard_decisions import (
     Findings,
@@ -344,12 +344,19 @@ class Scheduler:
             self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
             self.wake()
 
-    async def _not_scheduled(self, queued: QueuedPod, message: str, more: str | None = "") -> None:
-        """An attempt that ended in an error: again after a while. `more` follows the message."""
-        self.cluster.nominations.remove(queued.pod.uid)
+    async def _not_scheduled(
+        self, queued: QueuedPod, message: str, more: str | None = "", nominated_node: str = ""
+    ) -> None:
+        """An attempt that ended in an error: again after a while. `more` follows the message.
+
+        Room is kept on the node that stays nominated.
+        """
+        self.cluster.nominations.put(queued.pod, nominated_node)
         try:
             async with self._reporting.turn():
-                await self._outcomes.failed(queued.pod, SCHEDULER_ERROR, message, "", more)
+                await self._outcomes.failed(
+                    queued.pod, SCHEDULER_ERROR, message, nominated_node, more
+                )
         finally:
             self.queue.put_back(queued, self._clock())
             self.wake()
@@ -388,7 +395,9 @@ class Scheduler:
             log.info("pod %s: another scheduler was quicker", pod.key)
             self.queue.done(queued)
             return
-        await self._not_scheduled(queued, status.message)
+        cause = status.error
+        keeps = isinstance(cause, KeepsNominationError) and cause.keeps_nomination
+        await self._not_scheduled(queued, status.message, nominated_node=node_name if keeps else "")
 
     def _binding_ended(
         self,

@@ -165,7 +165,9 @@ class _Reporter:
         problem = restricted(self._problem, members)
         view = problem.inventory.view(problem.node, self._meter)
         gates = problem.inventory.gates
-        rules = CandidateRules(problem.node, view, problem.ledger, gates, self._meter)
+        rules = CandidateRules(
+            problem.node, view, problem.ledger, gates, self._meter, problem.avoided
+        )
         claims = prepare_claims(problem, rules)
         requests = [request for claim in claims for request in claim.requests]
         return _ObservedSearch(Attempt(rules, len(claims)), requests)

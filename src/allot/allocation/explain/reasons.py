@@ -60,6 +60,10 @@ class Held(Reason, frozen=True):
     """Whether they hold shares of a device that may not be shared any more."""
 
 
+class RecentlyFailed(Reason, frozen=True):
+    """The device failed to become ready for this pod, and is avoided for a while (KEP-5007)."""
+
+
 class TakenByRequest(Reason, frozen=True):
     """Another request that is satisfied before gets the device."""
 
@@ -208,6 +212,7 @@ class ConstraintUnmet(Reason, frozen=True):
 
 AnyReason = (
     Held
+    | RecentlyFailed
     | TakenByRequest
     | TakenBySameRequest
     | NotSelected

@@ -37,6 +37,7 @@ from allot.allocation.explain.reasons import (
     NotSelected,
     OtherNodes,
     ReadValue,
+    RecentlyFailed,
     Tainted,
     TakenByRequest,
     TakenBySameRequest,
@@ -99,6 +100,8 @@ def _in_use(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason
     if not _would_do(attempt, alternative, index):
         return _not_selected(attempt, alternative, index)
     device = attempt.devices[index]
+    if device.id in attempt.rules.avoided:
+        return RecentlyFailed()
     ledger = attempt.rules.ledger
     holders = tuple(map(shown_holder, ledger.holders(device.id)))
     if holders and ledger.is_dedicated(device.id):

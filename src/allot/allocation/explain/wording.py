@@ -44,6 +44,7 @@ from allot.allocation.explain.reasons import (
     NotDecidable,
     NotSelected,
     OtherNodes,
+    RecentlyFailed,
     Tainted,
     TakenByRequest,
     TakenBySameRequest,
@@ -79,6 +80,8 @@ class Wording:
         match reason:
             case Held(claims, shares):
                 return self.held_by(claims, shares=shares)
+            case RecentlyFailed():
+                return "failed to become ready for this pod, and is avoided for a while"
             case TakenByRequest(claim, request):
                 return f"taken by request {request} of {self.claim(claim)}"
             case TakenBySameRequest():

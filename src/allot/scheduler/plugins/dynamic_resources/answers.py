@@ -19,6 +19,7 @@ from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import INVALID_POOLS, Outcome
 from allot.api.claims import AllocationResult, DeviceRequest, ResourceClaim
+from allot.api.identities import DeviceId
 from allot.features import DEFAULTS, DERIVED_ATTRIBUTES, PRIORITIZED_LIST, FeatureGates
 from allot.rules import (
     IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
@@ -97,6 +98,8 @@ class PodDevices:
     has_alternatives: bool
     extension: PodExtension | None = None
     """Extended resources that devices may serve."""
+    avoided: frozenset[DeviceId] = frozenset()
+    """Devices that failed for this pod a while ago."""
     unavailable: set[int] = field(default_factory=set)
     """Claims, by position, that some node cannot use as they are allocated."""
     reserved: list[ResourceClaim] = field(default_factory=list)

@@ -9,8 +9,9 @@ from enum import Enum
 from typing import Any, Protocol
 
 from allot.api.claims import ResourceClaim
-from allot.api.identities import ObjectKey
+from allot.api.identities import DeviceId, ObjectKey
 from allot.client.errors import ClientError
+from allot.scheduler.framework.status import KeepsNominationError
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
@@ -21,6 +22,7 @@ from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
 from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
+from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices
 from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys, is_reserved_for
 from allot.scheduler.state.pods import PodInfo
 
@@ -36,12 +38,13 @@ class Outcome(Enum):
     ERROR = "error"
 
 
-class DevicesNotReadyError(ClaimChangedError):
+class DevicesNotReadyError(ClaimChangedError, KeepsNominationError):
     """A device has failed, or was not ready in time."""
 
-    def __init__(self, why: BindingFailed) -> None:
+    def __init__(self, why: BindingFailed, *, keeps_nomination: bool) -> None:
         super().__init__(why.message)
         self.outcome = Outcome.TIMEOUT if why.timed_out else Outcome.FAILURE
+        self.keeps_nomination = keeps_nomination
 
 
 class BindingReporter(Protocol):
@@ -73,8 +76,11 @@ class BindingGate:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         now: Callable[[], float] = time.monotonic,
         is_complete: Callable[[], bool] = lambda: True,
+        failed: FailedDevices | None = None,
     ) -> None:
-        """`is_complete` says whether the tracker knows all claims; before that, one that is missing means nothing."""
+        """`failed` remembers the devices that pods avoid; None if they do not.
+
+        `is_complete` says whether the tracker knows all claims; before that, one that is missing means nothing."""
         self._tracker = tracker
         self._writer = writer
         self._wait = wait
@@ -82,10 +88,24 @@ class BindingGate:
         self._spawn = spawn
         self._now = now
         self._is_complete = is_complete
+        self._failed = failed
 
     def __len__(self) -> int:
         """The number of claims that are waited for."""
         return len(self._wait)
+
+    def avoided_by(self, pod: PodInfo) -> frozenset[DeviceId]:
+        """The devices that failed for a pod a while ago."""
+        return self._failed.avoided_by(pod) if self._failed is not None else frozenset()
+
+    def forget(self, pod: PodInfo) -> None:
+        """The pod is bound, or gone."""
+        if self._failed is not None:
+            self._failed.forget(pod)
+
+    def node_gone(self, name: str) -> None:
+        """Pods that wait to be bound to this node will not be."""
+        self._wait.node_gone(name)
 
     def why_hopeless(self, claim: ResourceClaim) -> str:
         """Why an allocated claim will not become ready any more; empty if it may."""
@@ -138,9 +158,11 @@ class BindingGate:
             outlook = self._wait.outlook(conditioned)
             missing = outlook.missing if isinstance(outlook, NotReady) else ()
             await self._reporter.waits(pod, node_name, missing)
-            ended = await self._wait.until_ready(conditioned, pod)
+            ended = await self._wait.until_ready(conditioned, pod, node_name)
             if isinstance(ended, BindingFailed):
-                raise DevicesNotReadyError(ended)
+                if self._failed is not None:
+                    self._failed.add(pod, ended.devices)
+                raise DevicesNotReadyError(ended, keeps_nomination=self._failed is not None)
             outcome = Outcome.SUCCESS
         except ClaimChangedError as error:
             outcome = error.outcome if isinstance(error, DevicesNotReadyError) else outcome
@@ -152,6 +174,7 @@ class BindingGate:
 
     def abandon(self, pod: PodInfo) -> None:
         """The pod went away while it waited: nobody needs its devices any more."""
+        self.forget(pod)
         self._spawn(self._give_back(claim_keys(pod), pod))
 
     def refuse(self, pod: PodInfo) -> None:

@@ -25,16 +25,42 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.state.pods import PodInfo
 
 
+class NodeGoneError(ClaimChangedError):
+    """The node was deleted while a pod waited to be bound to it."""
+
+    def __init__(self, node_name: str) -> None:
+        super().__init__(
+            f"node {node_name} was deleted while the pod waited for its devices to become ready there"
+        )
+
+
+class _Waiter:
+    """A pod that waits."""
+
+    __slots__ = ("changed", "node_is_gone", "node_name")
+
+    def __init__(self, node_name: str) -> None:
+        self.node_name = node_name
+        self.node_is_gone = False
+        self.changed = asyncio.Event()
+
+
 class BindingWait:
     """All pods of one scheduler that wait for devices."""
 
     def __init__(
-        self, tracker: ClaimTracker, timeout: timedelta, today: Callable[[], datetime]
+        self,
+        tracker: ClaimTracker,
+        timeout: timedelta,
+        today: Callable[[], datetime],
+        has_node: Callable[[str], bool] = lambda _: True,
     ) -> None:
+        """`has_node` says whether a node exists."""
         self._tracker = tracker
+        self._has_node = has_node
         self._timeout = timeout
         self._today = today
-        self._waiting: dict[ObjectKey, set[asyncio.Event]] = {}
+        self._waiting: dict[ObjectKey, set[_Waiter]] = {}
         tracker.listen(self._claim_changed)
 
     def __len__(self) -> int:
@@ -67,25 +93,30 @@ class BindingWait:
         return outlook.message if isinstance(outlook, BindingFailed) else ""
 
     async def until_ready(
-        self, claims: Sequence[ResourceClaim], pod: PodInfo
+        self, claims: Sequence[ResourceClaim], pod: PodInfo, node_name: str
     ) -> Ready | BindingFailed:
-        """Returns when there is nothing to wait for any more; `ClaimChangedError` if a claim was taken away."""
+        """Returns when there is nothing to wait for any more.
+
+        `ClaimChangedError` if a claim was taken away, or the node.
+        """
         keys = [ObjectKey(claim.metadata.namespace, claim.metadata.name) for claim in claims]
-        changed = asyncio.Event()
+        waiter = _Waiter(node_name)
         since = self._today()
         for key in keys:
-            self._waiting.setdefault(key, set()).add(changed)
+            self._waiting.setdefault(key, set()).add(waiter)
         try:
             while True:
-                changed.clear()
+                waiter.changed.clear()
+                if waiter.node_is_gone or not self._has_node(node_name):
+                    raise NodeGoneError(node_name)
                 outlook = self.outlook([self._current(claim, pod) for claim in claims], since)
                 if not isinstance(outlook, NotReady):
                     return outlook
                 async with resting():
-                    await self._sleep(changed, outlook.deadline)
+                    await self._sleep(waiter.changed, outlook.deadline)
         finally:
             for key in keys:
-                self._waiting[key].discard(changed)
+                self._waiting[key].discard(waiter)
                 if not self._waiting[key]:
                     del self._waiting[key]
 
@@ -117,5 +148,13 @@ class BindingWait:
         claim = new or old
         assert claim is not None
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
-        for event in self._waiting.get(key, ()):
-            event.set()
+        for waiter in self._waiting.get(key, ()):
+            waiter.changed.set()
+
+    def node_gone(self, name: str) -> None:
+        """A node was deleted, even if another of the same name has come since."""
+        for waiters in self._waiting.values():
+            for waiter in waiters:
+                if waiter.node_name == name:
+                    waiter.node_is_gone = True
+                    waiter.changed.set()

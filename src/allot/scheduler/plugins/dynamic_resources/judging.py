@@ -24,6 +24,7 @@ from allot.allocation import (
 from allot.allocation.errors import AllocationError
 from allot.api.claims import ResourceClaim
 from allot.api.decoding import to_builtin
+from allot.api.identities import DeviceId
 from allot.deadline import DeadlineExceededError
 from allot.features import FeatureGates
 from allot.rules import (
@@ -105,6 +106,11 @@ def never_hopeless(_claim: ResourceClaim) -> str:
     return ""
 
 
+def avoids_nothing(_pod: PodInfo) -> frozenset[DeviceId]:
+    """No device has failed for the pod."""
+    return frozenset()
+
+
 def hopeless_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], str]:
     """What becomes of claims whose devices must be made ready, where no pod may wait for that (KEP-5007)."""
     if RELEASE_WAITING_PODS_WHEN_OFF in gates:
@@ -129,11 +135,12 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         *,
         look_at: LookAt = no_extension,
         why_hopeless: Callable[[ResourceClaim], str] = never_hopeless,
+        avoided_by: Callable[[PodInfo], frozenset[DeviceId]] = avoids_nothing,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`why_hopeless` says why the devices of an allocated claim will not become ready any more, if so.
 
-        `monotonic` is the clock by which nodes that took too long are tried again.
+        `avoided_by` are the devices that a pod shall not get now. `monotonic` is the clock by which nodes that took too long are tried again.
         """
         self._tracker = tracker
         self._devices = devices
@@ -142,6 +149,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         self._gates = devices.gates
         self._look_at = look_at
         self._why_hopeless = why_hopeless
+        self._avoided_by = avoided_by
         self._monotonic = monotonic
         self._answers = RememberedAnswers()
         self.allocations = 0
@@ -211,12 +219,14 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         # KEP-4816: the results from all nodes are ranked. KEP-5007: so is readiness.
         state.ranks_all_nodes |= prefers and ALTERNATIVES_ON_ALL_NODES in self._gates
         state.ranks_all_nodes |= self._ranks_readiness and bool(to_allocate or extension)
+        avoided = self._avoided_by(pod)
         state[NAME] = PodDevices(
             claims,
             to_allocate,
-            *self._known_for(to_allocate, extension),
+            *self._known_for(to_allocate, extension, avoided),
             prefers,
             extension,
+            avoided,
         )
         return GO_ON if claims or extension is not None else NOTHING_TO_FILTER
 
@@ -253,6 +263,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         claims: Sequence[ResourceClaim],
         target: TargetNode,
         time: DecisionTime = UNLIMITED,
+        avoided: frozenset[DeviceId] = frozenset(),
     ) -> NodeAnswer:
         """What these claims, none of them allocated, would get on a node now.
 
@@ -260,7 +271,7 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         """
         self.allocations += 1
         time.begin_node()
-        problem = self.problem_for(claims, target)
+        problem = self.problem_for(claims, target, avoided)
         budget = NO_STEP_LIMIT if time.is_limited else self._args.budget
         outcome = allocate(problem, budget, self._new_share_id, deadline=time.ask)
         if isinstance(outcome, Allocated):
@@ -288,12 +299,12 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         if answer is not None and (answer.results or not answer.status.is_success):
             return with_own_shares(answer, self._new_share_id)
         if devices.extension is not None and devices.extension.left_over:
-            return self.answer_for(claims, target, time)
+            return self.answer_for(claims, target, time, devices.avoided)
         alike = self._likeness(devices, target)
         if alike is not None and not with_results:
             answer = devices.known.get_alike(alike)
         if answer is None or with_results:
-            answer = self.answer_for(claims, target, time)
+            answer = self.answer_for(claims, target, time, devices.avoided)
             if answer.timed_out and not time.is_thorough:
                 return answer
             if alike is not None:
@@ -352,7 +363,11 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         wanted = [claim for claim in claims if claim.status.allocation is None]
         if not answer.results or len(wanted) != len(answer.results):
             return None
-        results = replay(self.problem_for(wanted, target), answer.results, self._new_share_id)
+        results = replay(
+            self.problem_for(wanted, target, self._avoided_by(pod)),
+            answer.results,
+            self._new_share_id,
+        )
         return answer._replace(results=results) if results is not None else None
 
     def retry_timeouts(self, state: CycleState) -> int:
@@ -385,8 +400,8 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         return devices.key, tuple(names)
 
     def _likeness(self, devices: PodDevices, target: TargetNode) -> Hashable | None:
-        if devices.extension is not None:
-            return None  # what a node serves by itself is left to it
+        if devices.extension is not None or devices.avoided:
+            return None  # what a node serves by itself is left to it; devices that are avoided have names
         return self._devices.likeness(target, self._tracker.ledger)
 
     def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
@@ -399,23 +414,34 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         return devices.key, devices.known.retries
 
     def _known_for(
-        self, claims: Sequence[ResourceClaim], extension: PodExtension | None
+        self,
+        claims: Sequence[ResourceClaim],
+        extension: PodExtension | None,
+        avoided: frozenset[DeviceId],
     ) -> tuple[tuple[Hashable, ...], NodeAnswers]:
         """What such claims ask for, and what is known about claims that do."""
         key: tuple[Hashable, ...] = tuple(_encoder.encode(claim.spec) for claim in claims)
         if extension is not None:
             key = (*key, extension.wanted.key)
+        if avoided:
+            key = (*key, avoided)
         known = self._answers.for_wish(key)
         known.retry_timeouts(self._monotonic())
         return key, known
 
-    def problem_for(self, claims: Sequence[ResourceClaim], target: TargetNode) -> AllocationProblem:
+    def problem_for(
+        self,
+        claims: Sequence[ResourceClaim],
+        target: TargetNode,
+        avoided: frozenset[DeviceId] = frozenset(),
+    ) -> AllocationProblem:
         return AllocationProblem(
             node=target,
             claims=claims,
             classes=self._devices.classes,
             inventory=self._devices.inventory,
             ledger=self._tracker.ledger,
+            avoided=avoided,
         )
 
     def question(self, state: CycleState, node: NodeInfo) -> AllocationProblem | None:
@@ -424,7 +450,9 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         if devices is None or node.facts is None:
             return None
         wanted = self._wanted(devices, node)
-        return self.problem_for(wanted, self._devices.target(node)) if wanted else None
+        if not wanted:
+            return None
+        return self.problem_for(wanted, self._devices.target(node), devices.avoided)
 
     def unusable_claims(self, state: CycleState, node: NodeInfo) -> list[tuple[ResourceClaim, str]]:
         """Claims whose devices the node cannot use, or that have failed, with the failure."""

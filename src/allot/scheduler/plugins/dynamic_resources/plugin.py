@@ -41,6 +41,7 @@ from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedCl
 from allot.scheduler.plugins.dynamic_resources.judging import (
     NAME,
     DeviceJudge,
+    avoids_nothing,
     hopeless_without_gate,
     no_extension,
 )
@@ -92,6 +93,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             why_hopeless=(
                 gate.why_hopeless if gate is not None else hopeless_without_gate(devices.gates)
             ),
+            avoided_by=gate.avoided_by if gate is not None else avoids_nothing,
             monotonic=monotonic,
         )
         self._writer = writer
@@ -293,6 +295,8 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         return result
 
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        if self._gate is not None:
+            self._gate.forget(pod)
         devices: PodDevices | None = state.get(NAME)
         if devices is not None and devices.found_reserved:
             self._spawn(self._keep_reserved(devices.found_reserved, pod))

@@ -268,3 +268,24 @@ def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
                 await scene.until(partial(scene.node_of, f"p{number}"), 5)
 
     run_in_virtual_time(run())
+
+
+def test_metrics_count_pre_bind_executions_and_devices() -> None:
+    async def run() -> None:
+        devices = [a_device(f"fpga-{number}", "Programmed") for number in range(2)]
+        async with a_scene({"n1": devices}) as scene:
+            for name in ("a", "b"):
+                await scene.claim(name)
+            await scene.pod("p", "a", "b")
+            for name in ("a", "b"):
+                await scene.until(partial(scene.device_of, name))
+                await scene.set_condition(name, "Programmed")
+            await scene.until(lambda: scene.node_of("p"))
+            registry = scene.scheduler.metrics.registry
+            status = {"profile": "default-scheduler", "status": "success"}
+            prefix = "scheduler_dra_bindingconditions"
+            assert registry.get_sample_value(f"{prefix}_allocations_total", status) == 1
+            devices_total = f"{prefix}_device_allocations_total"
+            assert registry.get_sample_value(devices_total, status | {"driver": DRIVER}) == 2
+
+    run_in_virtual_time(run())

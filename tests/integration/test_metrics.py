@@ -39,7 +39,10 @@ NAMED = [
         for result in ("scheduled", "unschedulable", "error")
     ),
     # KEP-5007
-    ("scheduler", "scheduler_dra_bindingconditions_allocations_total", {"status": "success"}),
+    *(
+        ("scheduler", f"scheduler_dra_bindingconditions_{name}_total", {"status": "success"})
+        for name in ("allocations", "device_allocations")
+    ),
     *(
         (
             "scheduler",
@@ -50,6 +53,7 @@ NAMED = [
     ),
     # KEP-4816
     ("scheduler", "scheduler_pending_pods", {"queue": "unschedulable"}),
+    ("scheduler", "scheduler_dra_prioritized_list_allocations_total", {"alternative": "0"}),
     ("nodes", "kubelet_started_containers_errors_total", {}),
     *(
         ("controllers", f"resourceclaim_controller_{name}", {"prioritized_list": "true"})

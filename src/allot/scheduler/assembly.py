@@ -229,6 +229,7 @@ class SchedulerProcess:
             gate=self._binding_gate(known),
             monotonic=self._clock,
             warn=self.outcomes.warn,
+            alternative_chosen=self.metrics.alternative_chosen,
         )
 
     def _binding_gate(self, args: DynamicResourcesArgs) -> BindingGate | None:

@@ -83,8 +83,20 @@ class SchedulerMetrics:
         )
         self.binding_allocations = Counter(
             "scheduler_dra_bindingconditions_allocations",
+            "PreBind executions that required binding conditions, by how they ended.",
+            ("profile", "status"),
+            registry=registry,
+        )
+        self.binding_device_allocations = Counter(
+            "scheduler_dra_bindingconditions_device_allocations",
             "Devices with binding conditions that were waited for, by how that ended.",
             ("profile", "driver", "status"),
+            registry=registry,
+        )
+        self.prioritized_allocations = Counter(
+            "scheduler_dra_prioritized_list_allocations",
+            "Requests with prioritized alternatives that were allocated, by the alternative they got (0 is the best).",
+            ("profile", "alternative"),
             registry=registry,
         )
         self.binding_wait_seconds = Histogram(
@@ -138,6 +150,10 @@ class SchedulerMetrics:
             observe(seconds)
 
         return Durations(observe_point, observe_plugin)
+
+    def alternative_chosen(self, profile: str, rank: int) -> None:
+        """A request got one of its prioritized alternatives; 0 is the most preferred."""
+        self.prioritized_allocations.labels(profile, str(rank)).inc()
 
     def follow_queue(
         self,

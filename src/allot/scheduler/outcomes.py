@@ -154,7 +154,7 @@ class WaitReports:
     ) -> None:
         for driver in drivers:
             labels = (pod.scheduler_name, driver, outcome.value)
-            self._metrics.binding_allocations.labels(*labels).inc()
+            self._metrics.binding_device_allocations.labels(*labels).inc()
             self._metrics.binding_wait_seconds.labels(*labels).observe(seconds)
 
     def passed(
@@ -162,3 +162,5 @@ class WaitReports:
     ) -> None:
         labels = (outcome.value, str(has_conditions).lower())
         self._metrics.pre_bind_seconds.labels(*labels).observe(seconds)
+        if has_conditions:
+            self._metrics.binding_allocations.labels(pod.scheduler_name, outcome.value).inc()

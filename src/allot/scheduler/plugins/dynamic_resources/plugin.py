@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
+from allot.allocation import chosen_alternatives
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
@@ -79,6 +80,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         gate: BindingGate | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         warn: Warn = no_warning,
+        alternative_chosen: Callable[[str, int], None] = lambda _profile, _rank: None,
     ) -> None:
         """`extended` serves extended resources with devices; None if that is off.
 
@@ -103,6 +105,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         self._extended = extended
         self._gate = gate
         self._skipped = SkippedAlternatives(warn)
+        self._alternative_chosen = alternative_chosen
         self._warn = warn
         self._dropped: dict[str, asyncio.Event] = {}
         """Pods whose reservations are being taken back, by uid."""
@@ -291,6 +294,9 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             raise
         for claim in devices.reserved:
             self._tracker.land(claim)
+            if claim.status.allocation is not None:
+                for chosen in chosen_alternatives(claim, claim.status.allocation):
+                    self._alternative_chosen(pod.scheduler_name, chosen.rank)
         devices.reserved.clear()
         return result
 

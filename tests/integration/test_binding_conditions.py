@@ -8,12 +8,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import pytest
+
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.features import DEFAULTS, FeatureGates
+from allot.rules import RuleSet
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
-from allot.testing.servers import TOKEN, LocalServer
+from allot.testing.servers import TOKEN, Answer, LocalServer
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
 
 DRIVER = "fpga.example.com"
@@ -287,5 +290,56 @@ def test_metrics_count_pre_bind_executions_and_devices() -> None:
             assert registry.get_sample_value(f"{prefix}_allocations_total", status) == 1
             devices_total = f"{prefix}_device_allocations_total"
             assert registry.get_sample_value(devices_total, status | {"driver": DRIVER}) == 2
+
+    run_in_virtual_time(run())
+
+
+ONLY_CONDITIONS = {"name": "fpga-0", "bindingConditions": ["Programmed"]}
+ONLY_FAILURES = {"name": "fpga-0", "bindingFailureConditions": ["Broken"]}
+
+
+@pytest.mark.parametrize("device", [ONLY_CONDITIONS, ONLY_FAILURES])
+def test_one_kind_of_conditions_is_accepted_with_a_warning(device: dict[str, Any]) -> None:
+    async def post(gates: FeatureGates) -> Answer:
+        async with LocalServer(gates=gates) as server:
+            pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+            spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [device]}
+            return await server.ask(
+                "POST", f"{BASE}/resourceslices", {"metadata": {"name": "s"}, "spec": spec}
+            )
+
+    accepted = run_in_virtual_time(post(DEFAULTS))
+    assert accepted.code == 201, accepted
+    (warning,) = accepted.header("warning")
+    assert "Kubernetes v1.38 refuses it" in warning
+    assert "OneKindOfBindingConditions" in warning
+    refused = run_in_virtual_time(post(DEFAULTS.with_rules(RuleSet.V1_38)))
+    assert refused.code == 422
+    assert "are required to use" in refused.json["message"]
+
+
+def test_a_device_without_failure_conditions_is_waited_for() -> None:
+    async def run() -> None:
+        async with a_scene({"n1": [ONLY_CONDITIONS]}) as scene:
+            await scene.claim("c")
+            await scene.pod("p", "c")
+            await scene.until(lambda: scene.device_of("c"))
+            await asyncio.sleep(1)
+            assert await scene.node_of("p") is None
+            await scene.set_condition("c", "Programmed")
+            await scene.until(lambda: scene.node_of("p"))
+
+    run_in_virtual_time(run())
+
+
+def test_a_device_with_nothing_but_failure_conditions_is_not_waited_for() -> None:
+    async def run() -> None:
+        async with a_scene({"n1": [ONLY_FAILURES]}) as scene:
+            await scene.claim("c")
+            await scene.pod("p", "c")
+            await scene.until(lambda: scene.node_of("p"), 5)
+            listed = await scene.server.get("/api/v1/namespaces/default/events")
+            reasons = {event["reason"] for event in listed["items"]}
+            assert "BindingConditionsPending" not in reasons
 
     run_in_virtual_time(run())

@@ -15,9 +15,13 @@ _FAILURES: Final = "bindingFailureConditions"
 
 
 def validate_binding_conditions(
-    conditions: tuple[str, ...], failures: tuple[str, ...], path: FieldPath
+    conditions: tuple[str, ...],
+    failures: tuple[str, ...],
+    path: FieldPath,
+    *,
+    one_kind_is_enough: bool,
 ) -> Iterator[FieldError]:
-    """Both lists or none, each condition in only one of them."""
+    """Each condition in only one of the lists; both lists or none, unless `one_kind_is_enough`."""
     for names, list_path in ((conditions, path / _CONDITIONS), (failures, path / _FAILURES)):
         yield from validate_items(names, list_path, MAX_BINDING_CONDITIONS, validate_label_key)
         yield from duplicates(names, list_path, lambda name: name, declared=False)
@@ -28,6 +32,8 @@ def validate_binding_conditions(
                 name,
                 f"{_FAILURES} must not overlap with {_CONDITIONS}",
             )
+    if one_kind_is_enough:
+        return
     if conditions and not failures:
         yield invalid(path / _FAILURES, failures, f"{_FAILURES} are required to use {_CONDITIONS}")
     if failures and not conditions:

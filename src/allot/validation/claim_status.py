@@ -18,6 +18,8 @@ from allot.api.claims import (
 )
 from allot.api.identities import SharedDeviceId
 from allot.api.resource import FROM_CLAIM, FROM_CLASS, MAX_RESULTS
+from allot.features import FeatureGates
+from allot.rules import ONE_KIND_OF_BINDING_CONDITIONS
 from allot.validation.binding_conditions import validate_binding_conditions
 from allot.validation.conditions import validate_conditions
 from allot.validation.device_config import validate_json_object, validate_opaque_configuration
@@ -57,7 +59,9 @@ CONFIG_SOURCES: Final = (FROM_CLASS, FROM_CLAIM)
 STATUS: Final = FieldPath("status")
 
 
-def validate_claim_status_update(new: ResourceClaim, old: ResourceClaim) -> Iterator[FieldError]:
+def validate_claim_status_update(
+    new: ResourceClaim, old: ResourceClaim, gates: FeatureGates
+) -> Iterator[FieldError]:
     """A write to the status. The spec is the stored one, whatever was sent."""
     yield from validate_metadata_update(new.metadata, old.metadata)
     yield from _validate_consumers(new, old)
@@ -66,7 +70,8 @@ def validate_claim_status_update(new: ResourceClaim, old: ResourceClaim) -> Iter
     path = STATUS / "allocation"
     if before is None:
         if allocation is not None:
-            yield from _validate_allocation(allocation, path, RequestNames.of(new.spec.devices))
+            names = RequestNames.of(new.spec.devices)
+            yield from _validate_allocation(allocation, path, names, gates)
     elif allocation is not None and allocation != before:
         yield invalid(path, None, "field cannot be modified once set")
 
@@ -105,12 +110,12 @@ def _validate_consumer(
 
 
 def _validate_allocation(
-    allocation: AllocationResult, path: FieldPath, names: RequestNames
+    allocation: AllocationResult, path: FieldPath, names: RequestNames, gates: FeatureGates
 ) -> Iterator[FieldError]:
     def check_result(
         result: DeviceRequestAllocationResult, result_path: FieldPath
     ) -> Iterator[FieldError]:
-        return _validate_result(result, result_path, names)
+        return _validate_result(result, result_path, names, gates)
 
     def check_config(
         config: DeviceAllocationConfiguration, config_path: FieldPath
@@ -133,7 +138,10 @@ def _validate_allocation(
 
 
 def _validate_result(
-    result: DeviceRequestAllocationResult, path: FieldPath, names: RequestNames
+    result: DeviceRequestAllocationResult,
+    path: FieldPath,
+    names: RequestNames,
+    gates: FeatureGates,
 ) -> Iterator[FieldError]:
     """One allocated device. The same device, or share, may well stand there twice."""
     yield from names.validate_reference(result.request, path / "request")
@@ -144,7 +152,10 @@ def _validate_result(
         yield from validate_declared_pool_name(result.pool, path / "pool")
     yield from validate_label(result.device, path / "device")
     yield from validate_binding_conditions(
-        result.binding_conditions, result.binding_failure_conditions, path
+        result.binding_conditions,
+        result.binding_failure_conditions,
+        path,
+        one_kind_is_enough=ONE_KIND_OF_BINDING_CONDITIONS in gates,
     )
     yield from _validate_share_id(result.share_id, path / "shareID")
     for index, toleration in enumerate(result.tolerations):

@@ -74,6 +74,7 @@ class DeviceRules(NamedTuple):
     per_device_node_selection: bool
     fractional_capacity: bool
     unchanged: bool
+    one_kind_of_conditions: bool
 
 
 def validate_device(
@@ -97,7 +98,10 @@ def validate_device(
                 yield error
     if device.binding_conditions or device.binding_failure_conditions:
         yield from validate_binding_conditions(
-            device.binding_conditions or (), device.binding_failure_conditions, path
+            device.binding_conditions or (),
+            device.binding_failure_conditions,
+            path,
+            one_kind_is_enough=rules.one_kind_of_conditions,
         )
     if device.node_allocatable_resources:
         yield from validate_node_allocatable_resources(device, path / "nodeAllocatableResources")

@@ -7,6 +7,7 @@ from typing import Final
 
 from allot import features
 from allot.api.slices import CounterSet, Device, DeviceAttribute, ResourceSlice, ResourceSliceSpec
+from allot.rules import ONE_KIND_OF_BINDING_CONDITIONS
 from allot.validation.context import Context
 from allot.validation.device import (
     DeviceRules,
@@ -149,6 +150,7 @@ def _validate_devices(
         per_device_node_selection=bool(spec.per_device_node_selection),
         fractional_capacity=features.FRACTIONAL_CAPACITY_RANGE in context.gates,
         unchanged=old is not None and old.devices == devices,
+        one_kind_of_conditions=ONE_KIND_OF_BINDING_CONDITIONS in context.gates,
     )
     seen: set[str] = set()
     for index, device in enumerate(devices):

@@ -90,7 +90,7 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
     ) -> Iterator[FieldError]:
         yield from authorize_status_update(new, old, request)
-        yield from validate_claim_status_update(new, old)
+        yield from validate_claim_status_update(new, old, request.gates)
 
 
 class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):

@@ -133,7 +133,11 @@ def drivers_with_conditions(claims: Iterable[ResourceClaim]) -> list[str]:
 def _conditioned(claim: ResourceClaim) -> Iterator[DeviceRequestAllocationResult]:
     allocation = claim.status.allocation
     if allocation is not None:
-        yield from (each for each in allocation.devices.results if each.binding_conditions)
+        yield from (
+            each
+            for each in allocation.devices.results
+            if each.binding_conditions or each.binding_failure_conditions
+        )
 
 
 def _result_id(result: DeviceRequestAllocationResult) -> SharedDeviceId:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from allot.api.claims import ResourceClaim
+from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey
 from allot.client.errors import ClientError
 from allot.scheduler.framework.status import KeepsNominationError
@@ -17,6 +17,7 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     NotReady,
     drivers_with_conditions,
     has_conditions,
+    waits_for_binding,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
 from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
@@ -157,7 +158,8 @@ class BindingGate:
         try:
             outlook = self._wait.outlook(conditioned)
             missing = outlook.missing if isinstance(outlook, NotReady) else ()
-            await self._reporter.waits(pod, node_name, missing)
+            if any(map(waits_for_binding, filter(None, _allocations(conditioned)))):
+                await self._reporter.waits(pod, node_name, missing)
             ended = await self._wait.until_ready(conditioned, pod, node_name)
             if isinstance(ended, BindingFailed):
                 if self._failed is not None:
@@ -204,6 +206,10 @@ class BindingGate:
             else:
                 if released is not None:
                     self._tracker.assume(released)
+
+
+def _allocations(claims: Iterable[ResourceClaim]) -> Iterator[AllocationResult | None]:
+    return (claim.status.allocation for claim in claims)
 
 
 def _is_lost(claim: ResourceClaim | None) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import AVOID_FAILED_DEVICES
+from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 from allot.testing.virtual_time import run_in_virtual_time
 from tests.integration.test_binding_conditions import PODS, Scene, a_device, a_scene
 
@@ -208,3 +209,39 @@ def test_a_node_that_comes_back_at_once_is_another_node() -> None:
             await scene.until(lambda: scene.node_of("p"))
 
     run_in_virtual_time(run())
+
+
+def test_the_timeout_of_a_cluster_in_a_test_can_be_set() -> None:
+    settings = ClusterSettings(has_scheduler=True, binding_timeout="30s")
+    device = a_device("fpga-0", "Programmed") | {"bindsToNode": False}
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "fpga.example.com", "nodeName": "n1", "pool": pool, "devices": [device]}
+    request = {"name": "r", "exactly": {"deviceClassName": "fpga"}}
+    dra = {"apiVersion": "resource.k8s.io/v1"}
+    with VirtualTimeCluster(settings) as cluster:
+        cluster.apply(
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}},
+            dra | {"kind": "DeviceClass", "metadata": {"name": "fpga"}, "spec": {}},
+            dra | {"kind": "ResourceSlice", "metadata": {"name": "n1"}, "spec": spec},
+            dra
+            | {
+                "kind": "ResourceClaim",
+                "metadata": {"name": "c", "namespace": "default"},
+                "spec": {"devices": {"requests": [request]}},
+            },
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p", "namespace": "default"},
+                "spec": {
+                    "containers": [{"name": "m", "image": "i"}],
+                    "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
+                },
+            },
+        )
+
+        def has_timed_out(pod: dict[str, Any] | None) -> bool:
+            conditions = (pod or {}).get("status", {}).get("conditions") or ()
+            return any("device binding timeout" in each.get("message", "") for each in conditions)
+
+        cluster.wait_for("Pod", "p", has_timed_out, seconds=60)

@@ -39,7 +39,7 @@ from allot.driver.loading import load_hardware
 from allot.features import FeatureGates
 from allot.kubelet.settings import Settings as NodeSettings
 from allot.rules import RuleSet
-from allot.scheduler.configuration import SchedulerConfiguration
+from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
 from allot.storage.memory import MemoryStore
 from allot.testing.virtual_time import VirtualClock, VirtualTimeLoop
 
@@ -61,6 +61,8 @@ class ClusterSettings:
     """Whose answers: `seeds`, or those of Kubernetes `v1.38`."""
     controllers: Sequence[str] = ("*",)
     has_scheduler: bool = True
+    binding_timeout: str = "600s"
+    """How long pods wait for devices to become ready (KEP-5007), as in the scheduler's configuration."""
     all_nodes: bool = True
     """Simulate every node that a test creates."""
 
@@ -69,9 +71,14 @@ class ClusterSettings:
         return features.with_overrides(self.feature_gates or {}, RuleSet(self.rules))
 
     @property
+    def _scheduler(self) -> SchedulerConfiguration:
+        args = {"DynamicResources": {"bindingTimeout": self.binding_timeout}}
+        return SchedulerConfiguration(profiles=(ProfileConfiguration(args=args),))
+
+    @property
     def parts(self) -> ClusterParts:
         return ClusterParts(
-            SchedulerConfiguration() if self.has_scheduler else None,
+            self._scheduler if self.has_scheduler else None,
             self.controllers,
             NodeSettings(all_nodes=self.all_nodes),
             [load_hardware(reference) for reference in self.hardware],

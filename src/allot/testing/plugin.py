@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "allot_cluster(hardware=(), feature_gates=None, rules='seeds', controllers=('*',), has_scheduler=True, "
-        "all_nodes=True, virtual_time=False): the cluster that the fixture of this name gives.",
+        "binding_timeout='600s', all_nodes=True, virtual_time=False): the cluster that the fixture of this name gives.",
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from allot.allocation import Ledger
 from allot.api.claims import AllocationResult, ResourceClaim
-from allot.api.identities import ObjectKey
+from allot.api.identities import DeviceId, ObjectKey
 from allot.features import FeatureGates
 
 Listener = Callable[[ResourceClaim | None, ResourceClaim | None], None]
@@ -45,6 +45,17 @@ class ClaimTracker:
 
     def get(self, key: ObjectKey) -> ResourceClaim | None:
         return self._known.get(key)
+
+    def allocations_of(self, device: DeviceId) -> list[tuple[str, AllocationResult]]:
+        """The claims (`namespace/name`) that hold a device or a share of it, with their allocations."""
+        holders = set(self.ledger.holders(device))
+        if not holders:
+            return []
+        return [
+            (holder.partition("#")[0], allocation)
+            for holder, allocation in self._entered.values()
+            if holder in holders
+        ]
 
     # --- what the informer says ---
 

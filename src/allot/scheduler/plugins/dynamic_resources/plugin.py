@@ -46,6 +46,10 @@ from allot.scheduler.plugins.dynamic_resources.judging import (
     hopeless_without_gate,
     no_extension,
 )
+from allot.scheduler.plugins.dynamic_resources.node_bound_devices import (
+    ON_TWO_NODES,
+    claimed_on_two_nodes,
+)
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension, Variant
 from allot.scheduler.plugins.dynamic_resources.skipped_alternatives import (
@@ -104,9 +108,9 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         self._clock = clock
         self._extended = extended
         self._gate = gate
+        self._warn = warn
         self._skipped = SkippedAlternatives(warn)
         self._alternative_chosen = alternative_chosen
-        self._warn = warn
         self._dropped: dict[str, asyncio.Event] = {}
         """Pods whose reservations are being taken back, by uid."""
 
@@ -206,6 +210,11 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         if not answer.results:
             return failed(LookupError("claim allocation not found for node"))
         self._skipped.report_unusable_pools(pod, node_name, answer.skipped)
+        for note in claimed_on_two_nodes(
+            answer.results, target, self._tracker, self._devices.inventory
+        ):
+            log.warning("pod %s: %s", pod.key, note)
+            self._warn(pod, ON_TWO_NODES, note)
         if self._extended is not None and extension is not None and isinstance(variant, Variant):
             self._extended.reserve(extension, variant, answer.results[-1])
         results = answer.results[: len(devices.to_allocate)]

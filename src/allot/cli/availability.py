@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from allot.allocation.candidates import LazySelector
@@ -14,6 +14,7 @@ from allot.allocation.pools import CounterBudget
 from allot.api.base import ApiObject, always, replace
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.identities import DeviceId
 from allot.api.pool_status import PoolStatus
 from allot.api.slices import ResourceSlice
 from allot.api.texts import near_names
@@ -28,6 +29,7 @@ from allot.controllers.pool_status import (
 from allot.controllers.pool_status.packing import count_at_once
 from allot.controllers.pool_status.partitions import counters_left
 from allot.features import DEVICE_TAINT_RULES, FeatureGates
+from allot.scheduler.plugins.dynamic_resources.binding_conditions import devices_being_attached
 
 
 class ClusterObjects(NamedTuple):
@@ -90,6 +92,8 @@ class PoolRow(PoolStatus, frozen=True):
 
     free_devices: int | None = None
     """Devices that nothing holds or keeps away, one by one; more than are available if they share counters."""
+    attaching_devices: int = 0
+    """Allocated devices that are being made ready (KEP-5007)."""
 
 
 class TotalRow(Counts, frozen=True):
@@ -170,7 +174,8 @@ def availability(objects: ClusterObjects, wanted: Wanted, gates: FeatureGates) -
         for pool in _pools(objects, wanted, gates, selections)
         if pool.devices or not (wanted.node or wanted.class_name)
     ]
-    rows = tuple(map(_pool_row, pools))
+    attaching = devices_being_attached(objects.claims)
+    rows = tuple(_pool_row(pool, attaching) for pool in pools)
     return Availability(
         total=_total(rows),
         drivers=_by_driver(rows),
@@ -216,13 +221,22 @@ def _pools(
         yield _Pool(census, status, devices, counters_left(census), is_refused)
 
 
-def _pool_row(pool: _Pool) -> PoolRow:
+def _pool_row(pool: _Pool, attaching: Container[DeviceId]) -> PoolRow:
     status = pool.status
     row = PoolRow(**{name: getattr(status, name) for name in status.__struct_fields__})
     if pool.census.is_incomplete:
         return row
     *counts, free = pool.counts(pool.devices)
-    row = replace(row, **dict(zip(COUNTED, counts, strict=True)), free_devices=free)
+    id_ = pool.census.id
+    waiting = sum(
+        DeviceId(id_.driver, id_.pool, counted.device.name) in attaching for counted in pool.devices
+    )
+    row = replace(
+        row,
+        **dict(zip(COUNTED, counts, strict=True)),
+        free_devices=free,
+        attaching_devices=waiting,
+    )
     if len(pool.devices) == len(pool.census.devices):
         return row
     return replace(row, partition_summary=(), shareable_summary=None)  # of all its devices

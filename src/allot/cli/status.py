@@ -171,6 +171,8 @@ def _pool_details(pool: PoolRow) -> Text:
     parts = []
     if pool.free_devices is not None and pool.free_devices != pool.available_devices:
         parts.append(Text(f"{pool.free_devices} free, {pool.available_devices} at once"))
+    if pool.attaching_devices:
+        parts.append(Text(f"{pool.attaching_devices} being attached"))
     if pool.shareable_summary is not None:
         parts += [
             Text(f"{capacity.name} {capacity.available}/{capacity.total}")

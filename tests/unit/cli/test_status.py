@@ -367,3 +367,37 @@ def test_the_same_from_a_cluster() -> None:
         "node-1": (3, 2),
         "gpu": (3, 2),
     }
+
+
+@pytest.mark.parametrize(
+    ("conditions", "details"),
+    [
+        pytest.param({}, "1 being attached", id="nothing-reported"),
+        pytest.param({"Attached": "False"}, "1 being attached", id="not-yet"),
+        pytest.param({"Attached": "True"}, "", id="attached"),
+        pytest.param({"Broken": "True"}, "", id="failed"),
+    ],
+)
+def test_devices_that_are_being_attached(conditions: dict[str, str], details: str) -> None:
+    device = {"bindingConditions": ["Attached"], "bindingFailureConditions": ["Broken"]}
+    identity = {name: RESULT[name] for name in ("driver", "pool", "device")}
+    reported = [{"type": name, "status": value} for name, value in conditions.items()]
+    held: dict[str, Any] = {"allocation": {"devices": {"results": [RESULT | device]}}}
+    held["devices"] = [identity | {"conditions": reported}]
+    objects = [
+        a_slice("node-1", "gpu.example.com", {"name": "a"} | device, {"name": "b"}),
+        an_object("ResourceClaim", "c", {"devices": {"requests": [REQUEST]}}, status=held),
+    ]
+
+    output = status("--by", "pool", objects=objects)
+
+    assert output.splitlines()[1].split()[:7] == [
+        "gpu.example.com",
+        "node-1",
+        "node-1",
+        "2",
+        "1",
+        "1",
+        "0",
+    ]
+    assert output.splitlines()[1].endswith(details or "0")

@@ -16,7 +16,7 @@ from allot.api.claims import (
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
-from allot.api.identities import SharedDeviceId
+from allot.api.identities import DeviceId, SharedDeviceId
 from allot.api.meta import Condition
 from allot.features import BINDING_CONDITIONS
 
@@ -91,6 +91,16 @@ def why_not_usable_when_off(claim: ResourceClaim) -> str:
                 f"{BINDING_CONDITIONS} feature is disabled"
             )
     return ""
+
+
+def devices_being_attached(claims: Iterable[ResourceClaim]) -> set[DeviceId]:
+    """The devices that are allocated, must be made ready for that, and are not yet."""
+    return {
+        DeviceId(examined.device.driver, examined.device.pool, examined.device.device)
+        for claim in claims
+        for examined in examined_devices(claim)
+        if examined.lacking and examined.failure is None
+    }
 
 
 class ExaminedDevice(NamedTuple):

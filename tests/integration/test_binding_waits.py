@@ -350,7 +350,9 @@ def test_metrics_tell_how_waiting_ended_and_how_long_it_took() -> None:
         await waiting(world, "q", claim="plain")
         ends = {"failure": 1, "success": 1, "timeout": 1}
         labels = f'driver="{DRIVER}",profile="default-scheduler",status="%s"'
-        assert metric(world, "allocations_total") == {labels % end: 1 for end in ends}
+        executions = 'profile="default-scheduler",status="%s"'
+        assert metric(world, "allocations_total") == {executions % end: 1 for end in ends}
+        assert metric(world, "device_allocations_total") == {labels % end: 1 for end in ends}
         assert metric(world, "wait_duration_seconds_count") == {labels % end: 1 for end in ends}
         counts = metric(world, "prebind_duration_seconds_count")
         with_conditions = 'requires_bindingconditions="true",status="%s"'

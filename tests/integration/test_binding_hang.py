@@ -152,13 +152,14 @@ def test_a_controller_that_gives_up_first_says_why() -> None:
 
 
 def test_without_a_quarantine_the_device_is_tried_again() -> None:
-    """Whoever comes next may have more luck: each attempt has its own time."""
+    """Each attempt has its own time. In between the pod avoids the device for a while, each time longer."""
 
     async def main() -> None:
         settings = Settings(hang_seconds=None)
         async with a_stage("hang", settings, taints=False) as stage:
             seen = set()
-            for _ in range(4 * TIMEOUT_SECONDS):
+            avoided_seconds = 30 + 60
+            for _ in range(4 * TIMEOUT_SECONDS + avoided_seconds):
                 await asyncio.sleep(1)
                 claim = await stage.server.get(CLAIM)
                 if allocation := (claim.get("status") or {}).get("allocation"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE
 from allot.testing.cluster import AllotCluster
 
 SUMMARY = "cannot allocate all claims. preemption: "
@@ -74,3 +76,31 @@ def test_the_node_that_comes_nearest(allot_cluster: AllotCluster) -> None:
     message = reason_why_pending(allot_cluster, "nics")
 
     assert "On node shared-nic-0, request r of claim default/nics finds 2 of 3 devices" in message
+
+
+@pytest.mark.allot_cluster(hardware=["gpu-server=1"], virtual_time=True)
+def test_why_a_pod_gets_no_better_alternative_recorded(allot_cluster: AllotCluster) -> None:
+    allot_cluster.apply(claim("holder", "gpu.example.com", 6), pod("holder"))
+    allot_cluster.wait_for_phase("holder", "Running")
+    alternatives = [
+        {"name": name, "deviceClassName": "gpu.example.com", "count": count}
+        for name, count in (("four", 4), ("two", 2), ("one", 1))
+    ]
+    modest = claim("modest", "gpu.example.com", 1)
+    modest["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": alternatives}]
+    allot_cluster.apply(modest, pod("modest"))
+    allot_cluster.wait_for_phase("modest", "Running")
+
+    def recorded(events: list[dict[str, Any]]) -> list[str]:
+        return [each["message"] for each in events if each["reason"] == ALTERNATIVE_UNAVAILABLE]
+
+    for _ in range(100):
+        notes = recorded(allot_cluster.list("Event", "default"))
+        if notes:
+            break
+        allot_cluster.run(asyncio.sleep(0.1))
+    (note,) = notes
+    assert note == (
+        "On node gpu-server-0, not r/four: request r of claim default/modest finds 2 of 4 devices;"
+        " gpu-0, gpu-1, gpu-2 and 3 more: held by claim default/holder."
+    )

@@ -30,8 +30,13 @@ from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
+from allot.scheduler.explain.alternatives import recorded_reasons
 from allot.scheduler.explain.explainer import Effort, within
-from allot.scheduler.explain.explanations import ClaimExplanation, PodExplanation
+from allot.scheduler.explain.explanations import (
+    ClaimExplanation,
+    ClaimSummary,
+    PodExplanation,
+)
 from allot.scheduler.explain.object_explainer import ObjectExplainer, similar_names
 from allot.scheduler.model import DEVICE_KINDS, VOLUME_KINDS, WORKLOAD_KINDS, SchedulerModel
 
@@ -46,6 +51,7 @@ _KINDS: Final[dict[str, Resource[Any]]] = {
     "resourceclaims": resources.RESOURCE_CLAIMS,
     "resourceclaims.resource.k8s.io": resources.RESOURCE_CLAIMS,
 }
+EVENTS: Final[tuple[Resource[Any], ...]] = (resources.EVENTS,)
 _OPTIONAL: Final = frozenset({resources.DEVICE_TAINT_RULES})
 """What most clusters do not have, and do not miss."""
 
@@ -134,6 +140,9 @@ def explain(
             f" only {', '.join(model.profiles)}"
         )
     explanation = explained(target, key, model, ObjectExplainer(model, EFFORT, scheduler_name))
+    if not sources and _has_better_alternatives(explanation):
+        _add(snapshot, take(source, EVENTS, "allot-explain", key.namespace), EVENTS)
+        explanation = _with_recorded(explanation, snapshot, key.namespace)
     note = (BY_KUBERNETES,) if in_force is RuleSet.V1_38 else ()
     explanation = msgspec.structs.replace(
         explanation, rules=in_force, notes=(*explanation.notes, *note)
@@ -192,6 +201,35 @@ def _unread(snapshot: Snapshot) -> Iterable[str]:
             if resource is resources.RESOURCE_CLAIMS:
                 note += "; devices that other claims hold look free here"
             yield note
+
+
+def _summaries(explanation: PodExplanation | ClaimExplanation) -> Iterable[ClaimSummary]:
+    if isinstance(explanation, PodExplanation):
+        return explanation.claims
+    return filter(None, (explanation.summary,))
+
+
+def _has_better_alternatives(explanation: PodExplanation | ClaimExplanation) -> bool:
+    return any(claim.preferred for claim in _summaries(explanation))
+
+
+def _with_recorded(
+    explanation: PodExplanation | ClaimExplanation, snapshot: Snapshot, namespace: str
+) -> PodExplanation | ClaimExplanation:
+    """The explanation, with what the scheduler said about better alternatives when it decided."""
+    users = {
+        user.removeprefix("pod/")
+        for claim in _summaries(explanation)
+        for user in claim.reserved_for
+        if user.startswith("pod/")
+    }
+    events = snapshot.of(resources.EVENTS)
+    notes = tuple(
+        f"When it was decided: {text}"
+        for pod in sorted(users)
+        for text in recorded_reasons(events, namespace, pod)
+    )
+    return msgspec.structs.replace(explanation, notes=(*explanation.notes, *notes))
 
 
 def _has_volumes(snapshot: Snapshot, key: ObjectKey) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from allot.client.errors import log_failure
 from allot.deadline import DeadlineExceededError
 from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE
 from allot.scheduler.explain.failure_reasons import FailureReasons
 from allot.scheduler.forked import ChildFailedError
 from allot.scheduler.framework.cycle_state import CycleState
@@ -217,9 +218,15 @@ class Scheduler:
             self._reasons.allowance.earn(self._clock() - started)
         match decision:
             case Chosen(node_name, state):
+                reasons = self._reasons
+                passed_over = (
+                    reasons.of_choice(profile, decision, pod) if reasons is not None else ""
+                )
                 failure = self._reserve(profile, state, pod, node_name)
                 if failure is None:
                     self.queue.decided(queued)
+                    if passed_over:
+                        self._outcomes.pending(pod, ALTERNATIVE_UNAVAILABLE, passed_over)
                     binding = self.spawn(self._bind(profile, state, queued, node_name, started))
                     binding.add_done_callback(
                         partial(self._binding_ended, profile, state, pod, node_name, started)

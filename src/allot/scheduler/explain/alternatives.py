@@ -1,9 +1,10 @@
-"""Alternatives that an allocated claim would have preferred to those that it has (KEP-4816), and what is against them now."""
+"""Alternatives that a claim would have preferred to those that it has or is about to get (KEP-4816), and what is against them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace as replace_problem
+from typing import Final
 
 from allot.allocation import AllocationProblem, Wording, explain
 from allot.api.base import replace
@@ -13,8 +14,37 @@ from allot.api.claims import (
     ResourceClaim,
     ResourceClaimStatus,
 )
+from allot.api.raw import RawObject
 from allot.deadline import Deadline, no_deadline
 from allot.scheduler.explain.explanations import PreferredAlternative
+
+ALTERNATIVE_UNAVAILABLE: Final = "PreferredAlternativeUnavailable"
+"""The reason of the event that says at decision time why a pod gets no better alternatives."""
+
+
+def unavailable_alternatives(
+    problem: AllocationProblem, wording: Wording, deadline: Deadline = no_deadline
+) -> Iterator[str]:
+    """Why claims that are about to be allocated get no better alternatives: for each of these one sentence part."""
+    for at, claim in enumerate(problem.claims):
+        for number, request in enumerate(claim.spec.devices.requests):
+            for alternative in request.first_available[:-1]:
+                claims = list(problem.claims)
+                claims[at] = _with_only(claim, number, alternative)
+                explanation = explain(
+                    replace_problem(problem, claims=tuple(claims)), deadline=deadline
+                )
+                if explanation.conflict is None or not explanation.is_complete:
+                    break  # this one it gets
+                yield f"not {request.name}/{alternative.name}: {wording.conflict(explanation)}"
+
+
+def _with_only(claim: ResourceClaim, number: int, alternative: DeviceSubRequest) -> ResourceClaim:
+    """The claim with a single alternative in one of its requests."""
+    requests = list(claim.spec.devices.requests)
+    requests[number] = replace(requests[number], first_available=(alternative,))
+    devices = replace(claim.spec.devices, requests=tuple(requests))
+    return replace(claim, spec=replace(claim.spec, devices=devices))
 
 
 def preferred_alternatives(
@@ -33,13 +63,8 @@ def preferred_alternatives(
     ledger = problem.ledger.without(holder)
     for number, request in enumerate(claim.spec.devices.requests):
         for alternative in _before(request, chosen):
-            only = replace(request, first_available=(alternative,))
-            requests = list(claim.spec.devices.requests)
-            requests[number] = only
-            devices = replace(claim.spec.devices, requests=tuple(requests))
-            asks = replace(
-                claim, spec=replace(claim.spec, devices=devices), status=ResourceClaimStatus()
-            )
+            only = _with_only(claim, number, alternative)
+            asks = replace(only, status=ResourceClaimStatus())
             changed = replace_problem(problem, claims=(asks,), ledger=ledger)
             explanation = explain(changed, deadline=deadline)
             if not explanation.is_complete:
@@ -50,6 +75,16 @@ def preferred_alternatives(
                 reason=Wording().conflict(explanation),
                 conflict=explanation.conflict,
             )
+
+
+def recorded_reasons(events: Iterable[RawObject], namespace: str, pod: str) -> Iterator[str]:
+    """What the scheduler said about better alternatives when it decided on a pod."""
+    for event in events:
+        regarding = event.get("regarding", default={})
+        about = (event.get("reason"), regarding.get("namespace"), regarding.get("name"))
+        if about == (ALTERNATIVE_UNAVAILABLE, namespace, pod):
+            note: str = event.get("note", default="")
+            yield note
 
 
 def _before(request: DeviceRequest, chosen: set[str]) -> Iterator[DeviceSubRequest]:

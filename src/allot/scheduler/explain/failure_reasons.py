@@ -21,7 +21,8 @@ from allot.allocation import Explanation, Proposals, StepBudget, Wording, explai
 from allot.allocation.explain.changes import AnyChange, Release
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
-from allot.scheduler.cycle import CycleError, NoNode
+from allot.scheduler.cycle import Chosen, CycleError, NoNode
+from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
@@ -162,6 +163,28 @@ class FailureReasons:
         statuses = Refusals((node.name, error.status) for node in some)
         decision = NoNode(error.state, statuses, "", frozenset({NAME}), frozenset())
         return self.of(Rejection(profile, pod, decision))
+
+    def of_choice(self, profile: Profile, chosen: Chosen, pod: PodInfo) -> str:
+        """Why a pod that gets a node does not get better alternatives there (KEP-4816); empty if it gets the best.
+
+        Also empty if there is no time to find out.
+        """
+        judge, node = profile.plugin(NAME), self._cluster.node(chosen.node_name)
+        if not isinstance(judge, DeviceJudge) or not judge.has_alternatives(chosen.state):
+            return ""
+        question = judge.question(chosen.state, node) if node is not None else None
+        if question is None or not self._may_explain:
+            return ""
+        started = self._clock()
+        deadline = deadline_of(within(MAX_HELP_SECONDS, self._clock)())
+        wording = Wording(pod.namespace, max_expression=MAX_SHOWN_EXPRESSION)
+        texts = list(unavailable_alternatives(question, wording, deadline))
+        self.allowance.spend(self._clock() - started)
+        return (
+            shortened(f"On node {chosen.node_name}, {'; '.join(texts)}.", MAX_REASON)
+            if texts
+            else ""
+        )
 
     # --- later ---
 

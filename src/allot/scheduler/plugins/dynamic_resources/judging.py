@@ -454,6 +454,11 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
             return None
         return self.problem_for(wanted, self._devices.target(node), devices.avoided)
 
+    def has_alternatives(self, state: CycleState) -> bool:
+        """Whether claims that are to be allocated for the pod have prioritized alternatives."""
+        devices: PodDevices | None = state.get(NAME)
+        return devices is not None and devices.has_alternatives
+
     def unusable_claims(self, state: CycleState, node: NodeInfo) -> list[tuple[ResourceClaim, str]]:
         """Claims whose devices the node cannot use, or that have failed, with the failure."""
         devices: PodDevices | None = state.get(NAME)

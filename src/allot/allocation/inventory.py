@@ -133,6 +133,11 @@ class Inventory:
         for name, entry in list(self._entries.items()):
             self.put(entry.slice, name)
 
+    @property
+    def taint_rules(self) -> tuple[DeviceTaintRule, ...]:
+        """The rules that are applied to devices."""
+        return self._taint_rules
+
     def slices(self) -> Iterator[ResourceSlice]:
         return (entry.slice for entry in self._entries.values())
 

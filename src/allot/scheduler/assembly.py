@@ -132,7 +132,11 @@ class SchedulerProcess:
         self.metrics.follow_queue(self.queue.lengths, self.queue.rejections)
         self.metrics.follow_cluster(self.cluster.sizes)
         self.explainer = Explainer(self.cluster)
-        self.reasons = FailureReasons(self.cluster, lambda: not self.queue.has_active, clock)
+        # In virtual time nothing may depend on how fast the machine is.
+        cpu_clock = time.thread_time if clock is time.monotonic else clock
+        self.reasons = FailureReasons(
+            self.cluster, lambda: not self.queue.has_active, clock, cpu_clock
+        )
         self.scheduler = Scheduler(
             self.profiles,
             self.queue,

@@ -32,7 +32,13 @@ from allot.api.claims import (
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
-from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.classes import (
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceTaintRule,
+    DeviceTaintRuleSpec,
+    DeviceTaintSelector,
+)
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.resource import NO_SCHEDULE, DeviceTaint
@@ -385,6 +391,16 @@ def test_unusable_pools_are_listed() -> None:
 def test_proposals_make_it_fit(problem: AllocationProblem, change: str) -> None:
     assert not isinstance(answer(problem), Allocated)
     assert change in proposed(problem)
+
+
+def test_more_devices_do_not_help_where_a_rule_taints_them() -> None:
+    selector = DeviceTaintSelector(driver=DRIVER)
+    taint = DeviceTaint("maintenance", "", NO_SCHEDULE)
+    rule = DeviceTaintRule(ObjectMeta(name="r"), DeviceTaintRuleSpec(selector, taint))
+    problem = a_problem()
+    problem.inventory.set_taint_rules([rule])
+
+    assert proposed(problem) == [f"{PLACE}: tolerate the taint maintenance:NoSchedule"]
 
 
 def test_looking_for_what_would_help_can_be_ended() -> None:

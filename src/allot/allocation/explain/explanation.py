@@ -50,7 +50,7 @@ from allot.api.claims import DeviceRequest
 from allot.api.identities import DeviceId
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
-MAX_OBSERVED_STEPS: Final = 400
+MAX_OBSERVED_STEPS: Final = 200
 """Enough to get as far as there is to get; more would only repeat the same reasons."""
 _REASON_WORK: Final = 8
 """Units of work to say why one device is refused."""

@@ -417,6 +417,7 @@ def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMe
         models.setdefault(looks, device)
     # One inventory for all proposals: each is tried before the next one changes it.
     inventory = Inventory(problem.inventory.gates)
+    inventory.set_taint_rules(problem.inventory.taint_rules)
     for slice_ in problem.inventory.slices():
         meter.spend(_DEVICE_WORK)
         if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id:

@@ -7,7 +7,7 @@ refuse them as well: then it does not help that they are released.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Final
 
 from allot.allocation.attempt import Attempt, Pick, Refused
@@ -51,6 +51,8 @@ from allot.cel.device import split_name
 
 NEARLY: Final = 0.7
 """How similar names must be for one to be meant by the other."""
+SAME_DOMAIN: Final = 0.85
+"""The same for domains; those of several drivers often end alike."""
 MAX_SIMILAR: Final = 2
 
 
@@ -209,7 +211,9 @@ def _similar(missing: Iterable[tuple[str, ...]], device: PoolDevice) -> Iterator
             yield from (
                 f"{other}/{each}"
                 for other, each in names
-                if each == identifier and (other, each) != (domain, name)
+                if each == identifier
+                and (other, each) != (domain, name)
+                and SequenceMatcher(None, domain, other).ratio() >= SAME_DOMAIN
             )
 
 

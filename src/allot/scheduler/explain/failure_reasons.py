@@ -26,6 +26,7 @@ from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
+from allot.scheduler.explain.similar_names import similar_names
 from allot.scheduler.framework.refusals import Refusals
 from allot.scheduler.plugins.dynamic_resources.answers import shortened
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
@@ -41,7 +42,7 @@ MAX_SECONDS: Final = 0.02
 """All of them together: nothing else is done meanwhile. What takes longer is left to those who ask for it."""
 MAX_HELP_SECONDS: Final = 0.01
 """And so long for what would help."""
-MAX_REASON: Final = 400
+MAX_REASON: Final = 600
 MAX_SHOWN_EXPRESSION: Final = 160
 PROPOSAL_STEPS: Final = 200
 MAX_PROPOSALS: Final = 3
@@ -126,11 +127,17 @@ class FailureReasons:
         cluster: ClusterState,
         is_idle: Callable[[], bool],
         clock: Callable[[], float],
+        cpu_clock: Callable[[], float] | None = None,
     ) -> None:
-        """`is_idle` says whether no pod waits to be tried."""
+        """`is_idle` says whether no pod waits to be tried.
+
+        `cpu_clock` limits single explanations, so that a busy machine does not change what is found; without one,
+        `clock` does.
+        """
         self._cluster = cluster
         self._is_idle = is_idle
         self._clock = clock
+        self._cpu_clock = cpu_clock or clock
         self.allowance = Allowance(clock)
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
         self._waiting: OrderedDict[str, tuple[Rejection, Tell]] = OrderedDict()
@@ -146,7 +153,7 @@ class FailureReasons:
         """The reason, empty if devices are not the trouble; None if that is to be found out later."""
         wish = _wish_of(rejection)
         if wish is None:
-            return ""
+            return _similar_classes(rejection)
         known = self._still_true(rejection, wish)
         if known is None and self._may_explain:
             known = self._find(rejection, wish)
@@ -176,7 +183,7 @@ class FailureReasons:
         if question is None or not self._may_explain:
             return ""
         started = self._clock()
-        deadline = deadline_of(within(MAX_HELP_SECONDS, self._clock)())
+        deadline = deadline_of(within(MAX_HELP_SECONDS, self._cpu_clock)())
         wording = Wording(pod.namespace, max_expression=MAX_SHOWN_EXPRESSION)
         texts = list(unavailable_alternatives(question, wording, deadline))
         self.allowance.spend(self._clock() - started)
@@ -244,7 +251,7 @@ class FailureReasons:
         names = self._worth_a_look(judge, decision)
         rests_on = tuple((name, judge.last_change(name)) for name in names)
         found: list[tuple[tuple[object, ...], Explanation, AllocationProblem]] = []
-        is_over = within(MAX_SECONDS, self._clock)()
+        is_over = within(MAX_SECONDS, self._cpu_clock)()
         deadline = deadline_of(is_over)
         for name in names:
             if is_over():
@@ -269,7 +276,7 @@ class FailureReasons:
         helpful = Proposals()
         if nearest.conflict is not None:
             budget = StepBudget(PROPOSAL_STEPS)
-            deadline = deadline_of(within(MAX_HELP_SECONDS, self._clock)())
+            deadline = deadline_of(within(MAX_HELP_SECONDS, self._cpu_clock)())
             helpful = proposals(
                 question, budget, explanation=nearest, deadline=deadline, at_most=MAX_PROPOSALS
             )
@@ -305,6 +312,20 @@ def _wish_of(rejection: Rejection) -> _Wish | None:
         return None
     key, claims = wanted
     return _Wish((profile.scheduler_name, pod.shape, key), claims)
+
+
+def _similar_classes(rejection: Rejection) -> str:
+    """For a class that does not exist: those with a similar name."""
+    judge = rejection.profile.plugin(NAME)
+    if not rejection.decision.pre_filter_message or not isinstance(judge, DeviceJudge):
+        return ""
+    classes = judge.class_names
+    hints = [
+        f"Did you mean device class {similar} instead of {name}?"
+        for name in judge.unknown_class_names(rejection.pod)
+        if (similar := similar_names(name, classes))
+    ]
+    return " ".join(hints[:1])
 
 
 def _told(known: _Known, wish: _Wish, namespace: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, Final
 
 from allot.api.base import replace
@@ -24,8 +23,10 @@ from allot.scheduler.explain.explanations import (
     PodState,
 )
 from allot.scheduler.explain.node_details import selected_nodes
+from allot.scheduler.explain.similar_names import similar_names
 from allot.scheduler.model import SchedulerModel
 from allot.scheduler.outcomes import POD_SCHEDULED
+from allot.scheduler.plugins.dynamic_resources.answers import unknown_class_names
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import NotReady, readiness
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
@@ -147,15 +148,8 @@ class ObjectExplainer:
     def _similar_classes(self, claims: Iterable[ObjectKey]) -> Iterator[str]:
         """For each class that claims ask for and that does not exist: classes with a similar name."""
         known = self._model.devices.classes
-        names: dict[str, None] = {}
-        for claim in map(self._model.claim, claims):
-            for request in claim.spec.devices.requests if claim is not None else ():
-                if request.exactly is not None:
-                    names[request.exactly.device_class_name] = None
-                names.update((each.device_class_name, None) for each in request.first_available)
-        for name in names:
-            if name and name not in known:
-                yield from _meant(name, known)
+        for name in unknown_class_names(filter(None, map(self._model.claim, claims)), known):
+            yield from _meant(name, known)
 
     # --- the claims of a pod ---
 
@@ -344,12 +338,6 @@ class _Obstacle:
         self, text: str, unmade: PodResourceClaim | None = None, hints: tuple[str, ...] = ()
     ) -> None:
         self.text, self.unmade, self.hints = text, unmade, hints
-
-
-def similar_names(name: str, known: Iterable[str]) -> str:
-    """`a, b or c`, if these may have been meant; empty if there is nothing like it."""
-    *others, last = get_close_matches(name, sorted(set(known)), n=3, cutoff=0.7) or [""]
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _meant(name: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -149,6 +149,19 @@ def test_an_attempt_that_ends_in_an_error_says_which_devices_lack_what() -> None
     )
 
 
+def test_a_class_that_does_not_exist_and_one_with_a_similar_name() -> None:
+    stage = Stage(nodes=1, pods=0)
+    request = a_request("r", an_exact_request(device_class_name="gpus.example.com"))
+    stage.bench.tracker.put(a_stored_claim("c0", request))
+    pod = a_pod_with_claims("c0", pod="p0")
+    decision = SchedulingCycle(stage.profile, stage.bench.cluster).decide(pod)
+
+    assert isinstance(decision, NoNode)
+    assert stage.reasons.of(Rejection(stage.profile, pod, decision)) == (
+        "Did you mean device class gpu.example.com instead of gpus.example.com?"
+    )
+
+
 def test_nothing_is_explained_while_pods_wait_to_be_tried() -> None:
     stage = Stage()
     stage.is_idle = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -116,6 +116,19 @@ class PodDevices:
         claims = [fresh.get(claim.metadata.uid, claim) for claim in self.claims]
         own = self.extension.reserved if self.extension is not None else None
         return [*claims, own] if own is not None else claims
+
+
+def unknown_class_names(
+    claims: Iterable[ResourceClaim], classes: Container[str]
+) -> tuple[str, ...]:
+    """The device classes that claims ask for, and that do not exist."""
+    names: dict[str, None] = {}
+    for claim in claims:
+        for request in claim.spec.devices.requests:
+            if request.exactly is not None:
+                names[request.exactly.device_class_name] = None
+            names.update((each.device_class_name, None) for each in request.first_available)
+    return tuple(name for name in names if name and name not in classes)
 
 
 def problem_with(claim: ResourceClaim, classes: Container[str], gates: FeatureGates) -> str:

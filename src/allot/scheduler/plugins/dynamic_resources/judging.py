@@ -58,6 +58,7 @@ from allot.scheduler.plugins.dynamic_resources.answers import (
     is_usable_on,
     problem_with,
     status_of,
+    unknown_class_names,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     waits_for_binding,
@@ -453,6 +454,18 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         if not wanted:
             return None
         return self.problem_for(wanted, self._devices.target(node), devices.avoided)
+
+    @property
+    def class_names(self) -> Iterable[str]:
+        """The device classes that there are."""
+        return self._devices.classes
+
+    def unknown_class_names(self, pod: PodInfo) -> tuple[str, ...]:
+        """The device classes that claims of a pod ask for, and that do not exist."""
+        claims = claims_of(pod, self._tracker.get)
+        if isinstance(claims, Unusable):
+            return ()
+        return unknown_class_names(claims, self._devices.classes)
 
     def has_alternatives(self, state: CycleState) -> bool:
         """Whether claims that are to be allocated for the pod have prioritized alternatives."""

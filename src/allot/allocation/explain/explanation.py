@@ -7,7 +7,7 @@ moment when most of its devices had been found, the reason why each of the other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from allot.allocation.attempt import Attempt
@@ -40,6 +40,7 @@ from allot.allocation.explain.subproblems import (
     members_of,
     request_name,
     restricted,
+    with_alternative,
 )
 from allot.allocation.inventory import NodeView
 from allot.allocation.problem import AllocationProblem, StepBudget
@@ -52,6 +53,7 @@ from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 MAX_OBSERVED_STEPS: Final = 200
 """Enough to get as far as there is to get; more would only repeat the same reasons."""
+NOT_REACHED: Final = "not tried: the search for the others took all steps"
 _REASON_WORK: Final = 8
 """Units of work to say why one device is refused."""
 
@@ -136,7 +138,7 @@ class _Reporter:
         """What a search for these members finds, request by request."""
         requests = [member for member in members if not member.is_constraint]
         try:
-            search = self._search(members)
+            search = self._search(restricted(self._problem, members))
         except AllocationError as error:
             # Something is wrong before any device is looked at: with a request, or with all of them together.
             if in_conflict:
@@ -144,25 +146,44 @@ class _Reporter:
             for member in requests:
                 yield member, tuple(self._unprepared(member, in_conflict, error.problem))
             return
-        try:
-            search.solve(MAX_OBSERVED_STEPS)
-        except AllocationError as error:
-            if in_conflict:
-                self._error = str(error)
-            search.note_failure()
-        except StepsExhaustedError:
-            pass
-        search.unwind()
+        error_text = search.observe()
+        if in_conflict:
+            self._error = error_text
         for member, request in zip(requests, search.requests, strict=True):
             reports = {each.request: each for each in search.reports(request, in_conflict)}
+            for alternative in search.unreached(request):
+                label = alternative.label
+                alone = self._observed_alternative(members, member, alternative, in_conflict)
+                reports[label] = alone or reports[label]._replace(problem=NOT_REACHED)
             for skipped in request.skipped:
                 reports[skipped.label] = RequestReport(
                     str(skipped.claim), skipped.label, 1, 0, (), in_conflict, skipped.reason
                 )
             yield member, tuple(reports[label] for label, _ in _wanted(request.request))
 
-    def _search(self, members: Iterable[Member]) -> _ObservedSearch:
-        problem = restricted(self._problem, members)
+    def _observed_alternative(
+        self,
+        members: Sequence[Member],
+        member: Member,
+        alternative: Alternative,
+        in_conflict: bool,
+    ) -> RequestReport | None:
+        """How far an alternative comes that was not reached after others; None if it is not reached even so."""
+        problem = with_alternative(self._problem, member, alternative.subrequest)
+        try:
+            search = self._search(restricted(problem, members))
+        except AllocationError:
+            return None
+        search.observe()
+        for request in search.requests:
+            if (request.alternatives[0].claim.key, request.request.name) == (
+                alternative.claim.key,
+                alternative.request,
+            ) and not any(search.unreached(request)):
+                return next(search.reports(request, in_conflict))
+        return None
+
+    def _search(self, problem: AllocationProblem) -> _ObservedSearch:
         view = problem.inventory.view(problem.node, self._meter)
         gates = problem.inventory.gates
         rules = CandidateRules(
@@ -227,7 +248,7 @@ class _Reporter:
             if member.is_constraint or not concerns(self._problem, constraint, member):
                 continue
             try:
-                search = self._search((member, constraint))
+                search = self._search(restricted(self._problem, (member, constraint)))
             except AllocationError:
                 continue
             for alternative in search.requests[0].alternatives:
@@ -289,10 +310,25 @@ class _ObservedSearch(Search):
         self._note(frame)
         super()._fail(frame)
 
-    def note_failure(self) -> None:
-        """The search ended in an error where it is."""
-        if self.stack:
-            self._note(self.stack[-1])
+    def observe(self) -> str:
+        """Run as far as the steps reach; the error that ended the search, if any."""
+        error_text = ""
+        try:
+            self.solve(MAX_OBSERVED_STEPS)
+        except AllocationError as error:
+            error_text = str(error)
+            if self.stack:
+                self._note(self.stack[-1])
+        except StepsExhaustedError:
+            pass
+        self.unwind()
+        return error_text
+
+    def unreached(self, request: PreparedRequest) -> Iterator[Alternative]:
+        """Alternatives that were neither satisfied nor given up before the steps ended."""
+        for alternative in request.alternatives:
+            if alternative not in self._satisfied and alternative not in self._best:
+                yield alternative
 
     def _note(self, frame: Frame) -> None:
         alternative = frame.alternative

@@ -83,3 +83,20 @@ def concerns(problem: AllocationProblem, constraint: Member, request: Member) ->
     names = constraint_of(problem, constraint).requests
     name = request_name(problem, request)
     return not names or any(each.partition("/")[0] == name for each in names)
+
+
+def with_alternative(
+    problem: AllocationProblem, request: Member, alternative: str
+) -> AllocationProblem:
+    """The problem with one alternative of a request only; a request without alternatives stays as it is."""
+    claim = problem.claims[request.claim]
+    requests = list(claim.spec.devices.requests)
+    old = requests[request.position]
+    if not alternative:
+        return problem
+    kept = tuple(each for each in old.first_available if each.name == alternative)
+    requests[request.position] = replace(old, first_available=kept)
+    devices = replace(claim.spec.devices, requests=tuple(requests))
+    claims = list(problem.claims)
+    claims[request.claim] = replace(claim, spec=replace(claim.spec, devices=devices))
+    return replace_problem(problem, claims=tuple(claims))

@@ -32,7 +32,15 @@ from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.features import GATES, FeatureGates
-from allot.testing.builders import DRIVER, a_claim, a_device, a_request, a_slice, an_exact_request
+from allot.testing.builders import (
+    DRIVER,
+    a_claim,
+    a_device,
+    a_request,
+    a_slice,
+    an_alternative,
+    an_exact_request,
+)
 from tests.unit.allocation.bombs import BOMBS
 
 EVERYTHING: Final = FeatureGates(GATES)
@@ -179,3 +187,22 @@ def test_claims_of_other_namespaces_are_counted_not_named(
     claims: tuple[str, ...], text: str
 ) -> None:
     assert Wording("team").held_by(claims) == text
+
+
+# --- alternatives ---
+
+
+def test_every_alternative_gets_its_own_steps() -> None:
+    """Without that, going through the ways to give 8 devices to the first one would take all of them."""
+    alternatives = tuple(an_alternative(f"a{count}", count=count) for count in (12, 11, 10, 9))
+    claim = a_claim(a_request("r", first_available=alternatives))
+
+    reports = explain(a_problem(claim, numa=(0,) * 8, held={})).requests
+
+    assert [(each.request, each.found, each.wanted) for each in reports] == [
+        ("r/a12", 8, 12),
+        ("r/a11", 8, 11),
+        ("r/a10", 8, 10),
+        ("r/a9", 8, 9),
+    ]
+    assert all(not each.problem for each in reports)

@@ -13,11 +13,15 @@ from tests.acceptance.playing import Endings, failures
 from tests.acceptance.runner.acceptance import open_runner
 from tests.acceptance.runner.scenarios import Scenario, load_scenarios
 from tests.acceptance.server_process import running_cluster
-from tests.acceptance.waiting_scenarios import WAITING
+from tests.acceptance.waiting_scenarios import OTHERWISE_BY_RULE, WAITING
 
 SCENARIOS = load_scenarios()
 WAITING_NAMES = frozenset(chain.from_iterable(WAITING.values()))
-PASSING = [each for file in SCENARIOS.values() for each in file if each.name not in WAITING_NAMES]
+OTHERWISE_NAMES = frozenset(chain.from_iterable(OTHERWISE_BY_RULE.values()))
+KUBERNETES_RULES = ("--rules", "v1.38")
+RUNNABLE = [each for file in SCENARIOS.values() for each in file if each.name not in WAITING_NAMES]
+PASSING = [each for each in RUNNABLE if each.name not in OTHERWISE_NAMES]
+OTHERWISE = [each for each in RUNNABLE if each.name in OTHERWISE_NAMES]
 EVERY_NODE = ("--all-nodes", "--complete-annotation", "accept.dev/complete")
 """The cluster plays the kubelets of all nodes, as the runner does otherwise."""
 
@@ -30,10 +34,19 @@ def test_scenario(scenario: Scenario, endings: Endings, kubectl: Path | None) ->
     assert not reason, reason
 
 
+def test_scenarios_that_the_rules_of_the_keps_change(tmp_path: Path, kubectl: Path | None) -> None:
+    runnable = [each for each in OTHERWISE if kubectl or not each.needs_kubectl]
+    with (
+        running_cluster(tmp_path, *KUBERNETES_RULES) as kubeconfig,
+        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=PATIENCE) as runner,
+    ):
+        assert failures(runner, runnable) == []
+
+
 def test_every_scenario_runs_or_waits() -> None:
     names = Counter(each.name for file in SCENARIOS.values() for each in file)
 
-    assert names == Counter([*(each.name for each in PASSING), *WAITING_NAMES])
+    assert names == Counter([*(each.name for each in PASSING), *OTHERWISE_NAMES, *WAITING_NAMES])
 
 
 def test_no_file_is_missing() -> None:
@@ -54,6 +67,7 @@ def test_no_file_is_missing() -> None:
     ("times", "arguments"),
     [
         pytest.param(3, EVERY_NODE, id="three-times-with-its-own-nodes"),
+        pytest.param(3, (*EVERY_NODE, *KUBERNETES_RULES), id="three-times-with-the-rules-of-v1.38"),
         pytest.param(1, (*EVERY_NODE, "--separate"), id="in-separate-processes"),
         pytest.param(1, (*EVERY_NODE, "--storage", "memory"), id="in-memory"),
     ],
@@ -61,7 +75,8 @@ def test_no_file_is_missing() -> None:
 def test_all_scenarios(
     times: int, arguments: tuple[str, ...], tmp_path: Path, kubectl: Path | None
 ) -> None:
-    runnable = [each for each in PASSING if kubectl or not each.needs_kubectl]
+    scenarios = RUNNABLE if KUBERNETES_RULES[1] in arguments else PASSING
+    runnable = [each for each in scenarios if kubectl or not each.needs_kubectl]
     with (
         running_cluster(tmp_path, *arguments) as kubeconfig,
         open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=False, patience=PATIENCE) as runner,

@@ -49,7 +49,8 @@ def registered(registry: CollectorRegistry) -> Iterator[Registered]:
             yield Registered(name + suffix, type_, tuple(collector._labelnames))
         elif type(collector).__name__ != "ProcessCollector":
             for family in collector.collect():
-                yield Registered(family.name, family.type, tuple(family._labelnames))
+                suffix = "_total" if family.type == "counter" else ""
+                yield Registered(family.name + suffix, family.type, tuple(family._labelnames))
 
 
 def registries() -> dict[str, CollectorRegistry]:

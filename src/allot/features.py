@@ -1,8 +1,9 @@
 """Feature gates: which parts of DRA are switched on.
 
 `GATES` lists every gate with its stage, Kubernetes v1.38's default and ours: the gates of the five
-KEPs that allot implements, and of the features those build on, are on. `FeatureGates` also holds
-the rules (`allot.rules`) that are in force, because whatever asks for a gate may ask for a rule.
+KEPs that allot implements, and of the features those build on, are on; those that are off in
+v1.38 go off together with what they depend on. `FeatureGates` also holds the rules (`allot.rules`)
+that are in force, because whatever asks for a gate may ask for a rule.
 """
 
 from __future__ import annotations
@@ -243,11 +244,15 @@ def with_overrides(
                 f"it is locked to {str(gate.default).lower()}"
             )
         state[name] = value
-    _refuse_broken_dependencies(state)
     stages = {ALL_BY_STAGE[name] for name in overrides if name in ALL_BY_STAGE}
-    by_default = {
-        name for name in DEFAULT_RULES if name not in overrides and GATES[name].stage not in stages
+    not_asked_for = {
+        name
+        for name, gate in GATES.items()
+        if name not in overrides and (gate.locked or gate.stage not in stages)
     }
+    switched_off = _switch_off_own_defaults(state, not_asked_for)
+    _refuse_broken_dependencies(state)
+    by_default = (DEFAULT_RULES.keys() & not_asked_for) - switched_off
     return FeatureGates({name for name, on in state.items() if on} | rules, by_default)
 
 
@@ -258,6 +263,26 @@ def locked_by_kubernetes(overrides: Mapping[str, bool]) -> list[str]:
         for name, value in overrides.items()
         if (gate := GATES.get(name)) is not None and gate.locked and value != gate.default
     ]
+
+
+def _switch_off_own_defaults(state: dict[str, bool], not_asked_for: set[str]) -> set[str]:
+    """The gates that were switched off in `state` because what they need is off.
+
+    Only gates that are on by our default and off by that of Kubernetes: whoever switches a gate off
+    as for Kubernetes does not have to know them.
+    """
+    own = [
+        gate
+        for gate in GATES.values()
+        if gate.default and not gate.kubernetes_default and gate.name in not_asked_for
+    ]
+    switched_off: set[str] = set()
+    while broken := {
+        gate.name for gate in own if state[gate.name] and not all(map(state.get, gate.depends_on))
+    }:
+        state |= dict.fromkeys(broken, False)
+        switched_off |= broken
+    return switched_off
 
 
 def _refuse_broken_dependencies(state: Mapping[str, bool]) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import pytest
 
 from allot import features
@@ -65,6 +67,60 @@ def test_all_of_a_stage() -> None:
 def test_refused(text: str, message: str) -> None:
     with pytest.raises(FeatureGateError, match=message):
         with_overrides(parse_feature_gates(text))
+
+
+def kubernetes_accepts(overrides: dict[str, bool]) -> bool:
+    """Whether v1.38 starts with these gates, by its own defaults."""
+    if features.locked_by_kubernetes(overrides):
+        return False
+    state = {gate.name: gate.kubernetes_default for gate in features.GATES.values()}
+    for name, stage in features.ALL_BY_STAGE.items():
+        if name in overrides:
+            members = [g.name for g in features.GATES.values() if g.stage is stage and not g.locked]
+            state |= dict.fromkeys(members, overrides[name])
+    state |= {name: on for name, on in overrides.items() if name in features.GATES}
+    return all(
+        state[dependency]
+        for gate in features.GATES.values()
+        if state[gate.name]
+        for dependency in gate.depends_on
+    )
+
+
+@pytest.mark.parametrize("rule_set", RuleSet)
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_kubernetes_accepts_is_accepted(count: int, rule_set: RuleSet) -> None:
+    """Gates that are on by our default only need not be named when their dependencies go off."""
+    names = [*features.GATES, *features.ALL_BY_STAGE]
+    tried = 0
+    for chosen in combinations(names, count):
+        for values in product((True, False), repeat=count):
+            overrides = dict(zip(chosen, values, strict=True))
+            if kubernetes_accepts(overrides):
+                gates = with_overrides(overrides, rule_set)
+                assert all(
+                    (name in gates) == on
+                    for name, on in overrides.items()
+                    if name in features.GATES
+                )
+                tried += 1
+    assert tried > len(features.GATES)
+
+
+def test_what_is_on_by_our_default_goes_off_with_its_dependency() -> None:
+    gates = with_overrides({features.CONSUMABLE_CAPACITY: False})
+
+    assert features.FRACTIONAL_CAPACITY_RANGE not in gates
+    assert features.FRACTIONAL_CAPACITY_RANGE not in gates.with_rules(RuleSet.V1_38)
+    assert features.FRACTIONAL_CAPACITY_RANGE not in gates.with_rules(RuleSet.SEEDS)
+
+
+@pytest.mark.parametrize("switch", [features.FRACTIONAL_CAPACITY_RANGE, "AllBeta"])
+def test_what_was_asked_for_does_not_go_off_in_silence(switch: str) -> None:
+    with pytest.raises(FeatureGateError, match="DRAFractionalCapacityRange needs DRAConsumable"):
+        with_overrides(
+            {switch: True, features.CONSUMABLE_CAPACITY: False, features.GENERIC_WORKLOAD: True}
+        )
 
 
 def test_every_dependency_is_a_gate() -> None:

@@ -48,6 +48,10 @@ class ClusterParts:
     controllers: Sequence[str] = (ALL,)
     nodes: NodeSettings | None = field(default_factory=NodeSettings)
     hardware: Sequence[Hardware] = ()
+    scheduler_gates: FeatureGates | None = None
+    """The scheduler's feature gates, if they differ from those of the API server."""
+    controller_gates: FeatureGates | None = None
+    """Likewise, of the controllers."""
 
 
 class ClusterTime(NamedTuple):
@@ -104,13 +108,17 @@ class Components:
     def _add_parts(self, parts: ClusterParts, gates: FeatureGates) -> None:
         if parts.scheduler is not None:
             scheduler = RestartingScheduler(
-                self._new_client("allot-scheduler"), parts.scheduler, gates, self._time
+                self._new_client("allot-scheduler"),
+                parts.scheduler,
+                gates if parts.scheduler_gates is None else parts.scheduler_gates,
+                self._time,
             )
             self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
             self.registries["scheduler"] = lambda: scheduler.registry
         if factories := chosen(parts.controllers, self._own_controllers()):
             client = self._new_client("allot-controller-manager")
-            manager = ControllerManager(client, factories, gates)
+            own_gates = gates if parts.controller_gates is None else parts.controller_gates
+            manager = ControllerManager(client, factories, own_gates)
             self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
             self.registries["controllers"] = lambda: manager.registry
         if parts.nodes is not None:

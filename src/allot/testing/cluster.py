@@ -3,7 +3,7 @@
     in real time     a thread with an event loop and a socket: any client, in any language, can use it
     in virtual time  time passes only while a test waits, and then at once: minutes take milliseconds
 
-Objects live in memory. Both are the same cluster as `allot up`.
+Objects live in memory, unless a test names another storage. Both are the same cluster as `allot up`.
 """
 
 from __future__ import annotations
@@ -57,6 +57,11 @@ class ClusterSettings:
     hardware: Sequence[str] = ()
     """Profiles or files, each with `=N` for so many nodes."""
     feature_gates: Mapping[str, bool] | None = None
+    """Of all components."""
+    scheduler_gates: Mapping[str, bool] | None = None
+    """Where the scheduler's differ from `feature_gates`: version skew."""
+    controller_gates: Mapping[str, bool] | None = None
+    """Likewise, of the controllers."""
     rules: str = RuleSet.SEEDS
     """Whose answers: `seeds`, or those of Kubernetes `v1.38`."""
     controllers: Sequence[str] = ("*",)
@@ -68,7 +73,11 @@ class ClusterSettings:
 
     @property
     def gates(self) -> FeatureGates:
-        return features.with_overrides(self.feature_gates or {}, RuleSet(self.rules))
+        return self._gates_with({})
+
+    def _gates_with(self, own: Mapping[str, bool] | None) -> FeatureGates:
+        wanted = {**(self.feature_gates or {}), **(own or {})}
+        return features.with_overrides(wanted, RuleSet(self.rules))
 
     @property
     def _scheduler(self) -> SchedulerConfiguration:
@@ -82,6 +91,8 @@ class ClusterSettings:
             self.controllers,
             NodeSettings(all_nodes=self.all_nodes),
             [load_hardware(reference) for reference in self.hardware],
+            self._gates_with(self.scheduler_gates),
+            self._gates_with(self.controller_gates),
         )
 
 
@@ -109,6 +120,19 @@ class AllotCluster(ABC):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None: ...
+
+    def restart(self, settings: ClusterSettings | None = None) -> None:
+        """Stop all components and start them again on what is stored, with other settings if given."""
+        self.run(self._stop())
+        self.settings = settings or self.settings
+        self._resources.clear()
+        self.run(self._start())
+
+    @abstractmethod
+    async def _start(self) -> None: ...
+
+    @abstractmethod
+    async def _stop(self) -> None: ...
 
     # --- what tests do most ---
 
@@ -217,9 +241,11 @@ class RealTimeCluster(AllotCluster):
         self,
         directory: Path,
         settings: ClusterSettings = ClusterSettings(),  # noqa: B008 - a value
+        storage: str = "memory",
     ) -> None:
+        """`storage` is as for `allot up`. Memory does not survive a restart, `sqlite` in the directory does."""
         super().__init__(settings)
-        self._directory = directory
+        self._directory, self._storage = directory, storage
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="allot", daemon=True)
         self._stack = AsyncExitStack()
@@ -242,16 +268,19 @@ class RealTimeCluster(AllotCluster):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.run(self._stack.aclose())
+        self.run(self._stop())
         self._end()
 
     async def _start(self) -> None:
-        options = ServerOptions(self._directory, self.settings.gates, "memory", port=0)
+        options = ServerOptions(self._directory, self.settings.gates, self._storage, port=0)
         running, cluster = await self._stack.enter_async_context(
             running_cluster(options, self.settings.parts)
         )
         self.kubeconfig, self.url = running.kubeconfig, running.url
         self.client = cluster.client("allot-testing")
+
+    async def _stop(self) -> None:
+        await self._stack.aclose()
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -260,11 +289,15 @@ class RealTimeCluster(AllotCluster):
 
 
 class VirtualTimeCluster(AllotCluster):
-    """Stands still between calls. Whoever waits in it waits for nothing but what the cluster does."""
+    """Stands still between calls. Whoever waits in it waits for nothing but what the cluster does.
+
+    What is stored survives a restart.
+    """
 
     def __init__(self, settings: ClusterSettings = ClusterSettings()) -> None:  # noqa: B008 - a value
         super().__init__(settings)
         self._runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
+        self._store: MemoryStore | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
@@ -288,11 +321,13 @@ class VirtualTimeCluster(AllotCluster):
         traceback: TracebackType | None,
     ) -> None:
         self.run(self._stop())
+        if self._store is not None:
+            self.run(self._store.close())
         self._runner.close()
 
     async def _start(self) -> None:
         clock = VirtualClock()
-        self._store = MemoryStore()
+        self._store = self._store or MemoryStore()
         self._server = ApiServer(
             self._store,
             self.settings.gates,
@@ -311,7 +346,6 @@ class VirtualTimeCluster(AllotCluster):
     async def _stop(self) -> None:
         await self._cluster.stop()
         await self._server.close()
-        await self._store.close()
 
 
 list_ = list

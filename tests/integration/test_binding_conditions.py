@@ -153,7 +153,14 @@ def test_a_pod_is_bound_when_its_device_is_ready() -> None:
             assert notes["BindingConditionsPending"] == (
                 "waiting for binding conditions for device on node n1: "
                 f"{DRIVER}/n1/fpga-0: Programmed"
+                "; the driver's controller must report this within 600 s of the allocation"
             )
+            annotations = {
+                event["reason"]: event["metadata"].get("annotations") for event in listed["items"]
+            }
+            assert annotations["BindingConditionsPending"] == {
+                "allot.dev/binding-timeout-seconds": "600"
+            }
 
     run_in_virtual_time(run())
 

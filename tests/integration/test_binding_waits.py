@@ -111,7 +111,8 @@ def test_each_claim_has_its_own_deadline() -> None:
         assert (await world.status("new"))["reservedFor"]
         await asyncio.sleep(1.5)
         assert await world.why("q") == (
-            'running PreBind plugin "DynamicResources": device binding timeout: claim=old'
+            'running PreBind plugin "DynamicResources": device binding timeout: claim=old;'
+            f" not ready within 60 s: {DRIVER}/n1/{DEVICES[0]}: {READY} was never reported"
         )
 
     play(story)
@@ -243,12 +244,14 @@ def test_users_read_what_is_missing() -> None:
         assert note == (
             "waiting for binding conditions for device on node n1: "
             f"{DRIVER}/n1/{DEVICES[0]}: {READY}, Warm; {DRIVER}/n1/{DEVICES[1]}: {READY}, Warm"
+            "; the driver's controller must report this within 60 s of the allocation"
         )
         await world.set_condition("c", READY)
         await world.pod("q", "c")
         await settled()
         assert (await world.events("BindingConditionsPending"))[-1] == (
             f"waiting for binding conditions for device on node n1: {DRIVER}/n1/{DEVICES[0]}: Warm"
+            "; the driver's controller must report this within 60 s of the allocation"
         )
 
     play(story, READY, "Warm")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -104,6 +105,8 @@ class Event(NamedTuple):
     action: str
     note: str
     related: ObjectReference | None = None
+    annotations: tuple[tuple[str, str], ...] = ()
+    """For programs that read events."""
 
     @property
     def key(self) -> Event:
@@ -185,9 +188,11 @@ class EventRecorder:
         action: str,
         note: str,
         related: ObjectReference | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Say something about an object. Returns at once, whatever becomes of it."""
-        event = Event(regarding, type_, reason, action, shortened(note), related)
+        more = tuple((annotations or {}).items())
+        event = Event(regarding, type_, reason, action, shortened(note), related, more)
         now, today = self._clock.now(), self._clock.today()
         key = event.key
         if self._is_one_of_many(key, now):
@@ -346,6 +351,8 @@ class EventRecorder:
             "action": event.action,
             "reportingInstance": self._instance,
         }
+        if event.annotations:
+            content["metadata"]["annotations"] = dict(event.annotations)
         if event.related is not None:
             content["related"] = event.related.as_json()
         if series.count > 1:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from allot.client.client import Client
@@ -13,6 +13,7 @@ from allot.client.events import NORMAL, WARNING, EventRecorder, ObjectReference
 from allot.client.options import PatchType
 from allot.client.resources import PODS
 from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.plugins.dynamic_resources.binding_conditions import shown_seconds
 from allot.scheduler.plugins.dynamic_resources.binding_gate import Outcome
 from allot.scheduler.state.pods import PodInfo
 
@@ -21,6 +22,10 @@ log = logging.getLogger(__name__)
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 POD_SCHEDULED: Final = "PodScheduled"
+FAILED_SCHEDULING: Final = "FailedScheduling"
+BINDING_CONDITIONS_PENDING: Final = "BindingConditionsPending"
+BINDING_TIMEOUT_ANNOTATION: Final = "allot.dev/binding-timeout-seconds"
+"""On that event: how long its scheduler lets a pod wait."""
 
 
 class Outcomes:
@@ -40,11 +45,15 @@ class Outcomes:
     def skipped(self, pod: PodInfo) -> None:
         """A pod that goes away is not worth an attempt."""
         note = f"skip schedule deleting pod: {pod.key}"
-        self._recorder.event(_reference(pod), WARNING, "FailedScheduling", "Scheduling", note)
+        self._recorder.event(_reference(pod), WARNING, FAILED_SCHEDULING, "Scheduling", note)
 
-    def pending(self, pod: PodInfo, reason: str, note: str) -> None:
+    def pending(
+        self, pod: PodInfo, reason: str, note: str, annotations: Mapping[str, str] | None = None
+    ) -> None:
         """Something users should know while a pod waits."""
-        self._recorder.event(_reference(pod), NORMAL, reason, "Scheduling", note)
+        self._recorder.event(
+            _reference(pod), NORMAL, reason, "Scheduling", note, annotations=annotations
+        )
 
     def warn(self, pod: PodInfo, reason: str, note: str) -> None:
         """Something is wrong around a pod, whatever becomes of it."""
@@ -75,7 +84,7 @@ class Outcomes:
         `more` follows the message. None: that is not known yet, and what the condition says after it may stay.
         """
         message = with_more(pod, message, more)
-        self._recorder.event(_reference(pod), WARNING, "FailedScheduling", "Scheduling", message)
+        self._recorder.event(_reference(pod), WARNING, FAILED_SCHEDULING, "Scheduling", message)
         status = status_change(pod, reason, message, nominated_node, self._clock())
         if status is None:
             return
@@ -142,11 +151,15 @@ class WaitReports:
         self._outcomes = outcomes
         self._metrics = metrics
 
-    async def waits(self, pod: PodInfo, node_name: str, missing: Sequence[str]) -> None:
+    async def waits(
+        self, pod: PodInfo, node_name: str, missing: Sequence[str], timeout: timedelta
+    ) -> None:
         note = f"waiting for binding conditions for device on node {node_name}"
         if missing:
-            note += f": {'; '.join(missing)}"
-        self._outcomes.pending(pod, "BindingConditionsPending", note)
+            limit = f"within {shown_seconds(timeout)} of the allocation"
+            note += f": {'; '.join(missing)}; the driver's controller must report this {limit}"
+        seconds = {BINDING_TIMEOUT_ANNOTATION: f"{timeout.total_seconds():g}"}
+        self._outcomes.pending(pod, BINDING_CONDITIONS_PENDING, note, seconds)
         await self._outcomes.nominate(pod, node_name)
 
     def waited(

@@ -141,9 +141,25 @@ def test_readiness(claim: ResourceClaim, expected: Readiness) -> None:
         ),
         pytest.param(
             a_claim([a_result("fpga-0", "Up")], age=TIMEOUT),
-            "device binding timeout: claim=c",
+            f"device binding timeout: claim=c; not ready within 600 s: {MISSING}: Up was never reported",
             True,
             id="time-is-up",
+        ),
+        pytest.param(
+            a_claim(
+                [
+                    a_result("fpga-0", "Up", "Warm"),
+                    a_result("fpga-1", "Up"),
+                    a_result("fpga-2", "Up"),
+                ],
+                [a_status(Up="True", Warm="False"), a_status("fpga-2", Up="True")],
+                age=TIMEOUT,
+            ),
+            "device binding timeout: claim=c; not ready within 600 s:"
+            f" {MISSING}: Warm is False (Because: of that);"
+            " fpga.example.com/p/fpga-1: Up was never reported",
+            True,
+            id="reported-and-never-reported",
         ),
     ],
 )

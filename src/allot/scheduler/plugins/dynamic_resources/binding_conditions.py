@@ -6,9 +6,9 @@ share are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from allot.api.claims import (
     AllocatedDeviceStatus,
@@ -30,6 +30,11 @@ class NotReady(NamedTuple):
 
     missing: tuple[str, ...]
     deadline: datetime | None
+
+
+BINDING_FAILED: Final = "device binding failed"
+BINDING_TIMEOUT: Final = "device binding timeout"
+"""How Kubernetes says that waiting has ended; events of pods have it."""
 
 
 class BindingFailed(NamedTuple):
@@ -61,33 +66,63 @@ def readiness(
     `since` is when waiting began, for allocations that do not say when they were made.
     """
     missing: list[str] = []
-    waiting: list[SharedDeviceId] = []
-    for device, failure, lacking in examined_devices(claim):
+    waiting: list[ExaminedDevice] = []
+    for examined in examined_devices(claim):
+        device, failure, lacking, _ = examined
         if failure is not None:
             return BindingFailed(
-                f"device binding failed: claim={claim.metadata.name}, reason={failure.reason}, "
+                f"{BINDING_FAILED}: claim={claim.metadata.name}, reason={failure.reason}, "
                 f'message="{failure.message}"',
                 timed_out=False,
                 devices=(device,),
             )
         if lacking:
-            waiting.append(device)
-            missing.append(f"{_shown(device)}: {', '.join(lacking)}")
+            waiting.append(examined)
+            missing.append(f"{shown_device(device)}: {', '.join(lacking)}")
     if not missing:
         return Ready()
     deadline = deadline_of(claim, timeout, since)
     if deadline is not None and now >= deadline:
-        message = f"device binding timeout: claim={claim.metadata.name}"
-        return BindingFailed(message, timed_out=True, devices=tuple(waiting))
+        return BindingFailed(
+            f"{BINDING_TIMEOUT}: claim={claim.metadata.name}; {_overdue(waiting, timeout)}",
+            timed_out=True,
+            devices=tuple(examined.device for examined in waiting),
+        )
     return NotReady(tuple(missing), deadline)
+
+
+def _overdue(waiting: Sequence[ExaminedDevice], timeout: timedelta) -> str:
+    """What was not there in time: devices, conditions, and for how long they were waited for."""
+    devices = "; ".join(
+        f"{shown_device(examined.device)}: {' and '.join(condition_states(examined))}"
+        for examined in waiting
+    )
+    return f"not ready within {shown_seconds(timeout)}: {devices}"
+
+
+def condition_states(examined: ExaminedDevice) -> Iterator[str]:
+    """How each condition stands that a device lacks."""
+    reported = {condition.type: condition for condition in examined.reported}
+    for name in examined.lacking:
+        condition = reported.get(name)
+        yield f"{name} was never reported" if condition is None else _as_reported(condition)
+
+
+def _as_reported(condition: Condition) -> str:
+    why = ": ".join(filter(None, (condition.reason, condition.message)))
+    return f"{condition.type} is {condition.status}{f' ({why})' if why else ''}"
+
+
+def shown_seconds(time: timedelta) -> str:
+    return f"{time.total_seconds():g} s"
 
 
 def why_not_usable_when_off(claim: ResourceClaim) -> str:
     """Why a pod cannot have a claim whose devices are not ready while no pod may wait for them; empty if it can."""
-    for device, failure, lacking in examined_devices(claim):
+    for device, failure, lacking, _ in examined_devices(claim):
         if failure is not None or lacking:
             return (
-                f"device {_shown(device)} of claim {claim.metadata.name} is not ready, and the "
+                f"device {shown_device(device)} of claim {claim.metadata.name} is not ready, and the "
                 f"{BINDING_CONDITIONS} feature is disabled"
             )
     return ""
@@ -109,6 +144,8 @@ class ExaminedDevice(NamedTuple):
     device: SharedDeviceId
     failure: Condition | None
     lacking: tuple[str, ...]
+    reported: tuple[Condition, ...]
+    """Those of the lacking ones that were reported, as False or Unknown."""
 
 
 def examined_devices(claim: ResourceClaim) -> Iterator[ExaminedDevice]:
@@ -118,10 +155,14 @@ def examined_devices(claim: ResourceClaim) -> Iterator[ExaminedDevice]:
         device = _result_id(result)
         status = statuses.get(device)
         conditions = {each.type: each for each in status.conditions} if status else {}
+        lacking = tuple(
+            name for name in result.binding_conditions if not _is_true(conditions, name)
+        )
         yield ExaminedDevice(
             device,
             _first_true(result.binding_failure_conditions, conditions),
-            tuple(name for name in result.binding_conditions if not _is_true(conditions, name)),
+            lacking,
+            tuple(conditions[name] for name in lacking if name in conditions),
         )
 
 
@@ -166,6 +207,7 @@ def _is_true(conditions: dict[str, Condition], name: str) -> bool:
     return name in conditions and conditions[name].status == "True"
 
 
-def _shown(device: SharedDeviceId) -> str:
+def shown_device(device: SharedDeviceId) -> str:
+    """As `driver/pool/device`, and its share if it has one."""
     name = f"{device.driver}/{device.pool}/{device.device}"
     return f"{name} (share {device.share_id})" if device.share_id else name

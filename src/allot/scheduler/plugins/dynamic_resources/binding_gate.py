@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from datetime import timedelta
 from enum import Enum
 from typing import Any, Protocol
 
@@ -51,8 +52,10 @@ class DevicesNotReadyError(ClaimChangedError, KeepsNominationError):
 class BindingReporter(Protocol):
     """Tells users and metrics about pods that wait for their devices."""
 
-    async def waits(self, pod: PodInfo, node_name: str, missing: Sequence[str]) -> None:
-        """The pod begins to wait; its node stays nominated."""
+    async def waits(
+        self, pod: PodInfo, node_name: str, missing: Sequence[str], timeout: timedelta
+    ) -> None:
+        """The pod begins to wait, so long at most since its allocation; its node stays nominated."""
 
     def waited(
         self, pod: PodInfo, drivers: Sequence[str], outcome: Outcome, seconds: float
@@ -159,7 +162,7 @@ class BindingGate:
             outlook = self._wait.outlook(conditioned)
             missing = outlook.missing if isinstance(outlook, NotReady) else ()
             if any(map(waits_for_binding, filter(None, _allocations(conditioned)))):
-                await self._reporter.waits(pod, node_name, missing)
+                await self._reporter.waits(pod, node_name, missing, self._wait.timeout)
             ended = await self._wait.until_ready(conditioned, pod, node_name)
             if isinstance(ended, BindingFailed):
                 if self._failed is not None:

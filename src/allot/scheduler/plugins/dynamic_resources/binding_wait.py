@@ -58,7 +58,7 @@ class BindingWait:
         """`has_node` says whether a node exists."""
         self._tracker = tracker
         self._has_node = has_node
-        self._timeout = timeout
+        self.timeout = timeout
         self._today = today
         self._waiting: dict[ObjectKey, set[_Waiter]] = {}
         tracker.listen(self._claim_changed)
@@ -78,7 +78,7 @@ class BindingWait:
         deadlines: list[datetime] = []
         now = self._today()
         for claim in claims:
-            match readiness(claim, self._timeout, now, since):
+            match readiness(claim, self.timeout, now, since):
                 case BindingFailed() as failed:
                     return failed
                 case NotReady(lacking, deadline):

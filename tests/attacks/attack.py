@@ -32,6 +32,7 @@ from tests.attacks.manifests import (
     path_of,
 )
 from tests.attacks.ordinary import OrdinaryPods
+from tests.attacks.watchdog import ASKING
 
 LIVEZ: Final = "/livez"
 GET: Final = "/api/v1/namespaces/default"
@@ -155,6 +156,8 @@ class Watchdog:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(settings) + "\n")
         self._process.stdin.flush()
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline().strip() == ASKING
 
     def stop(self) -> dict[str, Any]:
         """What it saw."""

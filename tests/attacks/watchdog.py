@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+ASKING: Final = "asking"
+"""Said when all targets have answered once: the connections are there before the attack begins."""
 POLL_SECONDS: Final = 0.01
 ANSWER_SECONDS: Final = 60.0
 """Then the request is sent again, on a new connection. The time goes on from when it was due."""
@@ -196,6 +198,10 @@ async def watch(settings: Settings, control_port: int) -> dict[str, Any]:
     stopping = asyncio.Event()
     started = time.perf_counter()
     polling = [asyncio.create_task(each.poll(started, stopping)) for each in targets.values()]
+    while not all(each.seen.own for each in targets.values()):
+        await asyncio.sleep(POLL_SECONDS)
+    sys.stdout.write(f"{ASKING}\n")
+    sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.read)
     stopping.set()
     await asyncio.gather(*polling)

@@ -105,7 +105,9 @@ class RawObject:
         for name, value in self.get("metadata", default={}).items():
             if name not in _METADATA_FIELDS:
                 known[name] = value
-        return type(self)({**self.data, "metadata": known})
+        copy = type(self)({**self.data, "metadata": known})
+        copy.__dict__["metadata"] = metadata  # what reading it again would give
+        return copy
 
 
 def _with_value(data: Mapping[str, Any], value: Any, path: tuple[str, ...]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ SLOW: Final = 16
 """A byte of YAML, or of an object with expressions, counts as so many."""
 LARGE_THREADS: Final = 1
 HUGE_THREADS: Final = 1
+RELEASE_SECONDS: Final = 0.002
 
 
 class Pacer:
@@ -59,6 +60,15 @@ class Pacer:
             if self.is_due:
                 await self.rest()
             yield item
+
+
+def release_interpreter(size: int) -> None:
+    """Between two calls into C, in a thread that works on a large value: let the event loop run.
+
+    An answer takes it several steps. Without this it would wait for another such call at each of them.
+    """
+    if size > LARGE:
+        time.sleep(RELEASE_SECONDS)
 
 
 class Workers:

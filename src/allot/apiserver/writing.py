@@ -20,7 +20,7 @@ from allot.apiserver.bodies import YAML, Body, BodyError, media_type, patch_form
 from allot.apiserver.codecs import codec_for
 from allot.apiserver.deletion import POLICIES, DeleteOptions
 from allot.apiserver.object_store import ObjectStore, Writer, Written
-from allot.apiserver.pacing import LARGE, SLOW, Workers
+from allot.apiserver.pacing import LARGE, SLOW, Workers, release_interpreter
 from allot.apiserver.patches import PatchError, json_patch, merge_patch, strategic_merge_patch
 from allot.apiserver.reading import Listing, Reader, list_options
 from allot.apiserver.requests import ApiRequest, WriteOptions, options_error, write_options
@@ -186,12 +186,14 @@ class WriteHandlers:
         gvk = resource.gvk(version)
         check_type(body, gvk)
         codec = codec_for(resource)
+        release_interpreter(len(body))
         try:
             obj = codec.decode(body, version, self._objects.clock())
         except DecodeError as error:
             raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
         if options.field_validation == "Ignore":
             return ReadBody(obj, [])
+        release_interpreter(len(body))
         issues = [
             *(f'duplicate field "{path}"' for path in duplicates),
             *codec.strict_issues(body, version),
@@ -208,12 +210,14 @@ class WriteHandlers:
         resource, version = target.resource, target.version
         check_type(body, resource.gvk(version))
         codec = codec_for(resource)
+        release_interpreter(len(body))
         try:
             obj = codec.decode(body, version, self._objects.clock())
         except DecodeError as error:
             raise api_errors.bad_patch(body, error.located) from None
         if options.field_validation == "Ignore":
             return ReadBody(obj, [])
+        release_interpreter(len(body))
         issues = codec.strict_issues(body, version)
         if issues:
             # Unknown fields are kept: those that are stored already are not this patch's.

@@ -143,7 +143,7 @@ RULES: Final[Mapping[str, Rule]] = {
         Rule(
             RELEASE_WAITING_PODS_WHEN_OFF,
             5007,
-            "when the gate is switched off, pods that wait for devices get other devices",
+            "when the gate is switched off, in the scheduler or the API server, pods that wait get other devices",
         ),
         Rule(
             DEVICE_NAME_IN_CEL,

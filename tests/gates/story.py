@@ -21,6 +21,7 @@ from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
 from allot.client.applying import RefusedError
 from allot.client.resources import Resource, raw_resource
+from allot.rules import RuleSet
 from allot.testing.cluster import (
     AllotCluster,
     ClusterSettings,
@@ -224,12 +225,13 @@ class Story:
 
     def audit(self) -> None:
         """No device is given away twice, no share is more than there is, and what pods hold that run stays theirs."""
+        pods = self.cluster.list("Pod")  # first: whoever has a node by now had its claims before
         claims = self.cluster.list("ResourceClaim")
         check_holders(claims, self.cluster.list("ResourceSlice"))
         by_name = {claim["metadata"]["name"]: claim for claim in claims}
         for name, allocation in self._allocations.items():
             assert allocation_of(by_name[name]) == allocation, f"claim {name} of a running pod"
-        for pod in self.cluster.list("Pod"):
+        for pod in pods:
             if not pod["spec"].get("nodeName"):
                 continue
             for name in claims_of(pod):
@@ -313,9 +315,9 @@ def refused(*words: str) -> Iterator[None]:
 
 
 @contextmanager
-def a_cluster(storage: str, directory: Path) -> Iterator[AllotCluster]:
+def a_cluster(storage: str, directory: Path, rules: str = RuleSet.SEEDS) -> Iterator[AllotCluster]:
     """In memory in virtual time; on SQLite and etcd in real time, and with a real server."""
-    settings = ClusterSettings()
+    settings = ClusterSettings(rules=rules)
     if storage == "memory":
         with VirtualTimeCluster(settings) as cluster:
             yield cluster

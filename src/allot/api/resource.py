@@ -29,6 +29,8 @@ MAX_RESULTS: Final = 32
 
 ADMIN_ACCESS_LABEL: Final = "resource.kubernetes.io/admin-access"
 DELETE_PROTECTION: Final = "resource.kubernetes.io/delete-protection"
+DEVICE_ALREADY_ALLOCATED: Final = "DeviceAlreadyAllocated"
+"""The reason of a cause in a 409: an allocation has a device that others hold. The message is `driver/pool/device`."""
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 IMPLICIT_EXTENDED_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"

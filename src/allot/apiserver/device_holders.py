@@ -45,6 +45,7 @@ class AlreadyHeld(NamedTuple):
     """The write would give away what others hold: answered with 409."""
 
     message: str
+    device: DeviceId
 
 
 _decoder: Final = msgspec.json.Decoder(Record, dec_hook=from_builtin)
@@ -136,11 +137,12 @@ def _held_by_others(
             if is_exclusive or not holder.share_id or not other.share_id:
                 how = "in shares to" if other.share_id else "to"
                 return AlreadyHeld(
-                    f'device {device} is already allocated {how} claim "{other.claim}"'
+                    f'device {device} is already allocated {how} claim "{other.claim}"', device
                 )
             if checks_shares and holder.share_id == other.share_id:
                 return AlreadyHeld(
-                    f'share {holder.share_id} of device {device} belongs to claim "{other.claim}"'
+                    f'share {holder.share_id} of device {device} belongs to claim "{other.claim}"',
+                    device,
                 )
     for name, capacity in published.capacity.items() if published is not None else ():
         # Shares that do not say what they consume are counted like requests that do not say it.
@@ -148,7 +150,8 @@ def _held_by_others(
         wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
         taken = sum(_amounts(others, name, unstated), Quantity.of(0))
         if taken + wanted > capacity.value and any(True for _ in _amounts(added, name, unstated)):
-            return AlreadyHeld(_over_consumed(device, name, capacity.value, taken, wanted, others))
+            message = _over_consumed(device, name, capacity.value, taken, wanted, others)
+            return AlreadyHeld(message, device)
     return None
 
 

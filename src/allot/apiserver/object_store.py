@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
+from allot.api.resource import DEVICE_ALREADY_ALLOCATED
 from allot.apiserver import api_errors, deletion, device_holders
 from allot.apiserver.admission import Admission, Attempt
 from allot.apiserver.api_errors import ApiError
@@ -351,7 +352,12 @@ class ObjectStore:
             old, new, entries, published, checks_shares=checks_shares
         )
         if isinstance(changed, device_holders.AlreadyHeld):
-            raise api_errors.conflict(resource, key.name, changed.message)
+            cause = api_errors.Cause(
+                DEVICE_ALREADY_ALLOCATED,
+                str(changed.device),
+                "status.allocation.devices.results",
+            )
+            raise api_errors.conflict(resource, key.name, changed.message, [cause])
         return changed
 
     def _request(self, writer: Writer, namespace: str, home: StoredObject | None) -> WriteRequest:

@@ -26,7 +26,7 @@ from allot.features import (
     EXTENDED_RESOURCE,
     FeatureGates,
 )
-from allot.rules import AVOID_FAILED_DEVICES
+from allot.rules import AVOID_FAILED_DEVICES, RELEASE_WAITING_PODS_WHEN_OFF
 from allot.scheduler.configuration import (
     ProfileConfiguration,
     SchedulerConfiguration,
@@ -221,6 +221,9 @@ class SchedulerProcess:
 
     def _dynamic_resources(self, args: Mapping[str, Any]) -> DynamicResources:
         known = read_dynamic_resources_args(args)
+        failed = None
+        if AVOID_FAILED_DEVICES in self.gates:
+            failed = FailedDevices(self._spawn, self._retry, self._clock)
         return DynamicResources(
             self.claims,
             self.devices,
@@ -230,20 +233,20 @@ class SchedulerProcess:
             self._today,
             known,
             extended=self._extended,
-            gate=self._binding_gate(known),
+            gate=self._binding_gate(known, failed),
+            failed_devices=failed,
             monotonic=self._clock,
             warn=self.outcomes.warn,
             alternative_chosen=self.metrics.alternative_chosen,
         )
 
-    def _binding_gate(self, args: DynamicResourcesArgs) -> BindingGate | None:
+    def _binding_gate(
+        self, args: DynamicResourcesArgs, failed: FailedDevices | None
+    ) -> BindingGate | None:
         if BINDING_CONDITIONS not in self.gates or DEVICE_STATUS not in self.gates:
             return None
         timeout = timedelta(seconds=args.binding_timeout_seconds)
         wait = BindingWait(self.claims, timeout, self._today, self._has_node)
-        failed = None
-        if AVOID_FAILED_DEVICES in self.gates:
-            failed = FailedDevices(self._spawn, self._retry, self._clock)
         reporter = WaitReports(self.outcomes, self.metrics)
         gate = BindingGate(
             self.claims,
@@ -254,6 +257,7 @@ class SchedulerProcess:
             self._clock,
             lambda: self.informers.has_synced,
             failed,
+            heeds_server=RELEASE_WAITING_PODS_WHEN_OFF in self.gates,
         )
         self.binding_gates.append(gate)
         return gate

@@ -61,7 +61,7 @@ class Held(Reason, frozen=True):
 
 
 class RecentlyFailed(Reason, frozen=True):
-    """The device failed to become ready for this pod, and is avoided for a while (KEP-5007)."""
+    """The device could not be bound for this pod, and is avoided for a while (KEP-5007)."""
 
 
 class TakenByRequest(Reason, frozen=True):

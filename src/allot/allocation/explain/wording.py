@@ -49,6 +49,7 @@ from allot.allocation.explain.reasons import (
     TakenByRequest,
     TakenBySameRequest,
 )
+from allot.features import BINDING_CONDITIONS
 
 MAX_EXPRESSION: Final = 400
 """How much of an expression is part of a reason."""
@@ -81,7 +82,7 @@ class Wording:
             case Held(claims, shares):
                 return self.held_by(claims, shares=shares)
             case RecentlyFailed():
-                return "failed to become ready for this pod, and is avoided for a while"
+                return "could not be bound for this pod, and is avoided for a while"
             case TakenByRequest(claim, request):
                 return f"taken by request {request} of {self.claim(claim)}"
             case TakenBySameRequest():
@@ -95,7 +96,7 @@ class Wording:
             case OtherNodes():
                 return "is for other nodes"
             case BindingConditionsDisabled():
-                return "has binding conditions, which are disabled"
+                return f"has binding conditions, and the {BINDING_CONDITIONS} feature is disabled"
             case NodeOperations(operations):
                 return f"needs {', '.join(operations)} skipped, which the node does not support"
             case CountersDisabled():

@@ -58,6 +58,32 @@ def has_conditions(claim: ResourceClaim) -> bool:
     return any(True for _ in _conditioned(claim))
 
 
+def dropped_conditions(
+    decided: Iterable[ResourceClaim], stored: Iterable[ResourceClaim]
+) -> tuple[SharedDeviceId, ...]:
+    """The devices that were to be waited for, and that are stored without conditions."""
+    kept = {_name(claim): {_device(each) for each in _waited_for(claim)} for claim in stored}
+    return tuple(
+        _result_id(result)
+        for claim in decided
+        if _name(claim) in kept
+        for result in _waited_for(claim)
+        if _device(result) not in kept[_name(claim)]
+    )
+
+
+def _waited_for(claim: ResourceClaim) -> Iterator[DeviceRequestAllocationResult]:
+    return (result for result in _conditioned(claim) if result.binding_conditions)
+
+
+def _device(result: DeviceRequestAllocationResult) -> DeviceId:
+    return DeviceId(result.driver, result.pool, result.device)
+
+
+def _name(claim: ResourceClaim) -> tuple[str, str]:
+    return claim.metadata.namespace, claim.metadata.name
+
+
 def readiness(
     claim: ResourceClaim, timeout: timedelta, now: datetime, since: datetime | None = None
 ) -> Readiness:

@@ -10,13 +10,15 @@ from enum import Enum
 from typing import Any, Protocol
 
 from allot.api.claims import AllocationResult, ResourceClaim
-from allot.api.identities import DeviceId, ObjectKey
+from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
+from allot.features import BINDING_CONDITIONS
 from allot.scheduler.framework.status import KeepsNominationError
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
     drivers_with_conditions,
+    dropped_conditions,
     has_conditions,
     waits_for_binding,
 )
@@ -81,8 +83,12 @@ class BindingGate:
         now: Callable[[], float] = time.monotonic,
         is_complete: Callable[[], bool] = lambda: True,
         failed: FailedDevices | None = None,
+        *,
+        heeds_server: bool = True,
     ) -> None:
         """`failed` remembers the devices that pods avoid; None if they do not.
+
+        `heeds_server`: an API server that has the gate off drops binding conditions, and the pod gets another device.
 
         `is_complete` says whether the tracker knows all claims; before that, one that is missing means nothing."""
         self._tracker = tracker
@@ -93,14 +99,11 @@ class BindingGate:
         self._now = now
         self._is_complete = is_complete
         self._failed = failed
+        self._heeds_server = heeds_server
 
     def __len__(self) -> int:
         """The number of claims that are waited for."""
         return len(self._wait)
-
-    def avoided_by(self, pod: PodInfo) -> frozenset[DeviceId]:
-        """The devices that failed for a pod a while ago."""
-        return self._failed.avoided_by(pod) if self._failed is not None else frozenset()
 
     def forget(self, pod: PodInfo) -> None:
         """The pod is bound, or gone."""
@@ -131,7 +134,7 @@ class BindingGate:
         self,
         pod: PodInfo,
         node_name: str,
-        decided: Iterable[ResourceClaim],
+        decided: Sequence[ResourceClaim],
         write: Callable[[], Awaitable[Sequence[ResourceClaim]]],
     ) -> None:
         """Write the claims, then wait until every device is ready; `ClaimChangedError` or `ClientError` if not.
@@ -142,6 +145,7 @@ class BindingGate:
         with_conditions = any(map(has_conditions, decided))
         try:
             claims = await write()
+            await self._check_conditions_kept(pod, decided, claims)
             await self._until_ready(pod, node_name, claims)
             outcome = Outcome.SUCCESS
         except DevicesNotReadyError as error:
@@ -150,6 +154,24 @@ class BindingGate:
         finally:
             seconds = self._now() - started
             self._reporter.passed(pod, outcome, seconds, has_conditions=with_conditions)
+
+    async def _check_conditions_kept(
+        self, pod: PodInfo, decided: Sequence[ResourceClaim], claims: Sequence[ResourceClaim]
+    ) -> None:
+        """What is stored without its conditions is not waited for: the device would be used before it is ready."""
+        devices = dropped_conditions(decided, claims)
+        if not devices or not self._heeds_server:
+            return
+        if self._failed is not None:
+            self._failed.add(pod, devices)
+        await self._give_back((_key(claim) for claim in claims), pod)
+        names = ", ".join(f"{each.driver}/{each.pool}/{each.device}" for each in devices)
+        message = (
+            f"device {names} has binding conditions, and the {BINDING_CONDITIONS} feature is"
+            " disabled in the API server"
+        )
+        why = BindingFailed(message, timed_out=False, devices=devices)
+        raise DevicesNotReadyError(why, keeps_nomination=False)
 
     async def _until_ready(
         self, pod: PodInfo, node_name: str, claims: Sequence[ResourceClaim]

@@ -6,7 +6,7 @@ applies them again after a conflict with another client.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from allot.api.base import replace
@@ -16,8 +16,8 @@ from allot.api.claims import (
     ResourceClaimConsumerReference,
     ResourceClaimStatus,
 )
-from allot.api.identities import ObjectKey
-from allot.api.resource import DELETE_PROTECTION
+from allot.api.identities import DeviceId, ObjectKey
+from allot.api.resource import DELETE_PROTECTION, DEVICE_ALREADY_ALLOCATED
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
@@ -97,6 +97,25 @@ def without_reservation(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
     """The claim without the pod; its allocation stays."""
     others = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid)
     return replace(claim, status=replace(claim.status, reserved_for=others))
+
+
+def held_devices(decided: Iterable[ResourceClaim], error: BaseException) -> list[DeviceId]:
+    """The devices that the API server did not let us allocate, because others hold them."""
+    refusal = error if isinstance(error, ApiStatusError) else error.__cause__
+    if not isinstance(refusal, ApiStatusError):
+        return []
+    names = {
+        cause.get("message")
+        for cause in refusal.causes
+        if cause.get("reason") == DEVICE_ALREADY_ALLOCATED
+    }
+    wanted = dict.fromkeys(
+        DeviceId(result.driver, result.pool, result.device)
+        for claim in decided
+        if claim.status.allocation is not None
+        for result in claim.status.allocation.devices.results
+    )
+    return [device for device in wanted if str(device) in names]
 
 
 class _Reservation:

@@ -1,7 +1,8 @@
-"""Devices that could not be made ready for a pod (KEP-5007): the pod avoids them for a while, each time longer.
+"""Devices that could not be bound for a pod: the pod avoids them for a while, each time longer.
 
-Whoever makes devices ready should take a broken one out of use, by a taint or by removing it. The scheduler may decide
-before it sees that; and not every controller does so.
+They could not be made ready (KEP-5007): whoever does that should take a broken one out of use, by a taint or by removing
+it, but the scheduler may decide before it sees that, and not every controller does so. Or the API server refused the
+allocation because others hold them, which the scheduler does not see if its feature gates differ from the server's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.state.pods import PodInfo
 
 FAILED_DEVICE_BACKOFF: Final = Backoff(initial_seconds=30.0, max_seconds=600.0)
+HELD_DEVICE_BACKOFF: Final = Backoff(initial_seconds=5.0, max_seconds=600.0)
+"""After the API server refused an allocation. Shorter at first: another scheduler may just have been faster."""
 MAX_REMEMBERED: Final = 10_000
 """So many failures of devices for pods are remembered."""
 
@@ -33,25 +36,28 @@ class FailedDevices:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         retry: Callable[[PodInfo], None],
         now: Callable[[], float] = time.monotonic,
-        backoff: Backoff = FAILED_DEVICE_BACKOFF,
     ) -> None:
         """`retry` is called when a pod avoids a device no longer."""
         self._spawn = spawn
         self._retry = retry
         self._now = now
-        self._backoff = backoff
         self._failures: dict[str, dict[DeviceId, _Failure]] = {}
 
-    def add(self, pod: PodInfo, devices: Iterable[SharedDeviceId]) -> None:
-        """These devices could not be made ready for the pod."""
+    def add(
+        self,
+        pod: PodInfo,
+        devices: Iterable[SharedDeviceId | DeviceId],
+        backoff: Backoff = FAILED_DEVICE_BACKOFF,
+    ) -> None:
+        """These devices could not be bound for the pod."""
         known = self._failures.pop(pod.uid, {})
         seconds = 0.0
         for each in devices:
             device = DeviceId(each.driver, each.pool, each.device)
             before = known.get(device)
             times = before.times + 1 if before is not None else 1
-            seconds = max(seconds, self._backoff.after(times))
-            known[device] = _Failure(times, self._now() + self._backoff.after(times))
+            seconds = max(seconds, backoff.after(times))
+            known[device] = _Failure(times, self._now() + backoff.after(times))
         self._failures[pod.uid] = known
         while sum(map(len, self._failures.values())) > MAX_REMEMBERED and len(self._failures) > 1:
             del self._failures[next(iter(self._failures))]

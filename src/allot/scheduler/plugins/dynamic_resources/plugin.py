@@ -36,9 +36,17 @@ from allot.scheduler.plugins.dynamic_resources.answers import (
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
 from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter, with_finalizer
+from allot.scheduler.plugins.dynamic_resources.claim_writes import (
+    ClaimWriter,
+    held_devices,
+    with_finalizer,
+)
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
+from allot.scheduler.plugins.dynamic_resources.failed_devices import (
+    HELD_DEVICE_BACKOFF,
+    FailedDevices,
+)
 from allot.scheduler.plugins.dynamic_resources.judging import (
     NAME,
     DeviceJudge,
@@ -82,13 +90,15 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         new_share_id: Callable[[], str] = lambda: str(uuid4()),
         extended: ExtendedClaims | None = None,
         gate: BindingGate | None = None,
+        failed_devices: FailedDevices | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         warn: Warn = no_warning,
         alternative_chosen: Callable[[str, int], None] = lambda _profile, _rank: None,
     ) -> None:
         """`extended` serves extended resources with devices; None if that is off.
 
-        `gate` holds pods back until their devices are ready; None if that is off. `warn` tells users about a pod.
+        `gate` holds pods back until their devices are ready; None if that is off. `failed_devices` remembers what
+        pods avoid; None if they do not. `warn` tells users about a pod.
         """
         super().__init__(
             tracker,
@@ -99,7 +109,9 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             why_hopeless=(
                 gate.why_hopeless if gate is not None else hopeless_without_gate(devices.gates)
             ),
-            avoided_by=gate.avoided_by if gate is not None else avoids_nothing,
+            avoided_by=(
+                failed_devices.avoided_by if failed_devices is not None else avoids_nothing
+            ),
             monotonic=monotonic,
         )
         self._writer = writer
@@ -108,6 +120,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         self._clock = clock
         self._extended = extended
         self._gate = gate
+        self._failed_devices = failed_devices
         self._warn = warn
         self._skipped = SkippedAlternatives(warn)
         self._alternative_chosen = alternative_chosen
@@ -274,8 +287,19 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
                 await self._gate.let_through(pod, node_name, devices.decided, write)
         except (ClaimChangedError, ClientError) as error:
             devices.written = [claim for claim in devices.written if self._is_reserved(claim, pod)]
+            self._avoid_held_devices(pod, devices.decided, error)
             return failed(error)
         return SUCCESS
+
+    def _avoid_held_devices(
+        self, pod: PodInfo, decided: Sequence[ResourceClaim], error: Exception
+    ) -> None:
+        """The API server says that others hold a device, and we would choose it again: our gates may differ."""
+        if self._failed_devices is None:
+            return
+        held = held_devices(decided, error)
+        if held:
+            self._failed_devices.add(pod, held, HELD_DEVICE_BACKOFF)
 
     async def _write(self, devices: PodDevices, pod: PodInfo) -> list[ResourceClaim]:
         """The pod's claims after they were given to it; `ClaimChangedError` or `ClientError` if they could not be."""
@@ -310,8 +334,8 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         return result
 
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        if self._gate is not None:
-            self._gate.forget(pod)
+        if self._failed_devices is not None:
+            self._failed_devices.forget(pod)
         devices: PodDevices | None = state.get(NAME)
         if devices is not None and devices.found_reserved:
             self._spawn(self._keep_reserved(devices.found_reserved, pod))

@@ -1,0 +1,111 @@
+"""KEP-6080: `DRADerivedAttributes` is switched off and on."""
+
+from __future__ import annotations
+
+from allot.features import DERIVED_ATTRIBUTES
+from allot.testing.cluster import AllotCluster
+from tests.gates.story import DRIVER, Json, Off, Story, allocation_of, exactly, refused, selector
+
+QUALIFIED = f"{DRIVER}/rack"
+
+
+def a_device(name: str, kind: str, place: str, rack: str) -> Json:
+    attributes = {"kind": kind, "place": place, "rack": rack}
+    return {
+        "name": name,
+        "attributes": {key: {"string": value} for key, value in attributes.items()},
+    }
+
+
+def deriving(attribute: str) -> tuple[Json, Json]:
+    """A GPU and a NIC: requests that derive an attribute from the beginning of the place."""
+    place = f'device.attributes["{DRIVER}"].place'
+    derived = [{"name": attribute, "expression": f'{place}.split("-")[0]'}]
+    gpu, nic = (
+        exactly(
+            kind,
+            selectors=selector(f'device.attributes["{DRIVER}"].kind == "{kind}"'),
+            derivedAttributes=derived,
+        )
+        for kind in ("gpu", "nic")
+    )
+    return gpu, nic
+
+
+def matching(attribute: str) -> tuple[Json]:
+    return ({"requests": ["gpu", "nic"], "matchAttribute": attribute},)
+
+
+def devices_of(story: Story, claim: str) -> set[str]:
+    allocation = allocation_of(story.stored("ResourceClaim", claim))
+    return {result["device"] for result in allocation["devices"]["results"]}
+
+
+def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
+    story = Story(cluster, DERIVED_ATTRIBUTES)
+    for number in range(5):
+        # By place the NIC has the GPU's number, by rack that of the next GPU.
+        story.publish(
+            f"pool-{number}",
+            a_device(f"gpu-{number}", "gpu", f"numa{number}-a", f"rack{number}"),
+            a_device(f"nic-{number}", "nic", f"numa{number}-b", f"rack{(number + 1) % 5}"),
+        )
+    story.claim("running", *deriving("numa"), constraints=matching("numa"))
+    story.pod("running")
+    story.runs("running")
+    assert devices_of(story, "running") == {"gpu-0", "nic-0"}
+    story.template("template", *deriving("numa"), constraints=matching("numa"))
+    story.claim("bare", *deriving("numa"), constraints=matching("numa"))
+    story.claim("qualified", *deriving(QUALIFIED), constraints=matching(QUALIFIED))
+    never = exactly("never", selectors=selector("false"))
+    story.claim("pending", *deriving("numa"), never, constraints=matching("numa"))
+    story.pod("pending")
+    story.is_pending("pending", "never")
+
+    story.switch(off)
+    for name in ("running", "bare", "qualified"):
+        story.touch("ResourceClaim", name)
+    story.touch("ResourceClaimTemplate", "template")
+    story.pod("second-consumer", "running")
+    story.runs("second-consumer")
+
+    if Off.SERVER in off:
+        with refused("derivedAttributes", "Forbidden", DERIVED_ATTRIBUTES):
+            story.claim("new", *deriving("numa"), constraints=matching("numa"))
+        with refused("derivedAttributes", "Forbidden", DERIVED_ATTRIBUTES):
+            story.template("new", *deriving("numa"), constraints=matching("numa"))
+    else:
+        story.claim("new", *deriving("numa"), constraints=matching("numa"))
+        story.template("new", *deriving("numa"), constraints=matching("numa"))
+
+    story.pod("bare")
+    if Off.SCHEDULER in off:
+        story.event("bare", "DerivedAttributesDisabled", "numa", DERIVED_ATTRIBUTES)
+        story.is_pending("bare", "numa")
+        story.is_pending("pending", "never")
+    else:
+        story.runs("bare")
+    story.pod("qualified")
+    if Off.SCHEDULER in off:  # by the static attribute
+        story.event("qualified", "DerivedAttributesDisabled", QUALIFIED, DERIVED_ATTRIBUTES)
+    story.runs("qualified")
+    gpu, nic = sorted(devices_of(story, "qualified"))
+    assert (gpu[-1] == nic[-1]) is (Off.SCHEDULER not in off)
+
+    story.pod("from-template", template="template")
+    if Off.SERVER in off:
+        story.event("from-template", "FailedResourceClaimCreation", DERIVED_ATTRIBUTES)
+    elif Off.SCHEDULER in off:
+        story.is_pending("from-template", "numa")
+    else:
+        story.runs("from-template")
+
+    story.switch(Off.NOTHING)
+    story.runs("bare")
+    gpu, nic = sorted(devices_of(story, "bare"))
+    assert gpu[-1] == nic[-1]
+    if Off.SCHEDULER not in off:
+        story.runs("from-template")
+    story.claim("last", *deriving("numa"), constraints=matching("numa"))
+    story.template("last", *deriving("numa"), constraints=matching("numa"))
+    story.is_pending("pending", "never")

@@ -1,6 +1,7 @@
 """Every story runs with each set of components that have the gate off, on each storage.
 
-In the ordinary suite: all components, in memory and virtual time. The rest is slow.
+In the ordinary suite: in memory and virtual time, all components together, and server and scheduler alone. The rest is
+slow.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import pytest
 from allot.testing.cluster import AllotCluster
 from tests.gates.story import SKEWS, Off, a_cluster, name_of
 
-STORAGES: Final = ("memory", "sqlite", "etcd")
+STORAGES: Final = ("memory", "rolling", "sqlite", "etcd")
+QUICK: Final = (("memory", Off.ALL), ("rolling", Off.SERVER), ("rolling", Off.SCHEDULER))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "off" not in metafunc.fixturenames:
+    own = metafunc.definition.get_closest_marker("parametrize")
+    if "off" not in metafunc.fixturenames or own is not None:
         return
     metafunc.parametrize(
         ("storage", "off"),
@@ -27,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 storage,
                 off,
                 id=f"{storage}-{name_of(off)}",
-                marks=() if (storage, off) == ("memory", Off.ALL) else pytest.mark.slow,
+                marks=() if (storage, off) in QUICK else pytest.mark.slow,
             )
             for storage in STORAGES
             for off in (Off.ALL, *SKEWS)

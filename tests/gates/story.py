@@ -30,6 +30,7 @@ from allot.testing.cluster import (
 )
 from tests.contract.conftest import NO_ETCD
 from tests.contract.etcd_server import EtcdServer, find_etcd
+from tests.gates.rolling import RollingCluster
 
 NODE: Final = "n1"
 CLASS: Final = "device"
@@ -212,6 +213,17 @@ class Story:
             "ResourceClaim", claim, lambda found: not allocation_of(found), seconds=SECONDS
         )
 
+    def remove(self, *pods: str) -> None:
+        """Delete pods. What they alone held is free then."""
+        claims = {name for pod in pods for name in claims_of(self.stored("Pod", pod))}
+        for pod in pods:
+            self.cluster.delete("Pod", pod)
+            self.cluster.wait_for("Pod", pod, lambda found: found is None, seconds=SECONDS)
+        for name in claims:
+            self._allocations.pop(name, None)
+            self.released(name)
+        self.audit()
+
     def claim_of(self, pod: str) -> str:
         """The claim that was made for a pod from a template."""
 
@@ -316,10 +328,17 @@ def refused(*words: str) -> Iterator[None]:
 
 @contextmanager
 def a_cluster(storage: str, directory: Path, rules: str = RuleSet.SEEDS) -> Iterator[AllotCluster]:
-    """In memory in virtual time; on SQLite and etcd in real time, and with a real server."""
+    """In memory in virtual time; on SQLite and etcd in real time, and with a real server.
+
+    `rolling` is in memory, too, and restarts only the components whose gates change.
+    """
     settings = ClusterSettings(rules=rules)
     if storage == "memory":
         with VirtualTimeCluster(settings) as cluster:
+            yield cluster
+        return
+    if storage == "rolling":
+        with RollingCluster(settings) as cluster:
             yield cluster
         return
     if storage == "sqlite":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from allot.api.raw import RawObject
-from allot.features import BINDING_CONDITIONS
+from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, GRANULAR_STATUS_AUTHORIZATION
 from allot.rules import RuleSet
 from allot.testing.cluster import AllotCluster
 from tests.gates.story import (
@@ -19,6 +19,7 @@ from tests.gates.story import (
     Story,
     a_cluster,
     exactly,
+    name_of,
     selector,
 )
 
@@ -93,15 +94,16 @@ def test_a_server_that_drops_conditions(tmp_path: Path, rules: RuleSet) -> None:
 
 def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story = Story(cluster, BINDING_CONDITIONS)
-    story.publish("fabric", *(a_device(f"gpu-{number}", "gpu") for number in range(2)))
+    story.publish("fabric", *(a_device(f"gpu-{number}", "gpu") for number in range(3)))
     story.publish("fpgas", a_device("fpga-0", "fpga"))
     story.publish("plain", a_device("plain-0", "plain", is_ready=True))
-    for name in ("running", "waiting"):
+    for name in ("running", "leaving", "waiting"):
         story.claim(name, asking("gpu"))
         story.pod(name)
         waits(story, name)
-    attach(story, "running")
-    story.runs("running")
+    for name in ("running", "leaving"):
+        attach(story, name)
+        story.runs(name)
     story.claim("pending", asking("new"))
     story.pod("pending")
     story.is_pending("pending", "new")
@@ -112,6 +114,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
         story.touch("ResourceClaim", claim)
     story.pod("second-consumer", "running")
     story.runs("second-consumer")
+    story.remove("leaving")
     story.claim("plain", asking("plain"))
     story.pod("plain")
     story.runs("plain")
@@ -157,3 +160,39 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     waits(story, "last")
     attach(story, "last")
     story.runs("last")
+    story.remove("running", "second-consumer")
+    story.remove("plain")
+
+
+@pytest.mark.parametrize("off", [Off.ALL, Off.SERVER, Off.SCHEDULER], ids=name_of)
+@pytest.mark.parametrize("storage", ["rolling"])
+def test_device_status_off_and_on(cluster: AllotCluster, off: Off) -> None:
+    """Without `DRAResourceClaimDeviceStatus` no controller can say that a device is ready."""
+    story = Story(cluster, BINDING_CONDITIONS, DEVICE_STATUS, GRANULAR_STATUS_AUTHORIZATION)
+    story.publish("fabric", *(a_device(f"gpu-{number}", "gpu") for number in range(2)))
+    for name in ("running", "waiting"):
+        story.claim(name, asking("gpu"))
+        story.pod(name)
+        waits(story, name)
+    attach(story, "running")
+    story.runs("running")
+    reported = story.stored("ResourceClaim", "running")["status"]["devices"]
+
+    story.switch(off)
+    story.touch("ResourceClaim", "running")
+    story.pod("second-consumer", "running")
+    story.runs("second-consumer")
+    assert story.stored("ResourceClaim", "running")["status"]["devices"] == reported
+    if Off.SCHEDULER in off:
+        story.released("waiting")
+        story.is_pending("waiting", DISABLED)
+    else:
+        attach(story, "waiting")
+        assert "devices" not in story.stored("ResourceClaim", "waiting")["status"]
+        waits(story, "waiting")
+
+    story.switch(Off.NOTHING)
+    waits(story, "waiting")
+    attach(story, "waiting")
+    story.runs("waiting")
+    assert story.stored("ResourceClaim", "running")["status"]["devices"] == reported

@@ -32,6 +32,12 @@ def asking(bandwidth: str = "", kind: str = "nic") -> Json:
     return exactly(selectors=chosen, **rest)
 
 
+def shared_by_expression() -> Json:
+    """Any device of this kind that may be shared."""
+    kind = f'device.attributes["{DRIVER}"].kind == "nic"'
+    return exactly(selectors=selector(f"device.allowMultipleAllocations == true && {kind}"))
+
+
 def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     """The story that the KEP tells: 5 of 10 gigabits are held when the gate is switched off."""
     story = Story(cluster, CONSUMABLE_CAPACITY)
@@ -45,6 +51,10 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     assert held["shareID"]
     assert held["consumedCapacity"] == {"bandwidth": "5G"}
     story.template("template", asking("1G"))
+    story.pod("leaving", template="template")
+    story.runs("leaving")
+    story.publish("free", a_nic("nic-2", "free"))
+    story.claim("by-expression", shared_by_expression())
     story.claim("two", asking("2G"))
     story.claim("eight", asking("8G"))
     story.pod("eight")
@@ -55,11 +65,13 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
         ("ResourceSlice", "nics"),
         ("ResourceClaim", "running"),
         ("ResourceClaim", "two"),
+        ("ResourceClaim", "by-expression"),
         ("ResourceClaimTemplate", "template"),
     ):
         story.touch(kind, name)
     story.pod("second-consumer", "running")
     story.runs("second-consumer")
+    story.remove("leaving")
     story.claim("plain", asking(kind="plain"))
     story.pod("plain")
     story.runs("plain")
@@ -75,6 +87,10 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     keeps = Off.SERVER not in off
     created = story.claim("new", asking("1G"))["spec"]["devices"]["requests"][0]["exactly"]
     assert ("capacity" in created) is keeps
+    subrequest = {"name": "a", **asking("1G")["exactly"]}
+    created = story.claim("list", {"name": "r", "firstAvailable": [subrequest]})
+    (subrequest,) = created["spec"]["devices"]["requests"][0]["firstAvailable"]
+    assert ("capacity" in subrequest) is keeps
     made = story.template("new-template", asking("1G"))["spec"]["spec"]["devices"]["requests"][0]
     assert ("capacity" in made["exactly"]) is keeps
     (device,) = story.publish("new", a_nic("nic-1", "new"))["spec"]["devices"]
@@ -86,6 +102,15 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     else:
         with refused("matchAttribute"):
             story.claim("distinct", asking("1G"), constraints=(distinct,))
+        with refused("allowMultipleAllocations"):
+            story.claim("by-new-expression", shared_by_expression())
+
+    # Without the feature on either side a device that may be shared is given away as a whole.
+    story.claim("free", asking(kind="free"))
+    story.pod("free")
+    story.runs("free")
+    is_share = not off & (Off.SCHEDULER | Off.SERVER)
+    assert ("shareID" in story.allocated("free")) is is_share
 
     # A share is in the way of a claim for the whole device, and nobody gets a second share.
     story.claim("whole", asking())
@@ -108,6 +133,16 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story.pod("last")
     story.runs("last")
     assert story.allocated("last")["consumedCapacity"] == {"bandwidth": "1G"}
+    story.claim("beside", asking("1G", kind="free"))
+    story.pod("beside")
+    if not is_share:
+        story.is_pending("beside", "nic-2", "default/free")
+        story.remove("free")
+    story.runs("beside")
+    story.remove("running", "second-consumer")
+    story.remove("plain")
+    story.pod("by-expression")
+    story.runs("by-expression")
 
 
 @pytest.mark.parametrize("rules", RuleSet)

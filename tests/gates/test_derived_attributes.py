@@ -43,18 +43,20 @@ def devices_of(story: Story, claim: str) -> set[str]:
 
 def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story = Story(cluster, DERIVED_ATTRIBUTES)
-    for number in range(5):
+    for number in range(6):
         # By place the NIC has the GPU's number, by rack that of the next GPU.
         story.publish(
             f"pool-{number}",
             a_device(f"gpu-{number}", "gpu", f"numa{number}-a", f"rack{number}"),
-            a_device(f"nic-{number}", "nic", f"numa{number}-b", f"rack{(number + 1) % 5}"),
+            a_device(f"nic-{number}", "nic", f"numa{number}-b", f"rack{(number + 1) % 6}"),
         )
     story.claim("running", *deriving("numa"), constraints=matching("numa"))
     story.pod("running")
     story.runs("running")
     assert devices_of(story, "running") == {"gpu-0", "nic-0"}
     story.template("template", *deriving("numa"), constraints=matching("numa"))
+    story.pod("leaving", template="template")
+    story.runs("leaving")
     story.claim("bare", *deriving("numa"), constraints=matching("numa"))
     story.claim("qualified", *deriving(QUALIFIED), constraints=matching(QUALIFIED))
     never = exactly("never", selectors=selector("false"))
@@ -68,10 +70,13 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story.touch("ResourceClaimTemplate", "template")
     story.pod("second-consumer", "running")
     story.runs("second-consumer")
+    story.remove("leaving")
 
     if Off.SERVER in off:
         with refused("derivedAttributes", "Forbidden", DERIVED_ATTRIBUTES):
             story.claim("new", *deriving("numa"), constraints=matching("numa"))
+        with refused("matchAttribute", "numa"):
+            story.claim("new", exactly("gpu"), exactly("nic"), constraints=matching("numa"))
         with refused("derivedAttributes", "Forbidden", DERIVED_ATTRIBUTES):
             story.template("new", *deriving("numa"), constraints=matching("numa"))
     else:
@@ -107,5 +112,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     if Off.SCHEDULER not in off:
         story.runs("from-template")
     story.claim("last", *deriving("numa"), constraints=matching("numa"))
+    story.remove("running", "second-consumer")
+    story.remove("qualified")
     story.template("last", *deriving("numa"), constraints=matching("numa"))
     story.is_pending("pending", "never")

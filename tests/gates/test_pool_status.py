@@ -75,3 +75,5 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     assert answered(story, "unanswered")["pools"][0]["totalDevices"] == 4
     ask(story, "last")
     assert answered(story, "last")["pools"][0]["allocatedDevices"] == 2
+    story.remove("running", "second-consumer")
+    story.remove("plain")

@@ -36,6 +36,8 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story.runs("running")
     assert story.allocated("running")["request"] == "r/old"
     story.template("template", first_available("new", "old"))
+    story.pod("leaving", template="template")
+    story.runs("leaving")
     story.claim("pending", first_available("newest", "newer"))
     story.pod("pending")
     story.is_pending("pending", "newest")
@@ -45,6 +47,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
         story.touch(kind, name)
     story.pod("second-consumer", "running")
     story.runs("second-consumer")
+    story.remove("leaving")
     story.claim("plain", exactly())
     story.pod("plain")
     story.runs("plain")
@@ -87,3 +90,5 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story.claim("last", first_available("new", "old"))
     story.pod("last")
     story.runs("last")
+    story.remove("running", "second-consumer")
+    story.remove("plain")

@@ -301,6 +301,43 @@ def test_metrics_count_pre_bind_executions_and_devices() -> None:
     run_in_virtual_time(run())
 
 
+def test_metrics_count_every_execution_and_none_without_conditions() -> None:
+    async def run() -> None:
+        devices = [a_device(f"fpga-{number}", "Programmed") for number in range(2)]
+        async with a_scene({"n1": devices}, timeout="10s") as scene:
+            registry = scene.scheduler.metrics.registry
+
+            def count(kind: str, status: str, **labels: str) -> float | None:
+                labels |= {"profile": "default-scheduler", "status": status}
+                return registry.get_sample_value(
+                    f"scheduler_dra_bindingconditions_{kind}_total", labels
+                )
+
+            async def has_timed_out(times: int) -> bool:
+                return count("allocations", "timeout") == times
+
+            for name in ("a", "b"):
+                await scene.claim(name)
+            await scene.pod("p", "a", "b")
+            for times in (1, 2):
+                await scene.until(partial(has_timed_out, times), 600)
+            for name in ("a", "b"):
+                await scene.until(partial(scene.device_of, name), 600)
+                await scene.set_condition(name, "Programmed")
+            await scene.until(lambda: scene.node_of("p"))
+            await scene.publish("n1", [a_device("plain")], "plain")
+            await scene.claim("c")
+            await scene.pod("q", "c")
+            await scene.until(lambda: scene.node_of("q"))
+
+            assert count("allocations", "timeout") == 2
+            assert count("allocations", "success") == 1
+            assert count("device_allocations", "timeout", driver=DRIVER) == 4
+            assert count("device_allocations", "success", driver=DRIVER) == 2
+
+    run_in_virtual_time(run())
+
+
 ONLY_CONDITIONS = {"name": "fpga-0", "bindingConditions": ["Programmed"]}
 ONLY_FAILURES = {"name": "fpga-0", "bindingFailureConditions": ["Broken"]}
 

@@ -73,6 +73,12 @@ def test_an_exclusive_device_goes_to_one_claim_only() -> None:
                 'device gpu.example.com/p/gpu-0 is already allocated to claim "default/a"'
                 in (refused.json["message"])
             )
+            (cause,) = refused.json["details"]["causes"]
+            assert cause == {
+                "reason": "DeviceAlreadyAllocated",
+                "message": "gpu.example.com/p/gpu-0",
+                "field": "status.allocation.devices.results",
+            }
             assert "status" not in {
                 name for name, value in (await server.get(f"{CLAIMS}/b")).items() if value
             }

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from kubernetes import client as official
 from kubernetes import config
 
 from allot.client.errors import ApiStatusError
-from allot.testing.cluster import AllotCluster, RealTimeCluster, VirtualTimeCluster
+from allot.features import DERIVED_ATTRIBUTES
+from allot.testing.cluster import (
+    AllotCluster,
+    ClusterSettings,
+    RealTimeCluster,
+    VirtualTimeCluster,
+)
 
 CLAIM_TEMPLATE = """
 apiVersion: resource.k8s.io/v1
@@ -99,3 +108,32 @@ def test_metrics_of_the_parts(allot_cluster: AllotCluster) -> None:
     assert "apiserver_request_total" in allot_cluster.run(page("/metrics"))
     with pytest.raises(ApiStatusError, match="404"):
         allot_cluster.run(page("/metrics/nobody"))
+
+
+@pytest.mark.allot_cluster(
+    virtual_time=True,
+    feature_gates={"DRADerivedAttributes": False},
+    scheduler_gates={"DRADerivedAttributes": True},
+)
+def test_gates_of_components_may_differ(allot_cluster: AllotCluster) -> None:
+    parts = allot_cluster.settings.parts
+    assert DERIVED_ATTRIBUTES not in allot_cluster.settings.gates
+    assert parts.scheduler_gates is not None
+    assert DERIVED_ATTRIBUTES in parts.scheduler_gates
+    assert parts.controller_gates == allot_cluster.settings.gates
+
+
+def test_what_is_stored_survives_a_restart(tmp_path: Path) -> None:
+    for cluster in (VirtualTimeCluster(), RealTimeCluster(tmp_path, storage="sqlite")):
+        with cluster:
+            cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+            cluster.restart(
+                replace(cluster.settings, feature_gates={"DRAResourcePoolStatus": False})
+            )
+            assert cluster.get("Node", "n") is not None
+            with pytest.raises(LookupError):
+                cluster.list("ResourcePoolStatusRequest")
+            cluster.restart(ClusterSettings())
+            assert cluster.list("ResourcePoolStatusRequest") == []
+            cluster.restart()
+            assert cluster.get("Node", "n") is not None

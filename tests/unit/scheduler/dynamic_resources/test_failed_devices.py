@@ -6,7 +6,10 @@ import pytest
 
 from allot.api.identities import DeviceId, SharedDeviceId
 from allot.scheduler.plugins.dynamic_resources import failed_devices
-from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices
+from allot.scheduler.plugins.dynamic_resources.failed_devices import (
+    HELD_DEVICE_BACKOFF,
+    FailedDevices,
+)
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
 from tests.unit.scheduler.state.objects import a_pod
@@ -29,6 +32,19 @@ class Memory:
 
     def retry(self, pod: PodInfo) -> None:
         self.retried.append((pod.name, round(self.clock.now())))
+
+
+def test_a_device_that_others_hold_is_avoided_for_a_shorter_time() -> None:
+    async def run() -> None:
+        memory = Memory()
+        for seconds in (5, 10, 20, 30, 30):
+            memory.failed.add(POD, AVOIDED, HELD_DEVICE_BACKOFF)
+            await asyncio.sleep(seconds - 1)
+            assert memory.failed.avoided_by(POD) == AVOIDED
+            await asyncio.sleep(2)
+            assert memory.failed.avoided_by(POD) == frozenset()
+
+    run_in_virtual_time(run())
 
 
 def test_a_device_that_failed_is_avoided_longer_each_time() -> None:

@@ -17,8 +17,8 @@ from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.state.pods import PodInfo
 
 FAILED_DEVICE_BACKOFF: Final = Backoff(initial_seconds=30.0, max_seconds=600.0)
-HELD_DEVICE_BACKOFF: Final = Backoff(initial_seconds=5.0, max_seconds=600.0)
-"""After the API server refused an allocation. Shorter at first: another scheduler may just have been faster."""
+HELD_DEVICE_BACKOFF: Final = Backoff(initial_seconds=5.0, max_seconds=30.0)
+"""After the API server refused an allocation. Shorter, because another scheduler may just have been faster."""
 MAX_REMEMBERED: Final = 10_000
 """So many failures of devices for pods are remembered."""
 

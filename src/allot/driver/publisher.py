@@ -5,17 +5,20 @@ Only slices with this hardware's label are looked at. Pools of a node wait until
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
+from allot.api.classes import DeviceClass
 from allot.api.core import Node
 from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
 from allot.api.slices import ResourceSlice
 from allot.client.client import Client
 from allot.client.discovery import served
-from allot.client.errors import ApiStatusError
+from allot.client.errors import ApiStatusError, ClientError
 from allot.client.informer import Informer, InformerFactory
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import DEVICE_CLASSES, NODES, RESOURCE_SLICES, Resource
@@ -30,6 +33,8 @@ HARDWARE_LABEL: Final = "allot.dev/hardware"
 WORKERS: Final = 8
 REPAIR_SECONDS: Final = 30.0
 """What others change stays so long before it is put right."""
+UNKEPT_SECONDS: Final = 60.0
+"""How often it is looked whether the server takes by now what it did not: its feature gates may have been switched."""
 CONFLICT_SECONDS: Final = 0.2
 FAILURES: Final = Backoff(first_seconds=0.2, most_seconds=60.0, jitter=0.0)
 _BY_POOL: Final = "pool"
@@ -62,7 +67,6 @@ class SlicePublisher:
         resource = await served(self._client, RESOURCE_SLICES)
         if resource is None:
             raise NoSlicesServedError
-        await self._create_classes()
         informers = InformerFactory(self._client)
         label = f"{HARDWARE_LABEL}={self._hardware.name}"
         publication = _Publication(
@@ -74,24 +78,47 @@ class SlicePublisher:
             self._repair_seconds,
             self._unvisited.discard,
         )
+        refused = await self._create_classes(self._hardware.classes, logging.ERROR)
+        creating = asyncio.create_task(self._create_later(refused))
         informers.start()
         try:
             await informers.wait_synced()
             await publication.run()
         finally:
+            creating.cancel()
+            await asyncio.gather(creating, return_exceptions=True)
             await informers.stop()
 
-    async def _create_classes(self) -> None:
-        """Classes are the administrator's: those that exist stay as they are."""
+    async def _create_classes(
+        self, classes: Iterable[DeviceClass], log_level: int
+    ) -> list[DeviceClass]:
+        """The classes that the server refuses. Those that exist are the administrator's, and stay as they are."""
+        refused: list[DeviceClass] = []
         resource = await served(self._client, DEVICE_CLASSES)
         if resource is None:
-            return
-        for device_class in self._hardware.classes:
+            return refused
+        for device_class in classes:
             try:
                 await self._client.create(resource, device_class)
             except ApiStatusError as error:
-                if not error.is_already_exists:
+                if error.is_already_exists:
+                    continue
+                if not error.is_invalid:
                     raise
+                key = ObjectKey("", device_class.metadata.name)
+                if (
+                    await self._client.find(resource, key) is None
+                ):  # not stored before the gate went off
+                    log.log(log_level, "%s: no device class: %s", self._hardware.name, error)
+                    refused.append(device_class)
+        return refused
+
+    async def _create_later(self, classes: list[DeviceClass]) -> None:
+        """An expression may need a feature that is off: ask again until all are there."""
+        while classes:
+            await self._client.clock.sleep(UNKEPT_SECONDS)
+            with suppress(ClientError):  # the next time, then
+                classes = await self._create_classes(classes, logging.DEBUG)
 
 
 class _Publication:
@@ -117,7 +144,7 @@ class _Publication:
         self._queue: WorkQueue[PoolKey] = WorkQueue(clock=client.clock, backoff=FAILURES)
         self._pools_by_node: dict[str, list[PoolKey]] = {}
         self._unkept: dict[PoolKey, dict[str, str]] = {}
-        """Versions of slices that are not as they were written: no use to write them again."""
+        """Versions of slices that are not as they were written: no use to write them again, as long as that is so."""
         for key, source in hardware.sources.items():
             if source.node is not None:
                 self._pools_by_node.setdefault(source.node.name, []).append(key)
@@ -163,14 +190,25 @@ class _Publication:
         wanted = self._hardware.slices(key) if source is not None else ()
         plan = plan_pool(existing, wanted, marks)
         versions = _versions(existing)
-        if plan.is_empty or versions == self._unkept.get(key):
+        if plan.is_empty:
             return
         try:
+            if versions == self._unkept.get(key) and not await self._would_be_kept(plan):
+                self._queue.add_after(key, UNKEPT_SECONDS)
+                return
             written = await self._carry_out(plan)
         except ApiStatusError as error:
             await self._explain(key, plan, error)
             return
         self._note_unkept(key, versions, written)
+
+    async def _would_be_kept(self, plan: Plan) -> bool:
+        """Whether the server would store the slices as they are, by now."""
+        answers = [
+            *[(s, await self._client.update(self._resource, s, dry_run=True)) for s in plan.update],
+            *[(s, await self._client.create(self._resource, s, dry_run=True)) for s in plan.create],
+        ]
+        return not any(dropped_fields(sent, stored) for sent, stored in answers)
 
     async def _carry_out(self, plan: Plan) -> list[tuple[ResourceSlice, ResourceSlice]]:
         """What was sent, with what the server made of it."""
@@ -228,6 +266,7 @@ class _Publication:
                 ", ".join(dropped),
             )
             self._unkept[key] = versions | _versions(stored for _, stored in written)
+            self._queue.add_after(key, UNKEPT_SECONDS)
 
 
 def _versions(slices: Iterable[ResourceSlice]) -> dict[str, str]:

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,47 @@ def _through_kubectl(what: str, kubeconfig: Path, home: Path) -> dict[str, Any] 
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus}
+spec: {hard: {gpu.example.com.deviceclass.resource.k8s.io/devices: "8"}}
+"""
+
+
+def test_pods_that_wait_in_a_running_cluster(tmp_path: Path) -> None:
+    settings = ClusterSettings(hardware=["gpu-server=1", "fabric"], binding_timeout="1200s")
+
+    def is_counted(quota: dict[str, Any] | None) -> object:
+        return quota and quota["status"].get("used")
+
+    def is_refused_for(events: list[dict[str, Any]]) -> bool:
+        return any(event["reason"] == "FailedResourceClaimCreation" for event in events)
+
+    with RealTimeCluster(tmp_path, settings) as cluster:
+        cluster.apply(QUOTA)
+        cluster.wait_for("ResourceQuota", "gpus", is_counted)
+        cluster.apply(STORY)
+        for _ in range(600):
+            if is_refused_for(cluster.list("events.v1")):
+                break
+            time.sleep(0.05)
+        cluster.wait_for("Pod", "patient", lambda pod: pod and "nominatedNodeName" in pod["status"])
+
+        greedy = explained("pod/greedy", cluster.kubeconfig)
+        patient = explained("pod/patient", cluster.kubeconfig)
+        cluster.delete("ResourceQuota", "gpus")
+        refused = explained("pod/greedy", cluster.kubeconfig)
+
+    assert greedy["obstacles"][0]["kind"] == "QuotaExceeded"
+    assert "is limited to 8, 0 of it used and 9 asked for" in greedy["verdict"]
+    assert refused["obstacles"][0]["kind"] == "ClaimRefused"
+    assert "exceeded quota: gpus" in refused["verdict"]
+    since, deadline = map(datetime.fromisoformat, (patient["since"], patient["deadline"]))
+    assert (deadline - since).total_seconds() == 1200
+    assert "assumedTimeoutSeconds" not in patient
 
 
 def test_the_schedulers_own_page_says_the_same() -> None:

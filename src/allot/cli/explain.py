@@ -27,6 +27,7 @@ from allot.cli.snapshots import (
     take,
 )
 from allot.client import resources
+from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
@@ -53,6 +54,11 @@ _KINDS: Final[dict[str, Resource[Any]]] = {
     "resourceclaims.resource.k8s.io": resources.RESOURCE_CLAIMS,
 }
 EVENTS: Final[tuple[Resource[Any], ...]] = (resources.EVENTS,)
+_PENDING_KINDS: Final[tuple[Resource[Any], ...]] = (
+    resources.CORE_EVENTS,
+    resources.RESOURCE_QUOTAS,
+)
+"""What is read about a pod that has no node: what was said about it, and what may keep its claims from being made."""
 _OPTIONAL: Final = frozenset({resources.DEVICE_TAINT_RULES})
 """What most clusters do not have, and do not miss."""
 
@@ -126,11 +132,11 @@ def explain(
     source = Source(sources, kubeconfig, context)
     key = ObjectKey(namespace or namespace_of(source), target.name)
     kinds = (*DEVICE_KINDS, *(WORKLOAD_KINDS if scheduler_config else ()))
-    snapshot = take(
-        source, kinds + VOLUME_KINDS if sources else kinds, "allot-explain", key.namespace
-    )
-    if not sources and target.resource is resources.PODS and _has_volumes(snapshot, key):
-        _add(snapshot, take(source, VOLUME_KINDS, "allot-explain", key.namespace), VOLUME_KINDS)
+    if sources:
+        kinds = (*kinds, *VOLUME_KINDS, *_PENDING_KINDS, *EVENTS)
+    snapshot = take(source, kinds, "allot-explain", key.namespace)
+    if not sources:
+        _add_more(snapshot, source, target, key)
     now = datetime.now(UTC)
     in_force = rules_of_cluster(snapshot, source, configuration.rules)
     gates = gates_from_option(feature_gates, in_force)
@@ -140,9 +146,13 @@ def explain(
             f"there is no scheduler {scheduler_name} in the configuration,"
             f" only {', '.join(model.profiles)}"
         )
-    explanation = explained(target, key, model, ObjectExplainer(model, EFFORT, scheduler_name))
+    explainer = ObjectExplainer(
+        model, EFFORT, scheduler_name, is_configured=scheduler_config is not None
+    )
+    explanation = explained(target, key, model, explainer)
     if not sources and _has_better_alternatives(explanation):
-        _add(snapshot, take(source, EVENTS, "allot-explain", key.namespace), EVENTS)
+        in_namespace = {resources.EVENTS: Scope(key.namespace)}
+        _add(snapshot, take(source, EVENTS, "allot-explain", scopes=in_namespace), EVENTS)
         explanation = _with_recorded(explanation, snapshot, key.namespace)
     note = (BY_KUBERNETES,) if in_force is RuleSet.V1_38 else ()
     explanation = msgspec.structs.replace(
@@ -231,6 +241,25 @@ def _with_recorded(
         for text in recorded_reasons(events, namespace, pod)
     )
     return msgspec.structs.replace(explanation, notes=(*explanation.notes, *notes))
+
+
+def _add_more(snapshot: Snapshot, source: Source, target: Target, key: ObjectKey) -> None:
+    """Read what counts only for some pods: volumes, and for those without a node events and quotas."""
+    pod = snapshot.get(resources.PODS, key) if target.resource is resources.PODS else None
+    if pod is None and target.resource is resources.PODS:
+        return
+    kinds: tuple[Resource[Any], ...] = ()
+    if pod is not None and _has_volumes(snapshot, key):
+        kinds += VOLUME_KINDS
+    if pod is None or not pod.node_name:
+        kinds += _PENDING_KINDS
+    if kinds:
+        about = f"involvedObject.name={key.name}" if pod is not None else ""
+        scopes: dict[Resource[Any], Scope] = {
+            resources.CORE_EVENTS: Scope(key.namespace, field_selector=about),
+            resources.RESOURCE_QUOTAS: Scope(key.namespace),
+        }
+        _add(snapshot, take(source, kinds, "allot-explain", key.namespace, scopes), kinds)
 
 
 def _has_volumes(snapshot: Snapshot, key: ObjectKey) -> bool:

@@ -22,6 +22,8 @@ from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
+    EarlierFailure,
+    LackingCondition,
     NodeExplanation,
     PodExplanation,
     PodState,
@@ -66,6 +68,8 @@ def pod_lines(
     times = list(_times(explanation, now))
     if times:
         yield Line(0, Text(", ".join(times)))
+    for failure in explanation.earlier_failures:
+        yield Line(0, _earlier(failure, now))
     yield from _what_helps(explanation.proposals, explanation.nodes, everything)
     yield from _notes(explanation.notes)
     if explanation.claims:
@@ -87,7 +91,7 @@ def claim_lines(
     if summary is not None and summary.devices:
         would = explanation.state is ClaimState.UNUSED
         yield from _heading("Devices it would get" if would else "Devices")
-        yield from _devices(summary.devices, 2)
+        yield from _devices(summary.devices, 2, now)
         yield from _preferred(summary, 2)
     for pod in explanation.pods:
         yield BLANK
@@ -126,7 +130,21 @@ def _times(explanation: PodExplanation, now: datetime) -> Iterator[str]:
     deadline = explanation.deadline
     if deadline is not None:
         left = f"{_span(deadline, now)} left" if deadline > now else "over"
+        assumed = explanation.assumed_timeout_seconds
+        if assumed:
+            left += f", assuming a bindingTimeout of {assumed:g} s"
         yield f"until {_time(deadline)} at most ({left})"
+
+
+def _earlier(failure: EarlierFailure, now: datetime) -> Text:
+    """An attempt before this one."""
+    said = []
+    if failure.last_at is not None:
+        said.append(f"{_span(now, failure.last_at)} ago")
+    if failure.count > 1:
+        said.append(f"{failure.count} times")
+    when = f" ({', '.join(said)})" if said else ""
+    return Text(f"Failed before{when}: {failure.message}", "yellow")
 
 
 def _time(time: datetime) -> str:
@@ -164,11 +182,11 @@ def _claim(claim: ClaimSummary, now: datetime) -> Iterator[Line]:
         text.append(f" {_span(now, claim.allocated_at)} ago")
     text.append(")")
     yield Line(2, text)
-    yield from _devices(claim.devices, 4)
+    yield from _devices(claim.devices, 4, now)
     yield from _preferred(claim, 4)
 
 
-def _devices(devices: Iterable[AllocatedDevice], indent: int) -> Iterator[Line]:
+def _devices(devices: Iterable[AllocatedDevice], indent: int, now: datetime) -> Iterator[Line]:
     for device in devices:
         text = Text(f"{device.request}: {device.device}")
         parts = [f"{amount} of {name}" for name, amount in device.consumed_capacity.items()]
@@ -181,9 +199,16 @@ def _devices(devices: Iterable[AllocatedDevice], indent: int) -> Iterator[Line]:
         yield Line(indent, text)
         if device.failure:
             yield Line(indent + 2, Text(f"failed: {device.failure}", "red"))
-        elif device.missing_conditions:
-            missing = ", ".join(device.missing_conditions)
-            yield Line(indent + 2, Text(f"not ready: {missing}", "yellow"))
+        for condition in device.conditions if not device.failure else ():
+            yield Line(indent + 2, Text(f"not ready: {_condition(condition, now)}", "yellow"))
+
+
+def _condition(condition: LackingCondition, now: datetime) -> str:
+    if not condition.status:
+        return f"{condition.type} was never reported"
+    why = ": ".join(filter(None, (condition.reason, condition.message)))
+    text = f"{condition.type} is {condition.status}{f' ({why})' if why else ''}"
+    return f"{text} for {_span(now, condition.since)}" if condition.since is not None else text
 
 
 def _preferred(claim: ClaimSummary, indent: int) -> Iterator[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from allot.api.scheme import UnknownKindError, decode_object
 from allot.cli.applying import read_all
 from allot.cli.errors import CommandError
 from allot.cli.manifests import Manifest
+from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot, server_version, take_snapshot
 from allot.rules import RuleSet
@@ -30,6 +31,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 F = TypeVar("F", bound=Callable[..., Any])
 Resources = Sequence[Resource[Any]]
+Scopes = Mapping[Resource[Any], Scope]
 
 
 class Source(NamedTuple):
@@ -69,12 +71,21 @@ def source_options(does: str) -> Callable[[F], F]:
     return decorate
 
 
-def take(source: Source, resources: Resources, user_agent: str, namespace: str = "") -> Snapshot:
-    """All objects of these resources; `CommandError` if there is nothing to read from."""
+def take(
+    source: Source,
+    resources: Resources,
+    user_agent: str,
+    namespace: str = "",
+    scopes: Scopes | None = None,
+) -> Snapshot:
+    """All objects of these resources; `CommandError` if there is nothing to read from.
+
+    Of resources with a scope, only that is read of a cluster.
+    """
     source.check()
     if source.files:
         return snapshot_of_files(source.files, resources)
-    return asyncio.run(_from_cluster(source, resources, user_agent, namespace))
+    return asyncio.run(_from_cluster(source, resources, user_agent, namespace, scopes or {}))
 
 
 OF_A_CLUSTER: Final = "seeds; v1.38 for a cluster whose API server is not allot's"
@@ -107,7 +118,7 @@ def namespace_of(source: Source) -> str:
 
 
 async def _from_cluster(
-    source: Source, resources: Resources, user_agent: str, namespace: str
+    source: Source, resources: Resources, user_agent: str, namespace: str, scopes: Scopes
 ) -> Snapshot:
     from allot.client.client import Client
     from allot.client.connecting import connect
@@ -119,7 +130,7 @@ async def _from_cluster(
         client = connect(source.kubeconfig, source.context, user_agent=user_agent)
         # Somebody is waiting: a server that is not there had better be known soon.
         impatient = Client(client.transport, retry=RetryPolicy(max_attempts=3))
-        snapshot = await take_snapshot(impatient, resources, namespace)
+        snapshot = await take_snapshot(impatient, resources, namespace, scopes)
         snapshot.server_version = await server_version(impatient)
         return snapshot
     except ClientError as error:

@@ -6,7 +6,7 @@ What may not be read, or is not there to be read, is noted and does not stop the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,15 +43,21 @@ class Snapshot:
 
 
 async def take_snapshot(
-    client: Client, resources: Iterable[Resource[Any]], namespace: str = ""
+    client: Client,
+    resources: Iterable[Resource[Any]],
+    namespace: str = "",
+    scopes: Mapping[Resource[Any], Scope] | None = None,
 ) -> Snapshot:
     """What an API server has, in whichever version it has it. Only lists are asked for.
 
-    Of a resource that may not be listed everywhere, what `namespace` has is taken. `ClientError` if the server does
-    not answer at all.
+    Of resources with a scope only that is taken. Of a resource that may not be listed everywhere, what `namespace`
+    has is taken. `ClientError` if the server does not answer at all.
     """
     snapshot = Snapshot()
-    reads = (_read(client, resource, namespace, snapshot) for resource in resources)
+    reads = (
+        _read(client, resource, (scopes or {}).get(resource, EVERYTHING), namespace, snapshot)
+        for resource in resources
+    )
     for failure in await asyncio.gather(*reads, return_exceptions=True):
         if failure is not None:
             raise failure
@@ -72,15 +78,15 @@ async def server_version(client: Client) -> str:
 
 
 async def _read(
-    client: Client, resource: Resource[Any], namespace: str, snapshot: Snapshot
+    client: Client, resource: Resource[Any], scope: Scope, namespace: str, snapshot: Snapshot
 ) -> None:
     try:
-        found = await _list(client, resource, EVERYTHING)
+        found = await _list(client, resource, scope)
     except ApiStatusError as error:
         if not error.is_forbidden:
             raise
         snapshot.unread[resource] = str(error)
-        if not resource.namespaced or not namespace:
+        if not resource.namespaced or not namespace or scope.namespace:
             return
         try:
             found = await _list(client, resource, Scope(namespace))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from allot.api.core import ResourceQuota
+from allot.api.quantity import Quantity
 from allot.quota.amounts import NONE, Amounts, add, as_json, growth, listed, only, read_amounts
 from allot.quota.counters import Counter
 
@@ -22,10 +23,22 @@ class Scope(NamedTuple):
     values: tuple[str, ...] = ()
 
 
+class Excess(NamedTuple):
+    """An entry of a quota that a write would exceed."""
+
+    name: str
+    requested: Quantity
+    used: Quantity
+    hard: Quantity
+
+
 class Exceeded(NamedTuple):
     """The write is refused, with this text."""
 
     message: str
+    quota: str = ""
+    excess: tuple[Excess, ...] = ()
+    """Empty if what is used is not known, or the object does not say enough."""
 
 
 def scopes_of(quota: ResourceQuota) -> Iterator[Scope]:
@@ -80,7 +93,12 @@ def charge(
         if exceeded:
             return Exceeded(
                 f"exceeded quota: {quota.metadata.name}, requested: {listed(requested, exceeded)}, "
-                f"used: {listed(used, exceeded)}, limited: {listed(hard, exceeded)}"
+                f"used: {listed(used, exceeded)}, limited: {listed(hard, exceeded)}",
+                quota.metadata.name,
+                tuple(
+                    Excess(name, requested[name], used[name], hard[name])
+                    for name in sorted(exceeded)
+                ),
             )
         add(used, requested)
         charged.append(quota.with_value(as_json(used), "status", "used"))

@@ -470,10 +470,11 @@ def test_a_pod_waits_for_binding_conditions() -> None:
     assert datetime.fromisoformat(found["deadline"]) - since == timedelta(minutes=10)
     assert found["verdict"] == (
         "Pod default/pod has devices on node node-1 and waits until they are ready:"
-        f" {DRIVER}/node-1/gpu-0: Attached."
+        f" {DRIVER}/node-1/gpu-0: Attached was never reported. The controller of driver {DRIVER}"
+        " has to report this in status.devices of claim mine: check that it runs and may write there."
     )
-    assert "s left)\n" in shown or "m left)\n" in shown
-    assert "      not ready: Attached\n" in shown
+    assert " left, assuming a bindingTimeout of 600 s)\n" in shown
+    assert "      not ready: Attached was never reported\n" in shown
 
 
 def test_devices_that_cannot_be_made_ready() -> None:
@@ -490,7 +491,12 @@ def test_a_missing_claim_and_one_with_a_similar_name() -> None:
     found = of_pod(NODE, a_claim(name="mine-1"), a_pod())
 
     assert (found["state"], found["reason"]) == ("Gated", "claim default/mine does not exist")
-    assert found["notes"] == ["mine does not exist; did you mean mine-1?"]
+    assert found["verdict"].endswith(
+        ". Create it, or create the pod again with resourceClaimName: mine-1 in entry gpu."
+    )
+    assert found["obstacles"] == [
+        {"kind": "ClaimMissing", "entry": "gpu", "claim": "default/mine", "similar": ["mine-1"]}
+    ]
 
 
 def test_scheduling_gates() -> None:

@@ -17,6 +17,7 @@ from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
+    LackingCondition,
     NodeExplanation,
     PodExplanation,
     PodState,
@@ -118,7 +119,11 @@ def test_devices_with_shares_and_conditions() -> None:
         device="nic.example.com/n/eth1",
         share_id="s1",
         consumed_capacity={"bandwidth": "10G"},
-        missing_conditions=("Attached",),
+        missing_conditions=("Attached", "Warm"),
+        conditions=(
+            LackingCondition("Attached"),
+            LackingCondition("Warm", "False", "Heating", "40 of 60 degrees", NOW),
+        ),
     )
     failed = AllocatedDevice(request="gpu", device="g/n/0", admin_access=True, failure="Hot: 99")
     summary = ClaimSummary("default/c", ClaimState.ALLOCATED, devices=(device, failed))
@@ -128,7 +133,8 @@ def test_devices_with_shares_and_conditions() -> None:
         "",
         "Devices",
         "  nic: nic.example.com/n/eth1 (10G of bandwidth, share s1)",
-        "    not ready: Attached",
+        "    not ready: Attached was never reported",
+        "    not ready: Warm is False (Heating: 40 of 60 degrees) for 0s",
         "  gpu: g/n/0 (admin access)",
         "    failed: Hot: 99",
     ]

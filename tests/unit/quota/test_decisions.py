@@ -14,6 +14,7 @@ from allot.api.classes import DeviceClass
 from allot.api.core import Pod, ResourceQuota
 from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
+from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
 from allot.quota.counters import (
     ClaimCounter,
@@ -24,7 +25,7 @@ from allot.quota.counters import (
     VolumeClaimCounter,
     plainly_counted,
 )
-from allot.quota.decisions import Exceeded, charge, is_in_force, total_usage, with_usage
+from allot.quota.decisions import Exceeded, Excess, charge, is_in_force, total_usage, with_usage
 from allot.testing.builders import GPU, a_claim
 
 PODS = PodCounter(datetime(2026, 1, 1, tzinfo=UTC))
@@ -71,7 +72,9 @@ def test_only_what_is_exceeded_is_named() -> None:
 
     assert charge([quota], PODS, a_pod()) == Exceeded(
         "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2500m, "
-        "limited: requests.cpu=3"
+        "limited: requests.cpu=3",
+        "q",
+        (Excess("requests.cpu", *map(Quantity.parse, ("1", "2500m", "3"))),),
     )
 
 

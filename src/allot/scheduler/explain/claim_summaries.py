@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from allot.api.claims import (
     AllocationResult,
     DeviceRequestAllocationResult,
@@ -9,7 +11,12 @@ from allot.api.claims import (
     ResourceClaimConsumerReference,
 )
 from allot.api.identities import SharedDeviceId
-from allot.scheduler.explain.explanations import AllocatedDevice, ClaimState, ClaimSummary
+from allot.scheduler.explain.explanations import (
+    AllocatedDevice,
+    ClaimState,
+    ClaimSummary,
+    LackingCondition,
+)
 from allot.scheduler.explain.node_details import selected_nodes
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     ExaminedDevice,
@@ -69,8 +76,21 @@ def _device(
         },
         admin_access=bool(result.admin_access),
         missing_conditions=examined.lacking if examined is not None else (),
+        conditions=tuple(_lacking(examined)) if examined is not None else (),
         failure=f"{failure.reason}: {failure.message}" if failure is not None else "",
     )
+
+
+def _lacking(examined: ExaminedDevice) -> Iterator[LackingCondition]:
+    reported = {condition.type: condition for condition in examined.reported}
+    for name in examined.lacking:
+        found = reported.get(name)
+        if found is None:
+            yield LackingCondition(name)
+        else:
+            yield LackingCondition(
+                name, found.status, found.reason, found.message, found.last_transition_time
+            )
 
 
 def _id(result: DeviceRequestAllocationResult) -> SharedDeviceId:

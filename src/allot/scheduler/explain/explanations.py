@@ -11,6 +11,7 @@ from enum import Enum
 from allot.allocation.explain import AnyChange, Conflict, Explanation, Wording
 from allot.allocation.explain.reasons import AnyReason, NotDecidable, nothing
 from allot.api.base import ApiObject, always
+from allot.scheduler.explain.claim_obstacles import AnyObstacle
 from allot.scheduler.explain.pod_changes import AnyPodChange, WithoutNodeAffinity
 
 
@@ -106,6 +107,17 @@ class Proposed(ApiObject, frozen=True):
 # --- claims and their devices ---
 
 
+class LackingCondition(ApiObject, frozen=True):
+    """A binding condition that is not True (KEP-5007)."""
+
+    type: str = always(str)
+    status: str = ""
+    """As it was reported; empty if it never was."""
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+
+
 class AllocatedDevice(ApiObject, frozen=True):
     """A device, or a share of one, that a claim has."""
 
@@ -116,6 +128,8 @@ class AllocatedDevice(ApiObject, frozen=True):
     consumed_capacity: dict[str, str] = always(dict)
     admin_access: bool = False
     missing_conditions: tuple[str, ...] = ()
+    conditions: tuple[LackingCondition, ...] = ()
+    """The missing conditions, as they were reported."""
     failure: str = ""
     """Why it cannot be made ready."""
 
@@ -150,6 +164,14 @@ class ClaimSummary(ApiObject, frozen=True):
 # --- the answers ---
 
 
+class EarlierFailure(ApiObject, frozen=True):
+    """An attempt that ended because devices could not be made ready (KEP-5007)."""
+
+    message: str = always(str)
+    last_at: datetime | None = None
+    count: int = 1
+
+
 class PodExplanation(ApiObject, frozen=True):
     """What a pod is doing and why."""
 
@@ -163,6 +185,12 @@ class PodExplanation(ApiObject, frozen=True):
     """Where it is, will be, or would be."""
     since: datetime | None = None
     deadline: datetime | None = None
+    """Until when it may wait for its devices."""
+    assumed_timeout_seconds: float | None = None
+    """What the deadline is counted with if the scheduler's own setting is not known."""
+    obstacles: tuple[AnyObstacle, ...] = ()
+    """What is wrong with the claims that it names."""
+    earlier_failures: tuple[EarlierFailure, ...] = ()
     scheduler_name: str = ""
     claims: tuple[ClaimSummary, ...] = always(nothing)
     nodes: tuple[NodeExplanation, ...] = always(nothing)

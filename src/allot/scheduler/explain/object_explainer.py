@@ -3,38 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
-from allot.api.core import Pod, PodResourceClaim
+from allot.api.core import Pod
 from allot.api.identities import ObjectKey
-from allot.api.meta import ObjectMeta, OwnerReference
 from allot.client import resources
 from allot.scheduler.explain.alternatives import preferred_alternatives
+from allot.scheduler.explain.claim_obstacles import (
+    AnyObstacle,
+    ClaimNotMade,
+    Unmade,
+    obstacle_text,
+    remedy,
+)
 from allot.scheduler.explain.claim_summaries import summary_of
+from allot.scheduler.explain.device_waits import BindingLimit, waiting
 from allot.scheduler.explain.explainer import Effort, deadline_of
 from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
+    EarlierFailure,
     PodExplanation,
     PodState,
 )
-from allot.scheduler.explain.node_details import selected_nodes
+from allot.scheduler.explain.obstructed_claims import (
+    claim_to_be_made,
+    obstacles_of,
+    with_claims,
+)
+from allot.scheduler.explain.pod_events import (
+    PodEvent,
+    binding_failures,
+    events_of,
+    told_binding_timeout,
+)
 from allot.scheduler.explain.similar_names import similar_names
 from allot.scheduler.model import SchedulerModel
 from allot.scheduler.outcomes import POD_SCHEDULED
 from allot.scheduler.plugins.dynamic_resources.answers import unknown_class_names
-from allot.scheduler.plugins.dynamic_resources.binding_conditions import NotReady, readiness
 from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,
     claim_keys,
     claim_name,
-    is_made_for,
-    is_reserved_for,
 )
 from allot.scheduler.profiles import Profile
 from allot.scheduler.state.nodes import NodeInfo
@@ -47,11 +62,22 @@ MAX_PODS: Final = 3
 class ObjectExplainer:
     """Answers questions about a cluster that stands still."""
 
-    def __init__(self, model: SchedulerModel, effort: Effort, scheduler_name: str = "") -> None:
-        """Pods are judged as those of `scheduler_name`; without one, as those of the scheduler they name."""
+    def __init__(
+        self,
+        model: SchedulerModel,
+        effort: Effort,
+        scheduler_name: str = "",
+        *,
+        is_configured: bool = False,
+    ) -> None:
+        """Pods are judged as those of `scheduler_name`; without one, as those of the scheduler they name.
+
+        `is_configured`: the model has the configuration of the running scheduler.
+        """
         self._model = model
         self._effort = effort
         self._scheduler_name = scheduler_name
+        self._is_configured = is_configured
 
     # --- pods ---
 
@@ -71,17 +97,39 @@ class ObjectExplainer:
             verdict = f"Pod {pod.key} is being deleted; it never had a node."
             return replace(known, state=PodState.TERMINATING, verdict=verdict)
         profile, notes = self._profile(pod)
-        known = replace(known, notes=notes)
+        events = self._events(pod)
+        failures = tuple(
+            EarlierFailure(event.note, event.last_at, event.times)
+            for event in binding_failures(events)
+        )
+        known = replace(known, notes=notes, earlier_failures=failures)
         if pod.scheduling_gates:
             return _gated(known, f"it has scheduling gates: {', '.join(pod.scheduling_gates)}")
-        obstacles = list(self._obstacles(pod))
+        obstacles = tuple(obstacles_of(pod, self._model, events))
         if obstacles:
             return self._obstructed(known, pod, profile, obstacles)
         for plugin in profile.pre_enqueue:
             status = plugin.pre_enqueue(pod)
             if not status.is_success:
                 return _gated(known, status.message)
-        return self._waiting(known, pod, profile) or self._judged(known, pod, profile)
+        limit = self._limit(profile, events)
+        if limit is not None and (found := waiting(known, pod, self._model, limit)) is not None:
+            return found
+        return self._judged(known, pod, profile)
+
+    def _events(self, pod: PodInfo) -> list[PodEvent]:
+        snapshot = self._model.snapshot
+        return events_of((*snapshot.of(resources.EVENTS), *snapshot.of(resources.CORE_EVENTS)), pod)
+
+    def _limit(self, profile: Profile, events: Iterable[PodEvent]) -> BindingLimit | None:
+        """How long the pod may wait for its devices; None if its profile does not let it."""
+        timeout = self._model.binding_timeouts.get(profile.scheduler_name)
+        if timeout is None or self._is_configured:
+            return None if timeout is None else BindingLimit(timeout, is_assumed=False)
+        told = told_binding_timeout(events)
+        if told is None:
+            return BindingLimit(timeout, is_assumed=True)
+        return BindingLimit(timedelta(seconds=told), is_assumed=False)
 
     def _profile(self, pod: PodInfo) -> tuple[Profile, tuple[str, ...]]:
         profiles = self._model.profiles
@@ -92,33 +140,6 @@ class ObjectExplainer:
         first = next(iter(profiles.values()))
         note = f"Scheduler {name} is not known here; the pod is judged as one of {first.scheduler_name}."
         return first, (note,)
-
-    def _waiting(
-        self, known: PodExplanation, pod: PodInfo, profile: Profile
-    ) -> PodExplanation | None:
-        """A pod whose devices are being made ready (KEP-5007); None if it is no such pod."""
-        timeout = self._model.binding_timeouts.get(profile.scheduler_name)
-        claims = [self._model.claim(key) for key in claim_keys(pod)]
-        mine = [claim for claim in claims if claim is not None and is_reserved_for(claim, pod)]
-        if timeout is None or not mine:
-            return None
-        outlooks = [readiness(claim, timeout, self._model.today()) for claim in mine]
-        lacking = [outlook for outlook in outlooks if isinstance(outlook, NotReady)]
-        if not lacking:
-            return None
-        since = min(filter(None, map(_allocated_at, mine)), default=None)
-        deadline = min(filter(None, (each.deadline for each in lacking)), default=None)
-        missing = "; ".join(text for each in lacking for text in each.missing)
-        where = f"node {pod.nominated_node_name}" if pod.nominated_node_name else _nodes_of(mine[0])
-        return replace(
-            known,
-            state=PodState.WAITING_FOR_DEVICES,
-            verdict=f"Pod {pod.key} has devices on {where} and waits until they are ready: {missing}.",
-            reason=missing,
-            node=pod.nominated_node_name,
-            since=since,
-            deadline=deadline,
-        )
 
     def _judged(self, known: PodExplanation, pod: PodInfo, profile: Profile) -> PodExplanation:
         """What a scheduler would do with it now."""
@@ -135,6 +156,7 @@ class ObjectExplainer:
         own = {claim.claim: claim for claim in found.claims}
         return replace(
             found,
+            earlier_failures=known.earlier_failures,
             verdict=verdict,
             scheduler_name=pod.scheduler_name,
             since=_time(condition.get("lastTransitionTime")) or _created(pod),
@@ -192,92 +214,55 @@ class ObjectExplainer:
             names += [name for field in term.match_fields for name in field.values]
         return next(filter(None, map(self._model.cluster.node, filter(None, names))), None)
 
-    def _obstacles(self, pod: PodInfo) -> Iterator[_Obstacle]:
-        """What is wrong with the claims that the pod names."""
-        for entry in pod.claims:
-            name = claim_name(pod, entry)
-            if isinstance(name, Unusable):
-                yield self._unmade(pod, entry)
-            elif name is not None:
-                yield from self._unusable(pod, entry, ObjectKey(pod.namespace, name))
-
-    def _unmade(self, pod: PodInfo, entry: PodResourceClaim) -> _Obstacle:
-        template = entry.resource_claim_template_name
-        if template is None:
-            return _Obstacle(f"entry {entry.name} of its claims names neither claim nor template")
-        key = ObjectKey(pod.namespace, template)
-        if self._model.snapshot.get(resources.RESOURCE_CLAIM_TEMPLATES, key) is not None:
-            return _Obstacle(
-                f"no claim has been made from template {key} for its entry {entry.name} yet", entry
-            )
-        known = self._model.snapshot.of(resources.RESOURCE_CLAIM_TEMPLATES)
-        return _Obstacle(f"template {key} does not exist", hints=_similar_objects(key, known))
-
-    def _unusable(
-        self, pod: PodInfo, entry: PodResourceClaim, key: ObjectKey
-    ) -> Iterator[_Obstacle]:
-        claim = self._model.claim(key)
-        if claim is None:
-            known = self._model.snapshot.of(resources.RESOURCE_CLAIMS)
-            yield _Obstacle(f"claim {key} does not exist", hints=_similar_objects(key, known))
-        elif entry.resource_claim_template_name is not None and not is_made_for(claim, pod):
-            yield _Obstacle(f"claim {key} was not made for this pod")
-        elif claim.metadata.deletion_timestamp is not None:
-            yield _Obstacle(f"claim {key} is being deleted")
-
     def _obstructed(
         self,
         known: PodExplanation,
         pod: PodInfo,
         profile: Profile,
-        obstacles: list[_Obstacle],
+        obstacles: tuple[AnyObstacle, ...],
     ) -> PodExplanation:
         """A pod that must wait for its claims. Of those that only need to be made, it is said what would come of it."""
-        hints = tuple(hint for obstacle in obstacles for hint in obstacle.hints)
+        remedies = "; ".join(filter(None, map(remedy, obstacles)))
         gated = _gated(
-            replace(known, notes=(*known.notes, *hints)),
-            " and ".join(obstacle.text for obstacle in obstacles),
+            replace(known, obstacles=obstacles),
+            " and ".join(map(obstacle_text, obstacles)),
+            remedies,
         )
-        unmade = [obstacle.unmade for obstacle in obstacles if obstacle.unmade is not None]
-        if len(unmade) < len(obstacles):
+        if not all(isinstance(each, Unmade) for each in obstacles):
             return gated
-        claims, changed = self._with_claims(pod, unmade)
-        for claim in claims:
-            self._model.claims.put(claim)
-        try:
-            found = self._judged(known, changed, profile)
-        finally:
-            for claim in claims:
-                self._model.claims.remove(claim)
+        found = self._if_made(known, pod, profile, {each.entry for each in obstacles})
+        if all(isinstance(each, ClaimNotMade) for each in obstacles):
+            outlook = f"; if there were one, it {_outlook(found)}."
+            verdict, notes = f"{gated.verdict.removesuffix('.')}{outlook}", found.notes
+        else:
+            verdict = gated.verdict
+            notes = (*found.notes, f"With its claims, it {_outlook(found)}.")
         return replace(
             found,
             state=PodState.GATED,
-            verdict=f"{gated.verdict.removesuffix('.')}; if there were one, it {_outlook(found)}.",
+            verdict=verdict,
             reason=gated.reason,
+            obstacles=obstacles,
+            notes=notes,
         )
 
-    def _with_claims(
-        self, pod: PodInfo, entries: Iterable[PodResourceClaim]
-    ) -> tuple[list[ResourceClaim], PodInfo]:
-        """The claims that will be made from templates, and the pod as it will be then."""
-        claims = []
-        statuses: list[Any] = list(pod.claim_statuses[0] or ())
-        for entry in entries:
-            key = ObjectKey(pod.namespace, entry.resource_claim_template_name or "")
-            template = self._model.snapshot.get(resources.RESOURCE_CLAIM_TEMPLATES, key)
-            assert template is not None
-            name = f"{pod.name}-{entry.name}"
-            owner = OwnerReference(kind="Pod", name=pod.name, uid=pod.uid, controller=True)
-            metadata = ObjectMeta(
-                name=name,
-                namespace=pod.namespace,
-                uid=f"{pod.uid}/{entry.name}",
-                owner_references=(owner,),
-            )
-            claims.append(ResourceClaim(metadata=metadata, spec=template.spec.spec))
-            statuses.append({"name": entry.name, "resourceClaimName": name})
-        changed = pod.pod.with_value(statuses, "status", "resourceClaimStatuses")
-        return claims, PodInfo.of(changed)
+    def _if_made(
+        self, known: PodExplanation, pod: PodInfo, profile: Profile, entries: set[str]
+    ) -> PodExplanation:
+        """What a scheduler would do with the pod if the claims of these entries had been made."""
+        made = {
+            entry.name: claim
+            for entry in pod.claims
+            if entry.name in entries
+            and (claim := claim_to_be_made(pod, entry, self._model)) is not None
+        }
+        for claim in made.values():
+            self._model.claims.put(claim)
+        try:
+            return self._judged(known, with_claims(pod, made), profile)
+        finally:
+            for claim in made.values():
+                self._model.claims.remove(claim)
 
     # --- claims ---
 
@@ -331,24 +316,9 @@ class ObjectExplainer:
         )
 
 
-class _Obstacle:
-    """What keeps a pod from being tried, and similar names; `unmade` if it is only that a claim must be made."""
-
-    def __init__(
-        self, text: str, unmade: PodResourceClaim | None = None, hints: tuple[str, ...] = ()
-    ) -> None:
-        self.text, self.unmade, self.hints = text, unmade, hints
-
-
 def _meant(name: str, known: Iterable[str]) -> tuple[str, ...]:
     close = similar_names(name, known)
     return (f"{name} does not exist; did you mean {close}?",) if close else ()
-
-
-def _similar_objects(key: ObjectKey, objects: Iterable[Any]) -> tuple[str, ...]:
-    return _meant(
-        key.name, (obj.metadata.name for obj in objects if obj.metadata.namespace == key.namespace)
-    )
 
 
 # --- sentences ---
@@ -360,8 +330,10 @@ def _outlook(found: PodExplanation) -> str:
     return f"would be pending: {found.reason}"
 
 
-def _gated(known: PodExplanation, reason: str) -> PodExplanation:
+def _gated(known: PodExplanation, reason: str, advice: str = "") -> PodExplanation:
     verdict = f"Pod {known.pod} is not tried by its scheduler: {reason}."
+    if advice:
+        verdict += f" {advice[0].upper()}{advice[1:]}."
     return replace(known, state=PodState.GATED, verdict=verdict, reason=reason)
 
 
@@ -406,16 +378,6 @@ def _condition(pod: PodInfo) -> dict[str, Any]:
         (each for each in conditions if each.get("type") == POD_SCHEDULED), {}
     )
     return found
-
-
-def _allocated_at(claim: ResourceClaim) -> datetime | None:
-    allocation = claim.status.allocation
-    return allocation.allocation_timestamp if allocation is not None else None
-
-
-def _nodes_of(claim: ResourceClaim) -> str:
-    allocation = claim.status.allocation
-    return selected_nodes(allocation.node_selector if allocation is not None else None)
 
 
 def _created(pod: PodInfo) -> datetime | None:

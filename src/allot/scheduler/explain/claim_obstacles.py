@@ -1,0 +1,160 @@
+"""What is wrong with the claims that a pod names, so that its scheduler does not try it.
+
+Obstacles are values; `obstacle_text` and `remedy` turn them into text.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from allot.api.base import ApiObject, always
+from allot.scheduler.explain.similar_names import alternatives
+
+
+class ClaimObstacle(ApiObject, frozen=True, tag_field="kind", tag=True):
+    """Why an entry of the pod's claims cannot be used."""
+
+    entry: str = always(str)
+
+
+class SourceMissing(ClaimObstacle, frozen=True):
+    """The entry names neither claim nor template."""
+
+
+class TemplateMissing(ClaimObstacle, frozen=True):
+    """There is no such template."""
+
+    template: str = always(str)
+    similar: tuple[str, ...] = ()
+
+
+class ClaimMissing(ClaimObstacle, frozen=True):
+    """There is no such claim."""
+
+    claim: str = always(str)
+    similar: tuple[str, ...] = ()
+    template: str = ""
+    """From which it was made, if so."""
+
+
+class ClaimOfOther(ClaimObstacle, frozen=True):
+    """The claim has the name of the one for this pod, and was not made for it."""
+
+    claim: str = always(str)
+
+
+class ClaimTerminating(ClaimObstacle, frozen=True):
+    """The claim is being deleted."""
+
+    claim: str = always(str)
+
+
+class ClaimNotMade(ClaimObstacle, frozen=True):
+    """No claim has been made from the template, and it is not known why."""
+
+    template: str = always(str)
+
+
+class ClaimRefused(ClaimObstacle, frozen=True):
+    """The controller could not make the claim."""
+
+    template: str = always(str)
+    message: str = always(str)
+    """In the controller's words."""
+    last_at: datetime | None = None
+    count: int = 1
+
+
+class QuotaExcess(ApiObject, frozen=True):
+    """An entry of a ResourceQuota that the claim would exceed."""
+
+    name: str = always(str)
+    requested: str = always(str)
+    used: str = always(str)
+    hard: str = always(str)
+    needed: str = always(str)
+    """The limit that would be enough."""
+
+
+class QuotaExceeded(ClaimObstacle, frozen=True):
+    """A ResourceQuota does not allow the claim."""
+
+    template: str = always(str)
+    quota: str = always(str)
+    excess: tuple[QuotaExcess, ...] = ()
+
+
+AnyObstacle = (
+    SourceMissing
+    | TemplateMissing
+    | ClaimMissing
+    | ClaimOfOther
+    | ClaimTerminating
+    | ClaimNotMade
+    | ClaimRefused
+    | QuotaExceeded
+)
+Unmade = ClaimNotMade | ClaimRefused | QuotaExceeded
+"""Obstacles of claims that would exist if their template were all that counts."""
+
+
+# --- text ---
+
+
+def obstacle_text(obstacle: AnyObstacle) -> str:
+    """What is wrong, as a part of a sentence."""
+    match obstacle:
+        case SourceMissing(entry):
+            return f"entry {entry} of its claims names neither claim nor template"
+        case TemplateMissing(_, template):
+            return f"template {template} does not exist"
+        case ClaimMissing(_, claim):
+            return f"claim {claim} does not exist"
+        case ClaimOfOther(_, claim):
+            return f"claim {claim} was not made for this pod"
+        case ClaimTerminating(_, claim):
+            return f"claim {claim} is being deleted"
+        case ClaimNotMade(entry, template):
+            return f"no claim has been made from template {template} for its entry {entry} yet"
+        case ClaimRefused(entry, template, message):
+            return f"no claim can be made from template {template} for its entry {entry}: {message}"
+        case QuotaExceeded(entry, template, quota, excess):
+            limits = " and ".join(
+                f"{each.name} is limited to {each.hard}, {each.used} of it used"
+                f" and {each.requested} asked for"
+                for each in excess
+            )
+            return (
+                f"ResourceQuota {quota} does not allow the claim from template {template}"
+                f" for its entry {entry}: {limits}"
+            )
+
+
+def remedy(obstacle: AnyObstacle) -> str:
+    """What to change, as an instruction; empty if there is nothing to be done but to wait."""
+    match obstacle:
+        case SourceMissing(entry):
+            return f"create the pod again with a claim or a template in entry {entry}"
+        case TemplateMissing(entry, _, similar):
+            return _other_name("resourceClaimTemplateName", entry, similar)
+        case ClaimMissing(entry, _, similar, ""):
+            return _other_name("resourceClaimName", entry, similar)
+        case ClaimOfOther(_, claim):
+            return f"delete claim {claim}, so that another can be made for the pod"
+        case ClaimRefused(_, template):
+            return f"change template {template} or what refuses the claim; it is tried again"
+        case QuotaExceeded(_, template, quota, excess):
+            limits = " and ".join(f"{each.name} to {each.needed}" for each in excess)
+            return (
+                f"raise {limits} in ResourceQuota {quota}, delete claims that are not needed,"
+                f" or ask for less in template {template}"
+            )
+        case _:
+            return ""
+
+
+def _other_name(field: str, entry: str, similar: tuple[str, ...]) -> str:
+    if similar:
+        changed = f"{field}: {alternatives(similar)}"
+        return f"create it, or create the pod again with {changed} in entry {entry}"
+    return f"create it, or create the pod again with another {field} in entry {entry}"

@@ -1,0 +1,146 @@
+"""Finds out what is wrong with the claims that a pod names: from objects, quotas, and what the claim controller said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Pod, PodResourceClaim, ResourceQuota
+from allot.api.identities import ObjectKey
+from allot.api.meta import ObjectMeta, OwnerReference
+from allot.client import resources
+from allot.quota.counters import ClaimCounter
+from allot.quota.decisions import Exceeded, charge, is_in_force, total_usage, with_usage
+from allot.scheduler.explain.claim_obstacles import (
+    AnyObstacle,
+    ClaimMissing,
+    ClaimNotMade,
+    ClaimOfOther,
+    ClaimRefused,
+    ClaimTerminating,
+    QuotaExceeded,
+    QuotaExcess,
+    SourceMissing,
+    TemplateMissing,
+)
+from allot.scheduler.explain.pod_events import PodEvent, claim_creation_failure
+from allot.scheduler.explain.similar_names import close_objects
+from allot.scheduler.model import SchedulerModel
+from allot.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claim_name, is_made_for
+from allot.scheduler.state.pods import PodInfo
+
+
+def obstacles_of(
+    pod: PodInfo, model: SchedulerModel, events: Sequence[PodEvent]
+) -> Iterator[AnyObstacle]:
+    """What is wrong with the claims that the pod names, in its order."""
+    quotas = list(_quotas(pod.namespace, model))
+    for entry in pod.claims:
+        name = claim_name(pod, entry)
+        if isinstance(name, Unusable):
+            yield _unmade(pod, entry, model, quotas, events)
+        elif name is not None:
+            yield from _unusable(pod, entry, ObjectKey(pod.namespace, name), model)
+
+
+def claim_to_be_made(
+    pod: PodInfo, entry: PodResourceClaim, model: SchedulerModel
+) -> ResourceClaim | None:
+    """The claim that the controller would make for an entry; None without its template."""
+    key = ObjectKey(pod.namespace, entry.resource_claim_template_name or "")
+    template = model.snapshot.get(resources.RESOURCE_CLAIM_TEMPLATES, key)
+    if template is None:
+        return None
+    owner = OwnerReference(
+        api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True
+    )
+    metadata = ObjectMeta(
+        name=f"{pod.name}-{entry.name}",
+        namespace=pod.namespace,
+        uid=f"{pod.uid}/{entry.name}",
+        owner_references=(owner,),
+    )
+    return ResourceClaim(metadata=metadata, spec=template.spec.spec)
+
+
+def with_claims(pod: PodInfo, claims: dict[str, ResourceClaim]) -> PodInfo:
+    """The pod as it will be when claims have been made for these entries."""
+    statuses: list[Any] = list(pod.claim_statuses[0] or ())
+    for entry, claim in claims.items():
+        statuses.append({"name": entry, "resourceClaimName": claim.metadata.name})
+    return PodInfo.of(pod.pod.with_value(statuses, "status", "resourceClaimStatuses"))
+
+
+def _unusable(
+    pod: PodInfo, entry: PodResourceClaim, key: ObjectKey, model: SchedulerModel
+) -> Iterator[AnyObstacle]:
+    claim = model.claim(key)
+    template = entry.resource_claim_template_name
+    if claim is None:
+        known = model.snapshot.of(resources.RESOURCE_CLAIMS)
+        similar = close_objects(key, known) if template is None else ()
+        yield ClaimMissing(entry.name, str(key), similar, template or "")
+    elif template is not None and not is_made_for(claim, pod):
+        yield ClaimOfOther(entry.name, str(key))
+    elif claim.metadata.deletion_timestamp is not None:
+        yield ClaimTerminating(entry.name, str(key))
+
+
+def _unmade(
+    pod: PodInfo,
+    entry: PodResourceClaim,
+    model: SchedulerModel,
+    quotas: list[ResourceQuota],
+    events: Sequence[PodEvent],
+) -> AnyObstacle:
+    """Why an entry with a template has no claim. What quotas allow is counted on, so that two entries may exceed it."""
+    template = entry.resource_claim_template_name
+    if template is None:
+        return SourceMissing(entry.name)
+    key = ObjectKey(pod.namespace, template)
+    claim = claim_to_be_made(pod, entry, model)
+    if claim is None:
+        known = model.snapshot.of(resources.RESOURCE_CLAIM_TEMPLATES)
+        return TemplateMissing(entry.name, str(key), close_objects(key, known))
+    charged = charge(quotas, _counter(model), claim)
+    if isinstance(charged, Exceeded) and charged.excess:
+        excess = tuple(
+            QuotaExcess(
+                each.name,
+                str(each.requested),
+                str(each.used),
+                str(each.hard),
+                str(each.used + each.requested),
+            )
+            for each in charged.excess
+        )
+        return QuotaExceeded(entry.name, str(key), charged.quota, excess)
+    if not isinstance(charged, Exceeded):
+        by_name = {quota.metadata.name: quota for quota in (*quotas, *charged)}
+        quotas[:] = by_name.values()
+    failure = claim_creation_failure(events, entry.name)
+    if failure is not None:
+        return ClaimRefused(entry.name, str(key), failure.note, failure.last_at, failure.times)
+    return ClaimNotMade(entry.name, str(key))
+
+
+def _quotas(namespace: str, model: SchedulerModel) -> Iterator[ResourceQuota]:
+    """The quotas of a namespace. What is used is counted here if they do not say it, as in manifests."""
+    counter = _counter(model)
+    claims = [
+        claim
+        for claim in model.snapshot.of(resources.RESOURCE_CLAIMS)
+        if claim.metadata.namespace == namespace
+    ]
+    for quota in model.snapshot.of(resources.RESOURCE_QUOTAS):
+        if quota.metadata.namespace == namespace:
+            is_counted = is_in_force(quota)
+            yield quota if is_counted else with_usage(quota, total_usage(quota, counter, claims))
+
+
+def _counter(model: SchedulerModel) -> ClaimCounter:
+    def pod_of(key: ObjectKey) -> Pod | None:
+        return model.snapshot.get(resources.PODS, key)
+
+    return ClaimCounter(tuple(model.devices.classes.values()), pod_of)

@@ -169,6 +169,11 @@ class FeatureGates:
     def __contains__(self, name: str) -> bool:
         return name in self._enabled
 
+    @property
+    def rule_set(self) -> RuleSet:
+        """Whose answers are given: `seeds` if all rules hold."""
+        return RuleSet.SEEDS if self._enabled >= RULES.keys() else RuleSet.V1_38
+
     def switched(self, states: Mapping[str, bool]) -> FeatureGates:
         """These gates with some switched on or off, unchecked as in `__init__`."""
         on = {name for name, state in states.items() if state}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from click.testing import CliRunner
 
 from allot.cli.main import allot
@@ -135,16 +136,29 @@ def test_pods_that_wait_in_a_running_cluster(tmp_path: Path) -> None:
 
         greedy = explained("pod/greedy", cluster.kubeconfig)
         patient = explained("pod/patient", cluster.kubeconfig)
-        cluster.delete("ResourceQuota", "gpus")
-        refused = explained("pod/greedy", cluster.kubeconfig)
 
     assert greedy["obstacles"][0]["kind"] == "QuotaExceeded"
     assert "is limited to 8, 0 of it used and 9 asked for" in greedy["verdict"]
-    assert refused["obstacles"][0]["kind"] == "ClaimRefused"
-    assert "exceeded quota: gpus" in refused["verdict"]
     since, deadline = map(datetime.fromisoformat, (patient["since"], patient["deadline"]))
     assert (deadline - since).total_seconds() == 1200
     assert "assumedTimeoutSeconds" not in patient
+
+
+@pytest.mark.parametrize("rules", ["seeds", "v1.38"])
+def test_gates_and_rules_are_those_of_the_cluster(tmp_path: Path, rules: str) -> None:
+    gates = {"DRADeviceBindingConditions": False}
+    settings = ClusterSettings(hardware=["gpu-server=1"], rules=rules, feature_gates=gates)
+
+    with RealTimeCluster(tmp_path, settings) as cluster:
+        command = ["status", "--kubeconfig", str(cluster.kubeconfig), "-o", "json"]
+        status = CliRunner().invoke(allot, command, standalone_mode=False)
+        cluster.apply(STORY)
+        cluster.wait_for("Pod", "greedy", is_refused)
+        found = explained("pod/greedy", cluster.kubeconfig)
+
+    assert (found["rules"], found["featureGatesOf"]) == (rules, "scheduler")
+    assert not any("assumed" in note for note in found["notes"])
+    assert json.loads(status.stdout)["rules"] == rules
 
 
 def test_the_schedulers_own_page_says_the_same() -> None:

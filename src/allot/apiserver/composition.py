@@ -38,6 +38,7 @@ from allot.apiserver.token_requests import TokenRequests
 from allot.apiserver.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.window_budget import WINDOW
 from allot.apiserver.writing import WriteHandlers
+from allot.exposition import show_gates
 from allot.features import FeatureGates
 from allot.storage.interface import StorageError, Store
 from allot.validation.cel_checker import CelChecker
@@ -75,6 +76,7 @@ class ApiServer:
         self.store = store
         self.caches = Caches(store, window=window)
         self.metrics = Metrics()
+        show_gates(gates, self.metrics.registry)
         authorizer = authorizer or AdministratorsOnly()
         quotas = QuotaAdmission(self.caches, gates, clock)
         admission = Admission(

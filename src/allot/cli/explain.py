@@ -14,21 +14,22 @@ import yaml
 
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
+from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.explanation_text import claim_lines, pod_lines, print_lines
-from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.gate_options import gate_options
 from allot.cli.scheduler import load_configuration
 from allot.cli.snapshots import (
     OF_A_CLUSTER,
     Source,
     namespace_of,
-    rules_of_cluster,
     source_options,
     take,
 )
 from allot.client import resources
 from allot.client.options import Scope
 from allot.client.resources import Resource
+from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
 from allot.scheduler.explain.alternatives import recorded_reasons
@@ -134,13 +135,13 @@ def explain(
     kinds = (*DEVICE_KINDS, *(WORKLOAD_KINDS if scheduler_config else ()))
     if sources:
         kinds = (*kinds, *VOLUME_KINDS, *_PENDING_KINDS, *EVENTS)
-    snapshot = take(source, kinds, "allot-explain", key.namespace)
+    pages = (SCHEDULER, API_SERVER)
+    snapshot = take(source, kinds, "allot-explain", key.namespace, gate_pages=pages)
     if not sources:
         _add_more(snapshot, source, target, key)
     now = datetime.now(UTC)
-    in_force = rules_of_cluster(snapshot, source, configuration.rules)
-    gates = gates_from_option(feature_gates, in_force)
-    model = SchedulerModel(snapshot, configuration, gates, lambda: now)
+    known = gates_of_cluster(snapshot, source, feature_gates, configuration.rules)
+    model = SchedulerModel(snapshot, configuration, known.gates, lambda: now)
     if scheduler_name and scheduler_name not in model.profiles:
         raise CommandError(
             f"there is no scheduler {scheduler_name} in the configuration,"
@@ -154,9 +155,14 @@ def explain(
         in_namespace = {resources.EVENTS: Scope(key.namespace)}
         _add(snapshot, take(source, EVENTS, "allot-explain", scopes=in_namespace), EVENTS)
         explanation = _with_recorded(explanation, snapshot, key.namespace)
-    note = (BY_KUBERNETES,) if in_force is RuleSet.V1_38 else ()
+    notes = [known.assumption] if known.assumption else []
+    if known.rules is RuleSet.V1_38:
+        notes.append(BY_KUBERNETES)
     explanation = msgspec.structs.replace(
-        explanation, rules=in_force, notes=(*explanation.notes, *note)
+        explanation,
+        rules=known.rules,
+        feature_gates_of=known.source,
+        notes=(*explanation.notes, *notes),
     )
     _print(explanation, output, now, everything=everything)
     return EXIT_OK

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 import click
 
+from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.lint_output import FORMATS, print_report
 from allot.cli.manifests import SourceFile, read_files
-from allot.cli.snapshots import Source, rules_of_cluster, take
+from allot.cli.snapshots import Source, take
 from allot.client import resources
 from allot.client.resources import Resource
+from allot.client.server_gates import API_SERVER
 from allot.client.snapshot import Snapshot
 from allot.features import FeatureGates
 from allot.lint.findings import Report
@@ -109,7 +111,7 @@ def lint(
     if fix and not dry_run and "-" in wanted:
         raise CommandError("--fix changes files; add --dry-run for standard input")
     cluster = _Cluster(kubeconfig, context)
-    gates = gates_from_option(feature_gates, cluster.rules(rules))
+    gates = cluster.gates(feature_gates, rules)
     linting = _Linting(gates, cluster, Target(target), _rules(ignore))
     files = list(read_files(wanted))
     report, fixable = linting.check(files)
@@ -142,15 +144,19 @@ class _Cluster:
         self._source = Source((), kubeconfig, context)
         self._snapshot: Snapshot | None = None
         if kubeconfig is not None or context is not None:
-            self._snapshot = take(self._source, (*TYPED, resources.NAMESPACES), "allot-lint")
+            kinds = (*TYPED, resources.NAMESPACES)
+            self._snapshot = take(self._source, kinds, "allot-lint", gate_pages=(API_SERVER,))
             for resource, why in self._snapshot.unread.items():
                 click.echo(f"warning: {resource} were not read: {why}", err=True)
 
-    def rules(self, asked: RuleSet | None) -> RuleSet | None:
-        """Whose rules hold: what the command line says, else those of the cluster."""
+    def gates(self, option: str, asked: RuleSet | None) -> FeatureGates:
+        """The gates and rules that hold: what the command line says, else those of the cluster."""
         if self._snapshot is None:
-            return asked
-        return rules_of_cluster(self._snapshot, self._source, asked)
+            return gates_from_option(option, asked)
+        known = gates_of_cluster(self._snapshot, self._source, option, asked)
+        if known.assumption:
+            click.echo(f"warning: {known.assumption}", err=True)
+        return known.gates
 
     def known(self) -> KnownObjects:
         known = KnownObjects(is_live=self._snapshot is not None)

@@ -77,28 +77,34 @@ def take(
     user_agent: str,
     namespace: str = "",
     scopes: Scopes | None = None,
+    gate_pages: Sequence[str] = (),
 ) -> Snapshot:
     """All objects of these resources; `CommandError` if there is nothing to read from.
 
-    Of resources with a scope, only that is read of a cluster.
+    Of resources with a scope, only that is read of a cluster. Its feature gates are read from the first of
+    `gate_pages` that shows them.
     """
     source.check()
     if source.files:
         return snapshot_of_files(source.files, resources)
-    return asyncio.run(_from_cluster(source, resources, user_agent, namespace, scopes or {}))
+    return asyncio.run(
+        _from_cluster(source, resources, user_agent, namespace, scopes or {}, gate_pages)
+    )
 
 
-OF_A_CLUSTER: Final = "seeds; v1.38 for a cluster whose API server is not allot's"
+OF_A_CLUSTER: Final = "those of the cluster; seeds for files"
 """Whose rules hold for questions about a cluster that is only looked at."""
 
 
 def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:
     """Whose answers are given about a cluster, if the command line does not say it.
 
-    Where the API server is not ours, another scheduler places the pods.
+    Where neither its scheduler nor its API server says it, and the API server is not ours, another scheduler places the pods.
     """
     if asked is not None:
         return asked
+    if snapshot.gates.rules is not None:
+        return snapshot.gates.rules
     is_ours = bool(source.files) or "+allot." in snapshot.server_version
     return RuleSet.SEEDS if is_ours else RuleSet.V1_38
 
@@ -118,12 +124,18 @@ def namespace_of(source: Source) -> str:
 
 
 async def _from_cluster(
-    source: Source, resources: Resources, user_agent: str, namespace: str, scopes: Scopes
+    source: Source,
+    resources: Resources,
+    user_agent: str,
+    namespace: str,
+    scopes: Scopes,
+    gate_pages: Sequence[str],
 ) -> Snapshot:
     from allot.client.client import Client
     from allot.client.connecting import connect
     from allot.client.errors import ClientError
     from allot.client.retrying import RetryPolicy
+    from allot.client.server_gates import read_server_gates
 
     client: Client | None = None
     try:
@@ -132,6 +144,8 @@ async def _from_cluster(
         impatient = Client(client.transport, retry=RetryPolicy(max_attempts=3))
         snapshot = await take_snapshot(impatient, resources, namespace, scopes)
         snapshot.server_version = await server_version(impatient)
+        if gate_pages:
+            snapshot.gates = await read_server_gates(impatient, gate_pages)
         return snapshot
     except ClientError as error:
         raise CommandError(str(error)) from error

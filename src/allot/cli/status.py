@@ -29,10 +29,12 @@ from allot.cli.availability import (
     Wanted,
     availability,
 )
+from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.gate_options import gate_options, gates_from_option
-from allot.cli.snapshots import OF_A_CLUSTER, Source, rules_of_cluster, source_options, take
+from allot.cli.gate_options import gate_options
+from allot.cli.snapshots import OF_A_CLUSTER, Source, source_options, take
 from allot.client import resources
+from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
 
@@ -95,9 +97,11 @@ def status(
     ResourcePoolStatusRequest gets, but available are only as many partitions as can be had at the same time.
     """
     source = Source(sources, kubeconfig, context)
-    snapshot = take(source, RESOURCES, "allot-status")
-    in_force = rules_of_cluster(snapshot, source, rules)
-    gates = gates_from_option(feature_gates, in_force)
+    snapshot = take(source, RESOURCES, "allot-status", gate_pages=(SCHEDULER, API_SERVER))
+    known = gates_of_cluster(snapshot, source, feature_gates, rules)
+    gates, in_force = known.gates, known.rules
+    if known.assumption:
+        click.echo(f"warning: {known.assumption}", err=True)
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
         raise CommandError("there is no ResourceSlice in these files, so there are no devices")
     objects = objects_in(snapshot)

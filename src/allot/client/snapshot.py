@@ -17,6 +17,7 @@ from allot.client.discovery import readable_versions
 from allot.client.errors import ApiStatusError
 from allot.client.options import EVERYTHING, Scope
 from allot.client.resources import Resource
+from allot.client.server_gates import ServerGates
 
 T = TypeVar("T")
 
@@ -30,6 +31,8 @@ class Snapshot:
         """Resources of which not everything is here, and why."""
         self.server_version = ""
         """What the API server says it is; empty for files, and for a server that does not say it."""
+        self.gates = ServerGates()
+        """What is switched on there, if that was asked for."""
 
     def put(self, resource: Resource[T], obj: T) -> None:
         """Add an object, or take another version of it."""

@@ -16,6 +16,7 @@ from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.retrying import Backoff
 from allot.controllers.controller import Controller, Surroundings
+from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class ControllerManager:
         informers = InformerFactory(self.client)
         recorder = EventRecorder(self.client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
         surroundings = Surroundings(self.client, informers, recorder, self._gates)
+        show_gates(self._gates, surroundings.registry)
         controllers = [make(surroundings) for make in self._factories]
         self._informers, self.registry = informers, surroundings.registry
         informers.start()

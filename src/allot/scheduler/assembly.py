@@ -19,6 +19,7 @@ from allot.client.errors import ApiStatusError
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.options import PatchType
+from allot.exposition import show_gates
 from allot.features import (
     BINDING_CONDITIONS,
     DEFAULTS,
@@ -98,6 +99,7 @@ class SchedulerProcess:
         self.client = client
         self.gates = gates
         self.metrics = SchedulerMetrics()
+        show_gates(gates, self.metrics.registry)
         self.informers = InformerFactory(client)
         self._has_begun = False
         self.recorder = EventRecorder(client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")

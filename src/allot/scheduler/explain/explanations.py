@@ -199,6 +199,8 @@ class PodExplanation(ApiObject, frozen=True):
     """What else should be known, such as what was not looked at."""
     rules: str = ""
     """Whose answers these are: `seeds`, or those of Kubernetes `v1.38`."""
+    feature_gates_of: str = ""
+    """Whose feature gates count: those of the cluster's `scheduler` or `API server`, or `defaults`."""
 
 
 class ClaimExplanation(ApiObject, frozen=True):
@@ -214,6 +216,7 @@ class ClaimExplanation(ApiObject, frozen=True):
     proposals: tuple[Proposed, ...] = always(nothing)
     notes: tuple[str, ...] = always(nothing)
     rules: str = ""
+    feature_gates_of: str = ""
 
 
 def requests_in(explanation: Explanation, wording: Wording) -> tuple[RequestExplanation, ...]:

@@ -16,7 +16,7 @@ from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.explanation_text import claim_lines, pod_lines, print_lines
+from allot.cli.explanation_text import Line, claim_lines, pod_lines, print_lines
 from allot.cli.gate_options import gate_options
 from allot.cli.scheduler import load_configuration
 from allot.cli.snapshots import (
@@ -105,6 +105,12 @@ class Target(NamedTuple):
     is_flag=True,
     help="Show all nodes, reasons and proposals, and devices of other classes, too.",
 )
+@click.option(
+    "--width",
+    type=click.IntRange(min=40),
+    metavar="COLUMNS",
+    help="Wrap text to so many columns. Default: those of the terminal; not at all without one.",
+)
 @gate_options(OF_A_CLUSTER)
 def explain(
     what: tuple[str, ...],
@@ -116,6 +122,7 @@ def explain(
     scheduler_config: Path | None,
     output: str,
     everything: bool,
+    width: int | None,
     feature_gates: str,
     rules: RuleSet | None,
 ) -> int:
@@ -164,7 +171,10 @@ def explain(
         feature_gates_of=known.source,
         notes=(*explanation.notes, *notes),
     )
-    _print(explanation, output, now, everything=everything)
+    if output == "text":
+        print_lines(_lines(explanation, now, everything=everything), width)
+    else:
+        _print_document(explanation, output)
     return EXIT_OK
 
 
@@ -280,15 +290,15 @@ def _add(snapshot: Snapshot, more: Snapshot, kinds: Iterable[Resource[Any]]) -> 
     snapshot.unread.update(more.unread)
 
 
-def _print(
-    explanation: PodExplanation | ClaimExplanation, output: str, now: datetime, *, everything: bool
-) -> None:
-    if output == "text":
-        if isinstance(explanation, PodExplanation):
-            print_lines(pod_lines(explanation, now, everything=everything))
-        else:
-            print_lines(claim_lines(explanation, now, everything=everything))
-        return
+def _lines(
+    explanation: PodExplanation | ClaimExplanation, now: datetime, *, everything: bool
+) -> Iterable[Line]:
+    if isinstance(explanation, PodExplanation):
+        return pod_lines(explanation, now, everything=everything)
+    return claim_lines(explanation, now, everything=everything)
+
+
+def _print_document(explanation: PodExplanation | ClaimExplanation, output: str) -> None:
     encoded = msgspec.json.encode(explanation, enc_hook=to_builtin)
     if output == "json":
         click.echo(msgspec.json.format(encoded, indent=2).decode())

@@ -337,12 +337,12 @@ def _device_names(devices: Sequence[tuple[str, ...]], number_of_nodes: int) -> s
 # --- printing ---
 
 
-def print_lines(lines: Iterable[Line]) -> None:
-    """In a terminal lines are wrapped, further in; for other programs every line stays one."""
-    console = Console(highlight=False, emoji=False)
-    is_seen = sys.stdout.isatty()
+def print_lines(lines: Iterable[Line], width: int | None = None) -> None:
+    """Lines are wrapped to `width`, further in; without it to that of a terminal. For other programs they stay one."""
+    console = Console(highlight=False, emoji=False, width=width)
+    is_wrapped = width is not None or sys.stdout.isatty()
     for line in lines:
-        for text in wrapped(line, console, console.width if is_seen else None):
+        for text in wrapped(line, console, console.width if is_wrapped else None):
             with console.capture() as capture:
                 console.print(text, soft_wrap=True)
             click.echo(capture.get().rstrip())

@@ -111,6 +111,12 @@ def of_pod(*objects: Object, name: str = "pod") -> Object:
     return found
 
 
+def problem(found: Object) -> str:
+    """The verdict without the change that would help."""
+    text: str = found["verdict"]
+    return text.partition(" What would help: ")[0]
+
+
 def reasons(found: Object, node: int = 0) -> list[tuple[str, list[str]]]:
     """Each reason of the node's requests, with the devices."""
     return [
@@ -131,8 +137,8 @@ def test_there_are_no_devices_at_all() -> None:
     shown = explain("pod/pod", objects=[CLASS, NODE, a_claim(), a_pod()])
 
     assert shown == (
-        "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims)."
-        " Request gpu of claim default/mine finds 0 of 1 device; there are no devices.\n"
+        "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims);"
+        " request gpu of claim default/mine finds 0 of 1 device; there are no devices.\n"
         "\n"
         "Note: No single change was found that would make it fit.\n"
         "\n"
@@ -145,6 +151,15 @@ def test_there_are_no_devices_at_all() -> None:
     )
 
 
+def test_text_is_wrapped_to_a_width() -> None:
+    objects = [CLASS, NODE, a_claim(), a_pod()]
+
+    shown = explain("pod/pod", "--width", "60", objects=objects)
+
+    assert max(map(len, shown.splitlines())) <= 60
+    assert shown.split() == explain("pod/pod", objects=objects).split()
+
+
 def test_devices_are_taken_and_by_whom() -> None:
     found = of_pod(
         NODE,
@@ -155,7 +170,7 @@ def test_devices_are_taken_and_by_whom() -> None:
         a_pod(),
     )
 
-    assert found["verdict"].endswith(
+    assert problem(found).endswith(
         "finds 0 of 1 device; gpu-0, gpu-1: held by claims default/first, default/second."
     )
     assert reasons(found) == [
@@ -245,8 +260,8 @@ def test_every_alternative_is_explained_and_the_best_is_in_the_verdict() -> None
         ("gpu/four", 2, 4),
         ("gpu/three", 2, 3),
     ]
-    assert found["verdict"].endswith(
-        "Request gpu of claim default/mine has no alternative that fits:"
+    assert problem(found).endswith(
+        "request gpu of claim default/mine has no alternative that fits:"
         " gpu/three finds 2 of 3 devices (there are no more devices);"
         " gpu/four finds 2 of 4 devices (there are no more devices)."
     )
@@ -538,8 +553,9 @@ def test_a_class_that_is_not_there() -> None:
 
     assert found["verdict"] == (
         "Pod default/pod is pending: request gpu: device class gpus does not exist."
+        " Create device class gpus, or ask for gpu."
     )
-    assert found["notes"] == ["gpus does not exist; did you mean gpu?"]
+    assert found["notes"] == []
     assert found["nodes"] == []
 
 

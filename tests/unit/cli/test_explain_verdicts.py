@@ -34,6 +34,7 @@ from tests.unit.cli.test_explain import (
     explain,
     of_claim,
     of_pod,
+    problem,
 )
 
 NIC_DRIVER = "nic.example.com"
@@ -44,7 +45,7 @@ NIC_CLASS = an_object(
 )
 NUMA = "resource.kubernetes.io/numa"
 PENDING = (
-    "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims). "
+    "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims); "
 )
 MATCH = [{"matchAttribute": NUMA}]
 
@@ -90,7 +91,7 @@ SHARE: Object = {
                 nics({"int": 2}, {"int": 3}),
                 a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
             ],
-            f"Requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
+            f"requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
             " nic: nic-0 has 2, nic-1 has 3; gpu: gpu-0 has 0, gpu-1 has 1.",
             f"claim default/mine: do not require {NUMA} to match (constraint #0)",
             id="match-between-requests",
@@ -101,7 +102,7 @@ SHARE: Object = {
                 nics({"string": "0"}, {"string": "1"}),
                 a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
             ],
-            f"Requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
+            f"requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
             ' nic: nic-0 has "0" (string), nic-1 has "1" (string);'
             " gpu: gpu-0 has 0 (int), gpu-1 has 1 (int).",
             f"claim default/mine: do not require {NUMA} to match (constraint #0)",
@@ -109,7 +110,7 @@ SHARE: Object = {
         ),
         pytest.param(
             [gpus(0, 1), a_claim(a_request("gpu", count=2), constraints=MATCH)],
-            f"Request gpu of claim default/mine cannot meet matchAttribute {NUMA}:"
+            f"request gpu of claim default/mine cannot meet matchAttribute {NUMA}:"
             " gpu-0 has 0, gpu-1 has 1.",
             "claim default/mine, request gpu: ask for 1 device instead of 2",
             id="match-within-a-request",
@@ -123,14 +124,14 @@ SHARE: Object = {
                     a_request("b", "nic", selectors=selects(f"device.driver == '{DRIVER}'")),
                 ),
             ],
-            "Request b of claim default/mine finds 0 of 1 device; selector #0 is false for nic-0"
+            "request b of claim default/mine finds 0 of 1 device; selector #0 is false for nic-0"
             f" (driver = \"{NIC_DRIVER}\"): device.driver == '{DRIVER}'.",
             f"claim default/mine, request b: do without selector #0 (device.driver == '{DRIVER}')",
             id="a-later-request",
         ),
         pytest.param(
             [gpus(0, 1), a_claim(a_request("a"), a_request("b", count=2))],
-            "Requests a and b of claim default/mine cannot be satisfied together:"
+            "requests a and b of claim default/mine cannot be satisfied together:"
             " b finds 1 of 2 devices; gpu-0: taken by request a of claim default/mine.",
             "claim default/mine, request b: ask for 1 device instead of 2",
             id="together-too-many",
@@ -140,7 +141,7 @@ SHARE: Object = {
                 gpus(0, 1),
                 a_claim(a_request("a", allocationMode="All"), a_request("b", allocationMode="All")),
             ],
-            "Requests a and b of claim default/mine cannot be satisfied together:"
+            "requests a and b of claim default/mine cannot be satisfied together:"
             " b finds 0 of 2 devices; gpu-0, gpu-1: taken by request a of claim default/mine.",
             None,
             id="all-and-all",
@@ -153,7 +154,7 @@ SHARE: Object = {
                     constraints=[{"distinctAttribute": NUMA}],
                 ),
             ],
-            "Requests a, b, c and d of claim default/mine cannot meet"
+            "requests a, b, c and d of claim default/mine cannot meet"
             f" distinctAttribute {NUMA} together:"
             " gpu-0 has 0, gpu-1 has 1, gpu-2 and gpu-3 have 2.",
             f"claim default/mine: do not require {NUMA} to be distinct (constraint #0)",
@@ -164,7 +165,7 @@ SHARE: Object = {
                 a_slice("node-1", a_gpu(allowMultipleAllocations=True)),
                 a_claim(a_request("gpu", count=2, capacity={"requests": {"memory": "1Gi"}})),
             ],
-            "Request gpu of claim default/mine finds 1 of 2 devices;"
+            "request gpu of claim default/mine finds 1 of 2 devices;"
             " gpu-0: already in this request, which never gets one device twice.",
             "claim default/mine, request gpu: ask for 1 device instead of 2",
             id="one-shared-device-twice",
@@ -175,7 +176,7 @@ SHARE: Object = {
                 allocated(a_claim(name="other"), **SHARE),
                 a_claim(a_request("gpu", capacity={"requests": {"memory": "6Gi"}})),
             ],
-            "Request gpu of claim default/mine finds 0 of 1 device;"
+            "request gpu of claim default/mine finds 0 of 1 device;"
             " gpu-0: capacity memory: 6Gi requested, 5112Mi of 10Gi left.",
             "claim default/mine, request gpu: ask for 5112Mi of memory instead of 6Gi",
             id="capacity-in-units-for-people",
@@ -187,7 +188,9 @@ def test_requests_and_constraints_that_cannot_be_satisfied(
 ) -> None:
     found = of_pod(NODE, NIC_CLASS, *objects, a_pod())
 
-    assert found["verdict"] == f"{PENDING}{verdict}"
+    assert problem(found) == f"{PENDING}{verdict}"
+    advice = [f" What would help: {each['change']}." for each in found["proposals"][:1]]
+    assert found["verdict"] == "".join([problem(found), *advice])
     assert found["nodes"][0]["conflict"]["proof"] == "Irreducible"
     if change is not None:
         assert f"node-1: {change}" in changes(found)
@@ -237,7 +240,7 @@ def test_an_attribute_with_a_typo_is_told_once() -> None:
     found = of_pod(*objects)
     shown = explain("pod/pod", objects=[CLASS, *objects])
 
-    assert found["verdict"] == (
+    assert problem(found) == (
         "Pod default/pod cannot be scheduled: request gpu of claim default/mine finds 0 of 1"
         f" device; gpu-0, gpu-1: selector #0 reads {DRIVER}/nuam, which is not set: {expression};"
         f" did you mean {DRIVER}/numa?"
@@ -279,7 +282,7 @@ def test_derived_attributes_of_different_types() -> None:
         a_pod(),
     )
 
-    assert found["verdict"].endswith(
+    assert problem(found).endswith(
         "cannot meet matchAttribute example.com/zone together:"
         ' a: gpu-0 and gpu-1 have 1 (int); b: gpu-0 and gpu-1 have "1" (string).'
     )
@@ -293,8 +296,8 @@ def test_only_one_side_derives() -> None:
         a_pod(),
     )
 
-    assert found["verdict"].endswith(
-        "Request b of claim default/mine cannot meet matchAttribute example.com/zone:"
+    assert problem(found).endswith(
+        "request b of claim default/mine cannot meet matchAttribute example.com/zone:"
         " gpu-0 and gpu-1 do not have it."
     )
 
@@ -319,7 +322,7 @@ def test_more_devices_than_a_claim_can_have() -> None:
     requests = [a_request(f"r{number}", count=11) for number in range(3)]
     found = of_pod(NODE, gpus(*range(33)), a_claim(*requests), a_pod())
 
-    assert found["verdict"] == (
+    assert problem(found) == (
         "Pod default/pod cannot be scheduled: requests r0, r1 and r2 of claim default/mine cannot be"
         " satisfied together: r2 finds 0 of 11 devices;"
         " number of requested devices 33 exceeds the claim limit of 32."
@@ -334,7 +337,7 @@ def test_all_devices_and_a_constraint_that_they_break() -> None:
         a_pod(),
     )
 
-    assert found["verdict"] == (
+    assert problem(found) == (
         "Pod default/pod cannot be scheduled: request gpu of claim default/mine cannot meet"
         f" matchAttribute {NUMA}: gpu-0 has 0, gpu-1 has 1."
     )
@@ -364,7 +367,7 @@ def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short
     )
 
     assert [node["node"] for node in found["nodes"]] == ["node-b", "node-d", "node-c", "node-a"]
-    assert "On node node-b, which comes nearest, request a" in found["verdict"]
+    assert "on node node-b, which comes nearest, request a" in found["verdict"]
 
 
 def test_nodes_that_look_alike_are_explained_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,7 +157,7 @@ class Explainer:
         return replace(
             known,
             state=PodState.FAILED,
-            verdict=sentence(f"Pod {known.pod} cannot be scheduled: {reason}"),
+            verdict=f"{sentence(f'Pod {known.pod} cannot be scheduled: {reason}')}{advice(helpful)}",
             reason=reason,
             nodes=tuple(node for group in groups for node in group.nodes),
             proposals=helpful,
@@ -188,10 +188,13 @@ class Explainer:
         by_pod = self._with_changed_pod(profile, pod, decision, effort)
         if not helpful:
             more_notes = () if by_pod else more_notes or (NO_CHANGE,)
+        found = _pending(known, f"{of_all} ({counts}){f'; {obstacle}' if obstacle else ''}")
+        changes = (*helpful, *by_pod)
         return replace(
-            _pending(known, f"{of_all} ({counts}){f'. {_capital(obstacle)}' if obstacle else ''}"),
+            found,
+            verdict=f"{found.verdict}{advice(changes)}",
             nodes=tuple(node for group in groups for node in group.nodes),
-            proposals=(*helpful, *by_pod),
+            proposals=changes,
             notes=(*notes, *more_notes),
         )
 
@@ -349,6 +352,11 @@ def _other_refusals(
             yield "; ".join((status.message, *values))
 
 
+def advice(proposals: Sequence[Proposed]) -> str:
+    """The first change that would help, as the last sentence of a verdict; empty if there is none."""
+    return f" What would help: {proposals[0].change}." if proposals else ""
+
+
 def _pending(known: PodExplanation, reason: str) -> PodExplanation:
     verdict = sentence(f"Pod {known.pod} is pending: {reason}")
     return replace(known, state=PodState.DOES_NOT_FIT, verdict=verdict, reason=reason)
@@ -360,7 +368,3 @@ def _obstacle(node: NodeExplanation, total: int) -> str:
     if not text:
         return ""
     return f"on node {node.node}, which comes nearest, {text}" if total > 1 else text
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from allot.allocation.explain.phrases import sentence
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
@@ -21,7 +22,7 @@ from allot.scheduler.explain.claim_obstacles import (
 )
 from allot.scheduler.explain.claim_summaries import summary_of
 from allot.scheduler.explain.device_waits import BindingLimit, waiting
-from allot.scheduler.explain.explainer import Effort, deadline_of
+from allot.scheduler.explain.explainer import Effort, advice, deadline_of
 from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
@@ -145,7 +146,9 @@ class ObjectExplainer:
         """What a scheduler would do with it now."""
         found = self._model.explainer.explain(profile, pod, self._effort)
         condition = _condition(pod)
-        notes = [*known.notes, *found.notes, *self._similar_classes(claim_keys(pod))]
+        notes = [*known.notes, *found.notes]
+        if found.nodes:
+            notes += self._similar_classes(claim_keys(pod))
         if pod.nominated_node_name:
             notes.append(f"Node {pod.nominated_node_name} was promised to it.")
         if found.state is PodState.FITS and condition.get("message"):
@@ -153,6 +156,7 @@ class ObjectExplainer:
         verdict = found.verdict
         if found.state is PodState.FITS:
             verdict = f"{verdict.removesuffix('.')}; it waits for scheduler {pod.scheduler_name}."
+        verdict += self._missing_classes(found, claim_keys(pod))
         own = {claim.claim: claim for claim in found.claims}
         return replace(
             found,
@@ -166,6 +170,19 @@ class ObjectExplainer:
             + tuple(own.values()),
             notes=tuple(notes),
         )
+
+    def _missing_classes(self, found: PodExplanation, claims: Iterable[ObjectKey]) -> str:
+        """What to do about classes without which no node is tried, as a sentence."""
+        known = self._model.devices.classes
+        names = unknown_class_names(filter(None, map(self._model.claim, claims)), known)
+        if found.state is not PodState.DOES_NOT_FIT or found.nodes:
+            return ""
+        remedies = [
+            f"create device class {name}, or ask for {similar_names(name, known) or 'another'}"
+            for name in names
+        ]
+        text = "; ".join(remedies)
+        return f" {text[0].upper()}{text[1:]}." if text else ""
 
     def _similar_classes(self, claims: Iterable[ObjectKey]) -> Iterator[str]:
         """For each class that claims ask for and that does not exist: classes with a similar name."""
@@ -232,11 +249,11 @@ class ObjectExplainer:
             return gated
         found = self._if_made(known, pod, profile, {each.entry for each in obstacles})
         if all(isinstance(each, ClaimNotMade) for each in obstacles):
-            outlook = f"; if there were one, it {_outlook(found)}."
-            verdict, notes = f"{gated.verdict.removesuffix('.')}{outlook}", found.notes
+            text = f"{gated.verdict.removesuffix('.')}; if there were one, it {_outlook(found)}"
+            verdict, notes = f"{sentence(text)}{advice(found.proposals)}", found.notes
         else:
             verdict = gated.verdict
-            notes = (*found.notes, f"With its claims, it {_outlook(found)}.")
+            notes = (*found.notes, sentence(f"With its claims, it {_outlook(found)}"))
         return replace(
             found,
             state=PodState.GATED,
@@ -307,12 +324,14 @@ class ObjectExplainer:
         return replace(
             known,
             state=ClaimState.UNUSED,
-            verdict=f"Claim {key} is not allocated because no pod uses it;"
-            f" one that did {_outlook(found)}.",
+            verdict=sentence(
+                f"Claim {key} is not allocated because no pod uses it; one that did {_outlook(found)}"
+            )
+            + (advice(found.proposals) or self._missing_classes(found, [key])),
             summary=would_get,
             nodes=found.nodes,
             proposals=found.proposals,
-            notes=(*found.notes, *self._similar_classes([key])),
+            notes=(*found.notes, *(self._similar_classes([key]) if found.nodes else ())),
         )
 
 

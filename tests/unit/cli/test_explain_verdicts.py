@@ -274,6 +274,42 @@ def derives(name: str, expression: str) -> Object:
 DERIVED_MATCH = [{"matchAttribute": "example.com/zone"}]
 
 
+def test_a_guard_helps_where_a_node_without_the_attribute_spoils_it_for_all() -> None:
+    """The right device is on node-2; that the expression fails on node-1 keeps the pod from both."""
+    anything = an_object("DeviceClass", "anything", {})
+    expression = f'device.attributes["{DRIVER}"].model == "big"'
+    request = a_request("gpu", "anything", selectors=selects(expression))
+    model = {f"{DRIVER}/model": {"string": "big"}}
+
+    found = of_pod(
+        NODE,
+        a_node("node-2"),
+        anything,
+        a_slice("node-1", a_gpu()),
+        a_slice("node-2", a_gpu(attributes=model)),
+        a_claim(request),
+        a_pod(),
+    )
+
+    guard = f'has(device.attributes["{DRIVER}"].model)'
+    change = f"claim default/mine, request gpu: write {guard} && before selector #0"
+    assert found["state"] == "Failed"
+    assert changes(found)[0] == f"node-2: {change}"
+    assert found["verdict"].endswith(f" What would help: {change}.")
+    assert found["proposals"][0]["action"]["kind"] == "GuardedSelector"
+
+
+def test_a_guard_is_no_help_if_no_node_has_the_device() -> None:
+    anything = an_object("DeviceClass", "anything", {})
+    expression = f'device.attributes["{DRIVER}"].model == "big"'
+    request = a_request("gpu", "anything", selectors=selects(expression))
+
+    found = of_pod(NODE, anything, a_slice("node-1", a_gpu()), a_claim(request), a_pod())
+
+    kinds = {each["action"]["kind"] for each in found["proposals"]}
+    assert kinds == {"WithoutSelector"}
+
+
 def test_derived_attributes_of_different_types() -> None:
     found = of_pod(
         NODE,

@@ -77,9 +77,26 @@ def test_a_quota_does_not_allow_the_claim() -> None:
     (obstacle,) = found["obstacles"]
     assert (obstacle["kind"], obstacle["quota"]) == ("QuotaExceeded", "gpus")
     assert obstacle["excess"] == [
-        {"name": DEVICES, "requested": "2", "used": "1", "hard": "2", "needed": "3"}
+        {
+            "name": DEVICES,
+            "requested": "2",
+            "used": "1",
+            "hard": "2",
+            "needed": "3",
+            "canBeFreed": True,
+        }
     ]
     assert any("With its claims, it would be pending" in note for note in found["notes"])
+
+
+def test_deleting_claims_is_no_advice_if_the_quota_is_too_small_anyway() -> None:
+    quota = a_quota({DEVICES: "1"}, {DEVICES: "1"})
+
+    found = of_pod(NODE, SLICE, a_template(2), quota, a_pod("pod", FROM_TEMPLATE))
+
+    assert found["verdict"].endswith(
+        f" Raise {DEVICES} to 3 in ResourceQuota gpus or ask for less in template default/template."
+    )
 
 
 def test_a_quota_in_a_manifest_is_counted_by_the_claims_that_exist() -> None:

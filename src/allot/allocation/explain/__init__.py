@@ -3,6 +3,7 @@
     `conflicts`    which requests and constraints cannot be satisfied together, proven by the allocator
     `explanation`  that, and for each request how far it came and why each device was refused
     `proposals`    single changes that make the claims fit, each of them tried
+    `guards`       selectors that test first whether a device has what they read
 
 All of that are values (`findings`, `reasons`, `changes`); `wording` turns them into text.
 """

@@ -58,6 +58,15 @@ class OtherAttribute(Change, frozen=True):
     """The expression with the other name."""
 
 
+class GuardedSelector(Change, frozen=True):
+    """A selector tests first whether a device has what it reads."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    selector: int = always(int)
+    guard: str = always(str)
+
+
 class Toleration(Change, frozen=True):
     """A request tolerates a taint."""
 
@@ -97,6 +106,7 @@ AnyChange = (
     | WithoutConstraint
     | WithoutSelector
     | OtherAttribute
+    | GuardedSelector
     | Toleration
     | OnlyAlternative
     | Release

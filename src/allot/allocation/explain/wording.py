@@ -299,6 +299,8 @@ class Wording:
             case changes.OtherAttribute(claim, request, index, name, instead_of_name):
                 where = self._where(claim, request)
                 return f"{where}: write {name} instead of {instead_of_name} in selector #{index}"
+            case changes.GuardedSelector(claim, request, index, guard):
+                return f"{self._where(claim, request)}: write {guard} && before selector #{index}"
             case changes.Toleration(claim, request, key, effect):
                 return f"{self._where(claim, request)}: tolerate the taint {key}:{effect}"
             case changes.OnlyAlternative(claim, request, alternative):

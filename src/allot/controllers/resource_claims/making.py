@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final
 
 from allot.api.claims import ResourceClaim
@@ -45,6 +47,8 @@ TEMPLATES: Final = RESOURCE_CLAIM_TEMPLATES.as_raw()
 _RAW_CLAIMS: Final = RESOURCE_CLAIMS.as_raw()
 
 NAME_ATTEMPTS: Final = 10
+MAX_COMPARED: Final = 500
+"""Among so many names of templates a similar one is looked for."""
 REASON: Final = "FailedResourceClaimCreation"
 ACTION: Final = "CreatingResourceClaim"
 
@@ -180,8 +184,16 @@ class ClaimMaker:
             template = await self._client.find(TEMPLATES, key)
         if template is None:
             missing = f'resourceclaimtemplate.resource.k8s.io "{key.name}" not found'
-            raise ClaimNotMadeError(f'resource claim template "{key.name}": {missing}')
+            text = f'resource claim template "{key.name}": {missing}{self._similar_templates(key)}'
+            raise ClaimNotMadeError(text)
         return template
+
+    def _similar_templates(self, key: ObjectKey) -> str:
+        """Templates of the namespace that may have been meant."""
+        known = (template.key for template in self._templates.list())
+        names = (other.name for other in known if other.namespace == key.namespace)
+        close = get_close_matches(key.name, sorted(islice(names, MAX_COMPARED)), 1, 0.8)
+        return f'; did you mean "{close[0]}"?' if close else ""
 
     async def _tell(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
         """Write the names into the pod's status, beside what others write there."""

@@ -74,6 +74,8 @@ class QuotaExcess(ApiObject, frozen=True):
     hard: str = always(str)
     needed: str = always(str)
     """The limit that would be enough."""
+    can_be_freed: bool = False
+    """Whether it would be enough if other claims used nothing."""
 
 
 class QuotaExceeded(ClaimObstacle, frozen=True):
@@ -145,8 +147,10 @@ def remedy(obstacle: AnyObstacle) -> str:
             return f"change template {template} or what refuses the claim; it is tried again"
         case QuotaExceeded(_, template, quota, excess):
             limits = " and ".join(f"{each.name} to {each.needed}" for each in excess)
+            can_be_freed = all(each.can_be_freed for each in excess)
+            freed = ", delete claims that are not needed," if can_be_freed else ""
             return (
-                f"raise {limits} in ResourceQuota {quota}, delete claims that are not needed,"
+                f"raise {limits} in ResourceQuota {quota}{freed}"
                 f" or ask for less in template {template}"
             )
         case _:

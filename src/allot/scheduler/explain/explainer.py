@@ -23,6 +23,7 @@ from allot.scheduler.explain.explanations import (
     Proposed,
     requests_in,
 )
+from allot.scheduler.explain.guard_proposals import guard_proposals
 from allot.scheduler.explain.node_details import details
 from allot.scheduler.explain.node_groups import NodeGroup, alike, nearest
 from allot.scheduler.explain.pod_changes import changed_pods, pod_change_text
@@ -102,7 +103,7 @@ class Explainer:
             case Chosen():
                 return self._placed(known, profile, pod, decision)
             case CycleError():
-                return self._undecided(known, profile, decision, effort)
+                return self._undecided(known, profile, pod, decision, effort)
         return self._unplaced(known, profile, pod, decision, effort)
 
     # --- it fits ---
@@ -137,7 +138,12 @@ class Explainer:
     # --- it cannot be decided ---
 
     def _undecided(
-        self, known: PodExplanation, profile: Profile, decision: CycleError, effort: Effort
+        self,
+        known: PodExplanation,
+        profile: Profile,
+        pod: PodInfo,
+        decision: CycleError,
+        effort: Effort,
     ) -> PodExplanation:
         """An error: if it comes from devices, the node and the request where it does."""
         failed = []
@@ -154,6 +160,9 @@ class Explainer:
         if first is not None:
             reason = _obstacle(first, len(self._cluster))
         helpful, notes = self._helpful(profile, decision.state, groups, effort)
+        guards = self._with_guards(profile, decision.state, pod, groups, effort)
+        if guards:
+            helpful, notes = (*guards, *helpful), tuple(n for n in notes if n != NO_CHANGE)
         return replace(
             known,
             state=PodState.FAILED,
@@ -283,6 +292,28 @@ class Explainer:
         )
         wording = Wording()
         return [Proposed(name, wording.change(each.change), each.change) for each in helpful]
+
+    def _with_guards(
+        self,
+        profile: Profile,
+        state: CycleState,
+        pod: PodInfo,
+        failed: Sequence[NodeGroup],
+        effort: Effort,
+    ) -> tuple[Proposed, ...]:
+        """What keeps selectors from ending in an error, so that a node takes the pod."""
+        plugin = profile.plugin(NAME)
+        if not isinstance(plugin, DeviceJudge):
+            return ()
+        first = {group.nodes[0].node: None for group in failed}
+        others = {node.name: None for node in self._cluster.nodes[: effort.nodes]}
+        nodes = [node for name in first | others if (node := self._cluster.node(name)) is not None]
+
+        def is_refused(node: NodeInfo) -> bool:
+            return any(True for _ in _other_refusals(profile, state, pod, node))
+
+        deadline = deadline_of(effort.stopwatch())
+        return tuple(guard_proposals(plugin, state, nodes, is_refused, deadline)) if failed else ()
 
     def _with_changed_pod(
         self, profile: Profile, pod: PodInfo, decision: NoNode, effort: Effort

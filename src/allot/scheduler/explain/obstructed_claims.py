@@ -112,6 +112,7 @@ def _unmade(
                 str(each.used),
                 str(each.hard),
                 str(each.used + each.requested),
+                each.requested <= each.hard,
             )
             for each in charged.excess
         )

@@ -1,0 +1,66 @@
+"""Guards for selectors that end in an error on some node, which keeps a pod from all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_problem
+from typing import Final
+
+from allot.allocation import Allocated, Failed, StepBudget, Wording, allocate, explain
+from allot.allocation.explain.guards import guarded_claims
+from allot.api.claims import ResourceClaim
+from allot.deadline import Deadline, DeadlineExceededError
+from allot.scheduler.explain.explanations import Proposed
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.plugins.dynamic_resources.judging import DeviceJudge
+from allot.scheduler.state.nodes import NodeInfo
+
+GUARD_STEPS: Final = 2_000
+
+
+def guard_proposals(
+    judge: DeviceJudge,
+    state: CycleState,
+    nodes: Sequence[NodeInfo],
+    is_refused: Callable[[NodeInfo], bool],
+    deadline: Deadline,
+) -> Iterator[Proposed]:
+    """Each guard after which no node ends in an error and one takes the pod, as far as there is time to try.
+
+    The first of `nodes` is one with an error. `is_refused` says whether a node does not take the pod for other
+    reasons than its devices.
+    """
+    question = judge.question(state, nodes[0]) if nodes else None
+    if question is None:
+        return
+    try:
+        explanation = explain(question, deadline=deadline)
+        for change, claims in guarded_claims(question.claims, explanation):
+            taking = _taking(judge, state, nodes, claims, deadline)
+            node = next((each for each in taking if not is_refused(each)), None)
+            if node is not None:
+                yield Proposed(node.name, Wording().change(change), change)
+    except DeadlineExceededError:
+        return
+
+
+def _taking(
+    judge: DeviceJudge,
+    state: CycleState,
+    nodes: Sequence[NodeInfo],
+    claims: tuple[ResourceClaim, ...],
+    deadline: Deadline,
+) -> list[NodeInfo]:
+    """The nodes with devices for these claims; none if any node ends in an error."""
+    found = []
+    for node in nodes:
+        problem = judge.question(state, node)
+        if problem is None:
+            continue
+        changed = replace_problem(problem, claims=claims)
+        outcome = allocate(changed, StepBudget(GUARD_STEPS), lambda: "share", deadline=deadline)
+        if isinstance(outcome, Failed):
+            return []
+        if isinstance(outcome, Allocated):
+            found.append(node)
+    return found

@@ -275,7 +275,9 @@ def test_old_versions_are_worth_a_warning(shell: Shell) -> None:
 def test_the_examples_are_clean_together(
     shell: Shell,
 ) -> None:
-    shutil.copytree(Path(__file__).parents[3] / "examples", "examples")
+    wrong_on_purpose = shutil.ignore_patterns("mistakes")
+    examples = Path(__file__).parents[3] / "examples"
+    shutil.copytree(examples, "examples", ignore=wrong_on_purpose)
 
     code, output = shell.lint("examples")
 

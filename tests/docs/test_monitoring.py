@@ -59,7 +59,7 @@ _PREFIXES: Final = (
     "taint_eviction_controller_",
     "workqueue_",
 )
-_NAME: Final = re.compile(rf"(?<![\w./-])(?:{'|'.join(_PREFIXES)})[a-z0-9_]*[a-z0-9](?![\w(])")
+_NAME: Final = re.compile(rf"(?<![\w./-])(?:{'|'.join(_PREFIXES)})[a-z0-9_]*[a-z0-9](?![\w(=])")
 _SERIES: Final = re.compile(r"(?P<name>[a-z_]+)(?:\{(?P<matchers>[^}]*)\})?")
 _FUNCTIONS: Final = frozenset(
     {"by", "histogram_quantile", "increase", "le", "driver", "rate", "sum", "unless"}

@@ -110,6 +110,7 @@ class Heard(EventRecorder):
         action: str,
         note: str,
         related: ObjectReference | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         self.events.append((regarding.name, type_, reason, action, note))
 

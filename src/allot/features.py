@@ -273,7 +273,7 @@ def locked_by_kubernetes(overrides: Mapping[str, bool]) -> list[str]:
 def _switch_off_own_defaults(state: dict[str, bool], not_asked_for: set[str]) -> set[str]:
     """The gates that were switched off in `state` because what they need is off.
 
-    Only gates that are on by our default and off by that of Kubernetes: whoever switches a gate off
+    Only gates that are on by our default and off by that of Kubernetes: a user who switches a gate off
     as for Kubernetes does not have to know them.
     """
     own = [

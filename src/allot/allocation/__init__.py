@@ -5,7 +5,7 @@
     claims to allocate   → `requests`      ┘                 └→ `search` over `candidates`
 
 The answer is the one Kubernetes v1.38 gives: the first solution in its order. `search` says how it
-is found without trying everything, `explain` why there is none and what would help.
+is found without trying everything, `explain` says why no allocation exists and what would help.
 """
 
 from allot.allocation.allocator import allocate

@@ -1,7 +1,7 @@
 """Names that were nearly right: what a claim says, and what drivers publish.
 
 Names of capacities are compared literally, names of attributes in constraints are fully qualified. Both surprise
-people, so whoever tells them that nothing was found also tells them how it is spelled.
+people, so a message that nothing was found also says how it is spelled.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ CALCULATED: Final = "Calculated status for"
 
 
 def finished_at(conditions: Iterable[Condition]) -> datetime | None:
-    """When, by its conditions, an answer or the news that there is none was written."""
+    """When, by its conditions, an answer was written, or a failure to give one."""
     for condition in conditions:
         if condition.type in (COMPLETE, FAILED) and condition.status == "True":
             return condition.last_transition_time

@@ -85,7 +85,7 @@ class SchedulerConfiguration:
     qps: float = 50.0
     burst: int = 100
     rules: RuleSet | None = None
-    """Whose answers, where the KEPs and Kubernetes v1.38 differ; None: as whoever runs it says."""
+    """Whose answers, where the KEPs and Kubernetes v1.38 differ; None: as the component is started."""
 
 
 def read_configuration(document: Any) -> SchedulerConfiguration:

@@ -289,7 +289,7 @@ class RealTimeCluster(AllotCluster):
 
 
 class VirtualTimeCluster(AllotCluster):
-    """Stands still between calls. Whoever waits in it waits for nothing but what the cluster does.
+    """Stands still between calls. Its waits end by what the cluster does, not by the clock.
 
     What is stored survives a restart.
     """

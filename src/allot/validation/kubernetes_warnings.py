@@ -61,7 +61,7 @@ def kubernetes_warnings(obj: Any) -> Iterator[KubernetesWarning]:
 
 def rule_warnings(obj: Any, gates: FeatureGates) -> list[str]:
     """Those of `kubernetes_warnings` that a server with these rules should mention."""
-    # Both attributes in one constraint are refused by the rule, so whoever is told of it is told by v1.38's rules.
+    # Both attributes in one constraint are refused by the rule, so this warning is given under v1.38's rules.
     return [
         str(warning)
         for warning in kubernetes_warnings(obj)

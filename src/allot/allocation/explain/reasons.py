@@ -47,7 +47,7 @@ class Reason(ApiObject, frozen=True, tag_field="kind", tag=True):
 
     @property
     def is_unsuitable(self) -> bool:
-        """Whether the device is not of the kind that the request selects, whoever has it."""
+        """Whether the device is not of the kind that the request selects, in use or not."""
         return False
 
 

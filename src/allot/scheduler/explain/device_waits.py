@@ -46,7 +46,7 @@ def waiting(
     """A pod that waits until its devices are ready; None if it is no such pod, or its wait has ended."""
     claims = [model.claim(key) for key in claim_keys(pod)]
     mine = [claim for claim in claims if claim is not None and is_reserved_for(claim, pod)]
-    # Of a limit that is only assumed nobody knows that it is over.
+    # An assumed limit says nothing about whether the wait is over.
     endless = timedelta(days=36_500)
     now = model.today()
     outlooks = [

@@ -384,7 +384,7 @@ def _other_refusals(
 
 
 def advice(proposals: Sequence[Proposed]) -> str:
-    """The first change that would help, as the last sentence of a verdict; empty if there is none."""
+    """The first change that would help, as the last sentence of a verdict; may be empty."""
     return f" What would help: {proposals[0].change}." if proposals else ""
 
 

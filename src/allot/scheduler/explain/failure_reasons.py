@@ -331,7 +331,7 @@ def _similar_classes(rejection: Rejection) -> str:
 def _told(known: _Known, wish: _Wish, namespace: str) -> str:
     """The reason for a pod whose claims have other names than those it was found out for: at most two sentences.
 
-    Claims of other namespaces are not named: whoever may read the pod may not be allowed to read those.
+    Claims of other namespaces are not named: a user who may read the pod may not be allowed to read those.
     """
     explanation = known.explanation
     if explanation is None:

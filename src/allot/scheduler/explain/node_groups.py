@@ -74,7 +74,7 @@ def _has_class(request: RequestExplanation) -> bool:
 
 
 def _looks(node: NodeExplanation) -> object:
-    """Equal for nodes about which the same can be said, whatever they are called and whoever holds their devices."""
+    """Equal for nodes about which the same can be said, whatever their names and the holders of their devices."""
     name = node.node
     conflict = node.conflict
     return (

@@ -1,6 +1,6 @@
 """Devices that could not be bound for a pod: the pod avoids them for a while, each time longer.
 
-They could not be made ready (KEP-5007): whoever does that should take a broken one out of use, by a taint or by removing
+They could not be made ready (KEP-5007): the controller should take a broken one out of use, by a taint or by removing
 it, but the scheduler may decide before it sees that, and not every controller does so. Or the API server refused the
 allocation because others hold them, which the scheduler does not see if its feature gates differ from the server's.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from uuid import uuid4
 
 import msgspec
@@ -33,15 +33,12 @@ from allot.rules import (
     READY_DEVICES_FIRST,
     RELEASE_WAITING_PODS_WHEN_OFF,
 )
-from allot.scheduler.framework import events
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
-from allot.scheduler.framework.events import Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import (
     GO_ON,
     NOTHING_TO_FILTER,
     NodesByName,
-    PreEnqueuePlugin,
     PreFilterAnswer,
     PreFilterPlugin,
     PreScorePlugin,
@@ -64,20 +61,16 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     waits_for_binding,
     why_not_usable_when_off,
 )
+from allot.scheduler.plugins.dynamic_resources.claim_queueing import ClaimQueueing
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,
-    claim_hint,
-    claim_keys,
     claims_of,
-    helps_only_users,
-    pod_hint,
 )
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     PodExtension,
     Variant,
-    pod_behind,
 )
 from allot.scheduler.plugins.dynamic_resources.remembered_answers import (
     NodeAnswers,
@@ -119,11 +112,10 @@ def hopeless_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], str]
     return never_hopeless
 
 
-class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):
+class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):
     """Judges nodes by whether the claims of a pod can be had there."""
 
     name: ClassVar[str] = NAME
-    opens_by_named_objects: ClassVar[bool] = True
     filters_locally: ClassVar[bool] = False
     scores_locally: ClassVar[bool] = False
 
@@ -155,44 +147,6 @@ class DeviceJudge(PreEnqueuePlugin, PreFilterPlugin, SlowFilterPlugin, PreScoreP
         self._answers = RememberedAnswers()
         self.allocations = 0
         """How often devices were searched for."""
-
-    # --- the queue ---
-
-    def pre_enqueue(self, pod: PodInfo) -> Status:
-        if not pod.claims:
-            return SUCCESS
-        claims = claims_of(pod, self._tracker.get)
-        if not isinstance(claims, Unusable):
-            return SUCCESS
-        return unresolvable(claims.reason)
-
-    def named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
-        return claim_keys(pod) if pod.claims else ()
-
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
-        node = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
-        changes = Action.ADD | Action.UPDATE
-        return (
-            EventRegistration(ClusterEvent(events.NODE, node)),
-            EventRegistration(
-                ClusterEvent(events.RESOURCE_CLAIM, changes | Action.DELETE),
-                self._claim_hint,
-                helps_only_users,
-            ),
-            EventRegistration(
-                ClusterEvent(events.WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES), self._pod_hint
-            ),
-            EventRegistration(ClusterEvent(events.DEVICE_CLASS, changes)),
-            EventRegistration(ClusterEvent(events.RESOURCE_SLICE, changes)),
-        )
-
-    def _claim_hint(self, pod: PodInfo, old: Any, new: Any) -> Hint:
-        if new is None and old is not None and pod_behind(old) == pod.uid:
-            return Hint.QUEUE  # what an earlier attempt left over stands in the way no longer
-        return claim_hint(pod, old, new, self._tracker.get)
-
-    def _pod_hint(self, pod: PodInfo, _old: Any, _new: Any) -> Hint:
-        return pod_hint(pod, self._tracker.get)
 
     # --- filter ---
 

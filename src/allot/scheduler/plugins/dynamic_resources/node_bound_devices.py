@@ -1,6 +1,6 @@
 """Devices that bind to a node (KEP-5007, `bindsToNode`) and are shared by claims on two nodes.
 
-Nothing forbids that, but whoever attaches such a device can attach it to one of the nodes only.
+Nothing forbids that, but such a device can be attached to one of the nodes only.
 """
 
 from __future__ import annotations

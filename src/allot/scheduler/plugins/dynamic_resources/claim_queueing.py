@@ -1,0 +1,65 @@
+"""When a pod with claims may be tried, and which changes of the cluster let it be tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar
+
+from allot.scheduler.framework import events
+from allot.scheduler.framework.events import Action, ClusterEvent, EventRegistration, Hint
+from allot.scheduler.framework.plugins import PreEnqueuePlugin
+from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
+from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.pod_claims import (
+    Unusable,
+    claim_hint,
+    claim_keys,
+    claims_of,
+    helps_only_users,
+    pod_hint,
+)
+from allot.scheduler.plugins.dynamic_resources.pod_extension import pod_behind
+from allot.scheduler.state.pods import PodInfo
+
+
+class ClaimQueueing(PreEnqueuePlugin):
+    """Keeps pods out of the queue until their claims exist; queueing hints for the others."""
+
+    opens_by_named_objects: ClassVar[bool] = True
+    _tracker: ClaimTracker
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        if not pod.claims:
+            return SUCCESS
+        claims = claims_of(pod, self._tracker.get)
+        if not isinstance(claims, Unusable):
+            return SUCCESS
+        return unresolvable(claims.reason)
+
+    def named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+        return claim_keys(pod) if pod.claims else ()
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        node = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
+        changes = Action.ADD | Action.UPDATE
+        return (
+            EventRegistration(ClusterEvent(events.NODE, node)),
+            EventRegistration(
+                ClusterEvent(events.RESOURCE_CLAIM, changes | Action.DELETE),
+                self._claim_hint,
+                helps_only_users,
+            ),
+            EventRegistration(
+                ClusterEvent(events.WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES), self._pod_hint
+            ),
+            EventRegistration(ClusterEvent(events.DEVICE_CLASS, changes)),
+            EventRegistration(ClusterEvent(events.RESOURCE_SLICE, changes)),
+        )
+
+    def _claim_hint(self, pod: PodInfo, old: Any, new: Any) -> Hint:
+        if new is None and old is not None and pod_behind(old) == pod.uid:
+            return Hint.QUEUE  # what an earlier attempt left over stands in the way no longer
+        return claim_hint(pod, old, new, self._tracker.get)
+
+    def _pod_hint(self, pod: PodInfo, _old: Any, _new: Any) -> Hint:
+        return pod_hint(pod, self._tracker.get)

@@ -102,7 +102,7 @@ def test_completion(shell: str) -> None:
             ["cel", "true", *DEVICES, "--driver", "gpu.exmaple.com"],
             "no ResourceSlice is of driver gpu.exmaple.com; did you mean gpu.example.com?",
         ),
-        (["cel", "true", "-f", "examples/README.md"], "examples/README.md:6: YAML"),
+        (["cel", "true", "-f", "examples/README.md"], "YAML: mapping values are not allowed"),
         (["validate", "--jsonl", "nope.jsonl"], "nope.jsonl"),
     ],
 )

@@ -43,7 +43,7 @@ from allot.scheduler.hard_decisions import (
 )
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
-from allot.scheduler.plugins.default_binder import BoundElsewhereError
+from allot.scheduler.plugins.default_binder import BoundElsewhereError, UnknownBindingError
 from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import SchedulingQueue
 from allot.scheduler.rejected_pods import Beside, Rejected, RejectedPods
@@ -403,6 +403,11 @@ class Scheduler:
             self.queue.done(queued)
             return
         cause = status.error
+        if isinstance(cause, UnknownBindingError):
+            log.warning("pod %s: binding to node %s: %s", pod.key, node_name, cause)
+            self.queue.put_back(queued, self._clock())
+            self.wake()
+            return
         keeps = isinstance(cause, KeepsNominationError) and cause.keeps_nomination
         await self._not_scheduled(queued, status.message, nominated_node=node_name if keeps else "")
 

@@ -27,7 +27,11 @@ from allot.scheduler.framework.status import SUCCESS, Status, failed, pending, u
 from allot.scheduler.framework.turns import resting
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.outcomes import Outcomes
-from allot.scheduler.plugins.default_binder import BoundElsewhereError, DefaultBinder
+from allot.scheduler.plugins.default_binder import (
+    BoundElsewhereError,
+    DefaultBinder,
+    UnknownBindingError,
+)
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.profiles import Profile
 from allot.scheduler.queue import SchedulingQueue
@@ -639,6 +643,20 @@ def test_a_pod_that_another_scheduler_bound_is_theirs(is_seen: bool) -> None:
     played(story)
 
 
+def test_nothing_is_said_about_a_pod_that_may_be_bound() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"bind": failed(UnknownBindingError("no answer"))}
+        await stage.attempt(a_pod())
+        await settle()
+
+        assert stage.conditions() == []
+        assert stage.plugin.said[-1] == "unreserve"
+        assert stage.place() is not None, "it is tried again unless it turns out to be bound"
+
+    played(story)
+
+
 # --- the loop ---
 
 
@@ -726,6 +744,9 @@ CONFLICT = answer(409, status(409, "Conflict"))
             id="another-pod-of-this-name",
         ),
         pytest.param([CONFLICT, answer(404)], ApiStatusError, id="the-pod-is-gone"),
+        pytest.param(
+            [CONFLICT] + [answer(500)] * 10, UnknownBindingError, id="the-server-does-not-say"
+        ),
         pytest.param([answer(404)], ApiStatusError, id="it-was-gone-before"),
     ],
 )

@@ -20,6 +20,10 @@ class BoundElsewhereError(Exception):
         super().__init__(f"the pod is bound to node {node_name} already")
 
 
+class UnknownBindingError(Exception):
+    """The API server did not say whether the pod is bound. What is said about the pod may be wrong."""
+
+
 class DefaultBinder(BindPlugin):
     """Posts a binding."""
 
@@ -33,17 +37,19 @@ class DefaultBinder(BindPlugin):
             await self._client.bind(pod.key, pod.uid, node_name)
         except ClientError as error:
             bound_to = await self._node_of(pod) if _may_be_bound(error) else ""
+            if bound_to is None:
+                return failed(UnknownBindingError(str(error)))
             if bound_to == node_name:
                 return SUCCESS  # an answer got lost, the binding did not
             return failed(BoundElsewhereError(bound_to) if bound_to else error)
         return SUCCESS
 
-    async def _node_of(self, pod: PodInfo) -> str:
-        """The node that the pod has by now; empty if it has none, or nobody can tell."""
+    async def _node_of(self, pod: PodInfo) -> str | None:
+        """The node that the pod has by now, empty if it has none; None if the API server does not say."""
         try:
             found = await self._client.find(PODS, pod.key)
         except ClientError:
-            return ""
+            return None
         return found.node_name if found is not None and found.metadata.uid == pod.uid else ""
 
 

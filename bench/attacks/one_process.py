@@ -11,7 +11,7 @@ from pathlib import Path
 
 from allot.apiserver.running import ServerOptions
 from allot.cli.components import component_runner
-from allot.cli.stopping import stopped_by_signals
+from allot.cli.signals import stopped_by_signals
 from allot.cluster import running_cluster
 from allot.components import ClusterParts
 from allot.driver.loading import load_hardware

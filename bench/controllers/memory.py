@@ -17,8 +17,8 @@ from claims import CLAIMS, Bench, until  # type: ignore[import-not-found]
 from allot.cli.components import component_runner
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
-from allot.controllers.catalogue import ALL, chosen
 from allot.controllers.manager import ControllerManager
+from allot.controllers.registry import ALL, chosen
 from allot.testing.servers import TOKEN, LocalServer
 
 PAGES_PER_MIB = 2**20 / os.sysconf("SC_PAGE_SIZE")

@@ -14,7 +14,7 @@ import resource
 import time
 from typing import Any, NamedTuple
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.api.pool_status import ResourcePoolStatusRequestSpec
 from allot.cli.components import component_runner
 from allot.client import resources

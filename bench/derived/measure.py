@@ -46,7 +46,7 @@ from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.features import DEFAULTS
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.following import UNFINISHED
+from allot.scheduler.core.event_handlers import UNFINISHED
 from allot.testing.servers import TOKEN, LocalServer
 
 GROUP = "/apis/resource.k8s.io/v1"

@@ -25,9 +25,9 @@ from allot.cli.components import component_runner
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
-from allot.scheduler import scheduler as scheduler_module
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.following import UNFINISHED
+from allot.scheduler.core import scheduler as scheduler_module
+from allot.scheduler.core.event_handlers import UNFINISHED
 from allot.testing.servers import TOKEN, LocalServer
 
 

@@ -31,7 +31,7 @@ from allot.client import resources
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.following import UNFINISHED
+from allot.scheduler.core.event_handlers import UNFINISHED
 from allot.testing.servers import TOKEN, LocalServer
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"

@@ -29,7 +29,7 @@ from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager
 from allot.controllers.resource_claims.controller import ResourceClaimController
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.following import UNFINISHED
+from allot.scheduler.core.event_handlers import UNFINISHED
 from allot.storage.interface import Store
 from allot.storage.opening import open_store
 from allot.testing.servers import TOKEN, LocalServer

@@ -11,7 +11,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from allot.apiserver.composition import ApiServer
+from allot.apiserver.assembly import ApiServer
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport

@@ -20,12 +20,12 @@ from prometheus_client import CollectorRegistry
 from allot.client.client import Client
 from allot.client.clock import Clock, LoopClock
 from allot.client.errors import log_failure
-from allot.client.retrying import Backoff
-from allot.controllers.catalogue import ALL, chosen
+from allot.client.retries import Backoff
 from allot.controllers.manager import ControllerManager, Factory
-from allot.controllers.namespace_furniture import RootCaPublisher
+from allot.controllers.namespace_objects import RootCaPublisher
 from allot.controllers.node_lifecycle import NodeLifecycleController
 from allot.controllers.node_lifecycle import Settings as LifecycleSettings
+from allot.controllers.registry import ALL, chosen
 from allot.driver.hardware import Hardware
 from allot.features import FeatureGates
 from allot.kubelet.settings import Settings as NodeSettings

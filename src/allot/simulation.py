@@ -12,7 +12,7 @@ from allot.driver.hardware import Hardware
 from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
 from allot.kubelet.registration import NodeDescription, register
 from allot.kubelet.settings import Settings
-from allot.kubelet.simulation import NodeSimulation
+from allot.kubelet.simulated_nodes import NodeSimulation
 
 
 class SimulatedHardware:

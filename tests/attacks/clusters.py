@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, Protocol
 import yaml
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from allot.apiserver.credentials import prepare_credentials, write_kubeconfig
+from allot.apiserver.auth.credentials import prepare_credentials, write_kubeconfig
 from allot.cli.data_directory import COMPONENTS_KUBECONFIG
 from allot.testing.http_client import Address
 from tests.acceptance.runner.rest import RestClient

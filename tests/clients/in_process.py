@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, Self
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from allot.apiserver.authentication import AUTHENTICATED, MASTERS, StaticTokens, User
-from allot.apiserver.composition import ApiServer
-from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.apiserver.assembly import ApiServer
+from allot.apiserver.auth.authentication import AUTHENTICATED, MASTERS, StaticTokens, User
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.features import with_overrides
 from allot.storage.memory import MemoryStore
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from allot.apiserver.resources import RESOURCES, Resource
+from allot.apiserver.kinds.resources import RESOURCES, Resource
 from tests.clients.in_process import InProcessServer
 
 _PODS: Final[dict[str, Any]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.resources import RESOURCES
+from allot.apiserver.kinds.resources import RESOURCES
 from tests.clients.api_server import RunningServer
 
 WATCH_LIST = "watch=true&allowWatchBookmarks=true&sendInitialEvents=true"

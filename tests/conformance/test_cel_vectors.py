@@ -16,11 +16,10 @@ from allot.cel import (
     Origin,
     Program,
     Selector,
-    answer_line,
     compile_derived,
     compile_selector,
 )
-from allot.cel.jsonl import attribute_to_json, device_from_json
+from allot.cli.cel_jsonl import answer_line, attribute_to_json, device_from_json
 from allot.features import GATES, KUBERNETES_DEFAULTS, FeatureGates
 
 DATA: Final = Path(__file__).parent / "data" / "cel"

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from allot.apiserver.openapi import documents
-from allot.apiserver.openapi.operations import APPLY_PATCH, PATCH_TYPES
+from allot.apiserver.http.openapi import documents
+from allot.apiserver.http.openapi.operations import APPLY_PATCH, PATCH_TYPES
 from allot.apiserver.schemas import tables
 from allot.apiserver.schemas.fields import Field
 

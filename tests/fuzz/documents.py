@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.resources import Resource
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.types import type_named, type_of
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.resources import RESOURCES, Resource
+from allot.apiserver.kinds.resources import RESOURCES, Resource
 from tests.fuzz.documents import BAD_NAMES, NAMES, Documents
 
 JSON: Final = "application/json"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from allot.apiserver import reading
+from allot.apiserver.registry import reading
 from tests.clients.in_process import TOKEN, Answer, InProcessServer
 from tests.fuzz.requests import FuzzedRequest, Requests
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from allot.apiserver.authentication import MASTERS, StaticTokens, User
-from allot.apiserver.composition import ApiServer
-from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.apiserver.assembly import ApiServer
+from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.components import ClusterParts, ClusterTime, Components

@@ -19,7 +19,7 @@ import pytest
 
 from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
-from allot.client.applying import RefusedError
+from allot.client.apply import RefusedError
 from allot.client.resources import Resource, raw_resource
 from allot.rules import RuleSet
 from allot.testing.cluster import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from allot.client.applying import UnknownKindError
+from allot.client.apply import UnknownKindError
 from allot.features import RESOURCE_POOL_STATUS
 from allot.testing.cluster import AllotCluster
 from tests.gates.story import DRIVER, SECONDS, Json, Off, Story, exactly

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from allot.apiserver.authentication import MASTERS, User
-from allot.apiserver.authorization import Attributes
+from allot.apiserver.auth.authentication import MASTERS, User
+from allot.apiserver.auth.authorization import Attributes
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 _DISCOVERY = ("/api", "/apis", "/version", "/healthz", "/readyz", "/livez", "/openapi")

@@ -23,11 +23,11 @@ from allot.api.claims import AllocationResult, ResourceClaim, ResourceClaimStatu
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId, ObjectKey
 from allot.client.client import Client
-from allot.client.connecting import connect
+from allot.client.connection import connect
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import ElectionTimes, LeaderElector
 from allot.client.resources import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.client.transport import JSON, Query, Response
 from allot.controllers.binding import (
     Attacher,

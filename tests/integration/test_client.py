@@ -23,10 +23,10 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.apiserver.exchanges import MAX_BODY
-from allot.apiserver.link_server import LinkServer
+from allot.apiserver.http.exchanges import MAX_BODY
+from allot.apiserver.http.link_server import LinkServer
 from allot.client.client import Client, without_retries
-from allot.client.connecting import connect
+from allot.client.connection import connect
 from allot.client.discovery import served
 from allot.client.errors import ApiStatusError, TransportError
 from allot.client.events import NORMAL, EventLimits, EventRecorder, reference_to

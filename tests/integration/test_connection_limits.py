@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from allot import features
-from allot.apiserver.connections import ConnectionLimits
-from allot.apiserver.exchanges import Pace, Paces
-from allot.apiserver.http_protocol import ServerProtocol
+from allot.apiserver.http.connections import ConnectionLimits
+from allot.apiserver.http.exchanges import Pace, Paces
+from allot.apiserver.http.protocol import ServerProtocol
+from allot.apiserver.http.serving import HANDSHAKE_BATCH, RECEIVE_BUFFER
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
-from allot.apiserver.serving import HANDSHAKE_BATCH, RECEIVE_BUFFER
 
 PATIENCE = 30.0
 """Seconds after which something that must happen is said not to have happened."""

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from allot import features
 from allot.api.identities import ObjectKey
-from allot.apiserver.authentication import MASTERS, StaticTokens, User
-from allot.apiserver.composition import ApiServer
-from allot.apiserver.service_accounts import ServiceAccountTokens
-from allot.client.applying import apply
+from allot.apiserver.assembly import ApiServer
+from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
+from allot.client.apply import apply
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import LeaderElector

@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 from allot.cli.main import allot
-from allot.pages import Answer
+from allot.endpoints import Answer
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.pages import SchedulerPages
+from allot.scheduler.endpoints import SchedulerPages
 from allot.testing.cluster import ClusterSettings, RealTimeCluster, VirtualTimeCluster
 
 PROGRAMS = Path(sys.executable).parent

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from allot.controllers.garbage_collector import GarbageCollector
-from allot.controllers.namespace_furniture import RootCaPublisher, ServiceAccountController
+from allot.controllers.namespace_objects import RootCaPublisher, ServiceAccountController
 from allot.controllers.namespaces import NamespaceController
 from allot.controllers.ttl_after_finished import TtlAfterFinishedController
 from tests.integration.housekeeping_cluster import Cluster, owned_by, play

@@ -24,7 +24,7 @@ from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.explanations import PodExplanation
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.model import DEVICE_KINDS, SchedulerModel
+from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, SchedulerModel
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 from tests.docs.comparison import is_as_said, normal
 from tests.docs.pages import Command, read_page

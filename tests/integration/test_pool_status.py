@@ -15,11 +15,11 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
-from allot.apiserver.creation_limits import CreationLimit
+from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.client.client import Client
 from allot.client.clock import LoopClock
 from allot.client.in_process import InProcessTransport
-from allot.client.retrying import NEVER
+from allot.client.retries import NEVER
 from allot.client.transport import JSON, Query, Response, Stream
 from allot.controllers.manager import ControllerManager
 from allot.controllers.pool_status import ResourcePoolStatusRequestController, controller

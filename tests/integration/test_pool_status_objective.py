@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from allot.apiserver.creation_limits import CreationLimit
+from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager

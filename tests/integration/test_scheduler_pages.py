@@ -7,7 +7,7 @@ import asyncio
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.pages import SchedulerPages
+from allot.scheduler.endpoints import SchedulerPages
 from allot.testing.servers import TOKEN, LocalServer
 
 

@@ -26,7 +26,7 @@ from allot.driver.reading import read_hardware
 from allot.features import CONSUMABLE_CAPACITY, DEFAULTS, FeatureGates, with_overrides
 from allot.kubelet.registration import ForeignNodeError, NodeDescription, register
 from allot.kubelet.settings import Settings
-from allot.kubelet.simulation import NodeSimulation
+from allot.kubelet.simulated_nodes import NodeSimulation
 from allot.testing.servers import TOKEN, LocalServer
 from allot.testing.virtual_time import START, VirtualClock, run_in_virtual_time
 

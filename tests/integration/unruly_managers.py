@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
-from allot.apiserver.composition import ApiServer
+from allot.apiserver.assembly import ApiServer
 from allot.client.client import Client
 from allot.client.clock import Clock
 from allot.client.in_process import InProcessTransport
 from allot.client.transport import JSON, Query, Response, Stream, Transport
-from allot.controllers.catalogue import ALL, chosen
 from allot.controllers.manager import ControllerManager
+from allot.controllers.registry import ALL, chosen
 from allot.testing.servers import TOKEN
 from tests.integration.test_client_faults import Unreliable
 from tests.integration.test_scheduler import Mortal

@@ -7,10 +7,10 @@ and one for each of them that is done.
 from __future__ import annotations
 
 from allot.allocation import AllocationProblem
-from allot.allocation.attempt import Attempt, Pick
-from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import AllocationError
 from allot.allocation.requests import Alternative, prepare_claims
+from allot.allocation.search.attempt import Attempt, Pick
+from allot.allocation.search.candidates import CandidateRules
 from allot.api.resource import MAX_RESULTS
 
 

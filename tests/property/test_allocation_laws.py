@@ -25,10 +25,10 @@ from allot.allocation import (
     allocate,
     replay,
 )
-from allot.allocation.attempt import Attempt
-from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import AllocationError
 from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
+from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.candidates import CandidateRules
 from allot.api.claims import (
     AllocationResult,
     CapacityRequirements,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allot.apiserver.resources import RESOURCES, Resource
+from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.schemas.fields import Field
 from allot.apiserver.schemas.types import type_named, type_of
 from tests.clients.in_process import TOKEN, Answer, InProcessServer

@@ -43,8 +43,8 @@ from allot.api.slices import (
     ResourcePool,
     ResourceSlice,
 )
-from allot.apiserver import device_holders
-from allot.apiserver.device_holders import AlreadyHeld
+from allot.apiserver.admission import device_exclusivity
+from allot.apiserver.admission.device_exclusivity import AlreadyHeld
 from allot.features import CONSUMABLE_CAPACITY, DEFAULTS, FeatureGates
 from allot.rules import RuleSet
 from allot.storage.interface import Delete, Entry, Put
@@ -331,8 +331,8 @@ class Records:
     def _write(self, old: ResourceClaim, new: ResourceClaim | None, *, unchecked: bool) -> bool:
         """Whether the server accepts it. `unchecked` is a server without these rules."""
         entries = {
-            device: self._entries.get(device_holders.record_key(device))
-            for device in device_holders.touched_devices(old, new)
+            device: self._entries.get(device_exclusivity.record_key(device))
+            for device in device_exclusivity.touched_devices(old, new)
         }
         if (
             not unchecked
@@ -340,7 +340,7 @@ class Records:
             and any(validate_consumed_capacity(new, old, self._published, DEFAULTS))
         ):
             return False
-        changed = device_holders.changed_records(
+        changed = device_exclusivity.changed_records(
             old, new, entries, {} if unchecked else self._published, checks_shares=not unchecked
         )
         if isinstance(changed, AlreadyHeld):

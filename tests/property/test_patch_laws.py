@@ -16,14 +16,14 @@ from msgspec import Raw
 from msgspec.json import decode, encode
 
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.patches import (
+from allot.apiserver.registry.patches import (
     PatchError,
     decode_document,
     json_patch,
     merge_patch,
     strategic_merge_patch,
 )
-from allot.apiserver.patches.documents import is_same
+from allot.apiserver.registry.patches.documents import is_same
 from allot.apiserver.schemas.types import Type, type_of
 
 Json = Any

@@ -17,8 +17,17 @@ from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourcePool
 from allot.client.client import Client
 from allot.features import DEFAULTS
-from allot.scheduler.cycle import Chosen, CycleError, Decision, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import (
+    Chosen,
+    CycleError,
+    Decision,
+    NoNode,
+    SchedulingCycle,
+)
+from allot.scheduler.core.scheduling_queue import LEFTOVER_SECONDS, SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import Place, QueuedPod
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
+from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
@@ -28,9 +37,6 @@ from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.taint_toleration import TaintToleration
-from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import LEFTOVER_SECONDS, SchedulingQueue
-from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (

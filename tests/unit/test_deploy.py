@@ -13,12 +13,12 @@ from prometheus_client import CollectorRegistry
 
 from allot.cli.gate_options import gates_from_option
 from allot.cli.main import allot as program
-from allot.client.applying import resource_of
+from allot.client.apply import resource_of
 from allot.client.client import Client
 from allot.client.discovery import discover
 from allot.client.in_process import InProcessTransport
 from allot.controllers.pool_status import ResourcePoolStatusRequestController
-from allot.pages import Pages
+from allot.endpoints import Pages
 from allot.scheduler.configuration import read_configuration
 from allot.testing.servers import TOKEN, LocalServer
 from tests.integration.deployed_roles import DEPLOY, manifests

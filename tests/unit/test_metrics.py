@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 import pytest
 from prometheus_client import CollectorRegistry
 
-from allot.apiserver.metrics import Metrics
+from allot.apiserver.http.metrics import Metrics
 from allot.client.client import Client
 from allot.client.events import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.controllers.binding import BindingMetrics
-from allot.controllers.catalogue import CONTROLLERS
 from allot.controllers.controller import Surroundings
+from allot.controllers.registry import CONTROLLERS
 from allot.kubelet.metrics import KubeletMetrics
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.testing.servers import TOKEN, LocalServer

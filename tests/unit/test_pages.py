@@ -10,7 +10,7 @@ import socket
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from allot.pages import Answer, Pages, serve
+from allot.endpoints import Answer, Pages, serve
 
 
 def pages(*, ready: bool = True) -> Pages:

@@ -8,6 +8,7 @@ The answer is the one Kubernetes v1.38 gives: the first solution in its order. `
 is found without trying everything, `explain` says why no allocation exists and what would help.
 """
 
+from allot.allocation.allocated_devices import Ledger
 from allot.allocation.allocator import allocate
 from allot.allocation.explain import (
     Conflict,
@@ -22,7 +23,6 @@ from allot.allocation.explain import (
     proposals,
 )
 from allot.allocation.inventory import Inventory
-from allot.allocation.ledger import Ledger
 from allot.allocation.prioritized_scores import (
     ChosenAlternative,
     chosen_alternatives,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from allot.allocation.attempt import Attempt, Pick
-from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import (
     AllocationError,
     EvaluationDeadlineError,
@@ -14,7 +12,6 @@ from allot.allocation.errors import (
     StepsExhaustedError,
     TooManyFailuresError,
 )
-from allot.allocation.foresight import ForesightedSearch
 from allot.allocation.problem import (
     Abandoned,
     Allocated,
@@ -27,8 +24,11 @@ from allot.allocation.problem import (
 )
 from allot.allocation.requests import PreparedClaim, prepare_claims
 from allot.allocation.results import claim_result
-from allot.allocation.search import Search
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.attempt import Attempt, Pick
+from allot.allocation.search.backtracking import Search
+from allot.allocation.search.candidates import CandidateRules
+from allot.allocation.search.forward_checking import ForesightedSearch
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 

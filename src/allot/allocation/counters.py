@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from allot.allocation.candidates import CandidateRules
+from allot.allocation.allocated_devices import Available
 from allot.allocation.devices import CounterKey, PoolDevice, PoolId, SetKey
-from allot.allocation.ledger import Available
+from allot.allocation.search.candidates import CandidateRules
 
 Groups = frozenset[str] | None
 """What devices in a counter set must have in common; None while none is placed there."""

@@ -14,7 +14,7 @@ from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.pools import Pool, PoolId, SliceDevices, gather_pools
 from allot.allocation.problem import TargetNode
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.base import replace
 from allot.api.classes import DeviceTaintRule, DeviceTaintSelector
 from allot.api.slices import ResourceSlice

@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from allot.allocation.errors import AllocationError
-from allot.allocation.go_texts import node_selector_text, quoted
+from allot.allocation.kubernetes_texts import node_selector_text, quoted
 from allot.allocation.problem import TargetNode
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.meta import NodeSelector, NodeSelectorRequirement
 
 METADATA_NAME: Final = "metadata.name"

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 from allot.allocation.devices import CounterUse, PoolDevice, PoolId
 from allot.allocation.errors import AllocationError
-from allot.allocation.go_texts import device_text
+from allot.allocation.kubernetes_texts import device_text
 from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import TargetNode
+from allot.allocation.search.work_meter import WorkMeter
 from allot.allocation.slice_cache import SliceCache
 from allot.allocation.taints import may_select
-from allot.allocation.work_meter import WorkMeter
 from allot.api.classes import DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import COMPATIBILITY_GROUPS, PARTITIONABLE_DEVICES, FeatureGates

@@ -13,8 +13,8 @@ from allot.api.core import Node
 from allot.api.identities import DeviceId
 
 if TYPE_CHECKING:
+    from allot.allocation.allocated_devices import Ledger
     from allot.allocation.inventory import Inventory
-    from allot.allocation.ledger import Ledger
     from allot.allocation.requests import SkippedAlternative
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from allot.allocation.attempt import Attempt
-from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import AllocationError
 from allot.allocation.problem import AllocationProblem
 from allot.allocation.requests import Alternative, PreparedClaim, prepare_claims
 from allot.allocation.results import claim_result
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.candidates import CandidateRules
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
 from allot.api.identities import DeviceId
 from allot.deadline import Deadline, no_deadline

@@ -20,7 +20,7 @@ from allot.allocation.errors import (
     UnusablePoolError,
 )
 from allot.allocation.problem import AllocationProblem
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import (
     DeviceRequest,
     DeviceSubRequest,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from allot.allocation.attempt import Pick
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import METADATA_NAME
 from allot.allocation.problem import TargetNode
 from allot.allocation.requests import Alternative, PreparedClaim
+from allot.allocation.search.attempt import Pick
 from allot.api.claims import (
     AllocationResult,
     DeviceAllocationConfiguration,

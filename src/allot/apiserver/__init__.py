@@ -1,1 +1,1 @@
-"""The API server: HTTP to objects and back. So far the part that needs no network: strategies."""
+"""The API server: HTTP in `http`, objects in `registry`, per-kind rules in `kinds`, `admission`, `auth`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from allot.apiserver.resources import Resource
+from allot.apiserver.kinds.resources import Resource
 from allot.validation.fields import MAX_ERRORS, FieldError, FieldPath
 from allot.validation.fields import invalid as invalid_field
 

@@ -35,7 +35,7 @@ RELEASE_SECONDS: Final = 0.002
 class Pacer:
     """Says when work on the event loop has taken long enough.
 
-    By time, because what users send decides how long an item takes; `client/pauses.py` counts items of known cost.
+    By time, because what users send decides how long an item takes; `client/cooperative.py` counts items of known cost.
     """
 
     def __init__(

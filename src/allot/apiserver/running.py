@@ -11,21 +11,22 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from allot.apiserver import authentication, flow_control
-from allot.apiserver.composition import ApiServer, now
-from allot.apiserver.connections import ConnectionLimits
-from allot.apiserver.creation_limits import CreationLimit
-from allot.apiserver.credentials import (
+from allot.apiserver.admission.creation_limits import CreationLimit
+from allot.apiserver.assembly import ApiServer, now
+from allot.apiserver.auth import authentication
+from allot.apiserver.auth.credentials import (
     Credentials,
     exposed_files,
     prepare_credentials,
     write_kubeconfig,
 )
-from allot.apiserver.event_expiry import DEFAULT_TTL
-from allot.apiserver.exchanges import Paces
-from allot.apiserver.flow_control import FlowLimits
-from allot.apiserver.service_accounts import ServiceAccountTokens
-from allot.apiserver.serving import Server, connections_for, listen, raise_file_limit
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
+from allot.apiserver.http import flow_control
+from allot.apiserver.http.connections import ConnectionLimits
+from allot.apiserver.http.exchanges import Paces
+from allot.apiserver.http.flow_control import FlowLimits
+from allot.apiserver.http.serving import Server, connections_for, listen, raise_file_limit
+from allot.apiserver.registry.event_expiry import DEFAULT_TTL
 from allot.features import FeatureGates
 from allot.storage.opening import open_store
 

@@ -15,7 +15,6 @@ marked by `folding` and evaluated once per program.
 from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
 from allot.cel.errors import CelCompileError, CelError, CelEvaluationError, Issue
 from allot.cel.evaluator import COST_LIMIT, Outcome
-from allot.cel.jsonl import answer_line
 from allot.cel.kubernetes import Origin
 from allot.cel.program import (
     UNBOUNDED_COST,
@@ -42,7 +41,6 @@ __all__ = [
     "Program",
     "Selector",
     "Use",
-    "answer_line",
     "compile_derived",
     "compile_selector",
     "prepare_device",

@@ -11,7 +11,7 @@ import click
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import EXIT_OK, CommandError, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
-from allot.cli.stopping import stopped_by_signals
+from allot.cli.signals import stopped_by_signals
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ def apiserver(
     --token-auth-file. Ctrl-C stops it; what was written stays.
     """
     set_up_logging(verbose)
-    from allot.apiserver.connections import ConnectionLimits
-    from allot.apiserver.creation_limits import CreationLimit
-    from allot.apiserver.flow_control import FlowLimits
+    from allot.apiserver.admission.creation_limits import CreationLimit
+    from allot.apiserver.http.connections import ConnectionLimits
+    from allot.apiserver.http.flow_control import FlowLimits
     from allot.apiserver.running import ServerOptions
 
     options = ServerOptions(
@@ -138,8 +138,8 @@ def apiserver(
 
 
 def _run(options: ServerOptions) -> None:
-    from allot.apiserver.authentication import TokenFileError
-    from allot.apiserver.credentials import CredentialError
+    from allot.apiserver.auth.authentication import TokenFileError
+    from allot.apiserver.auth.credentials import CredentialError
     from allot.apiserver.running import AddressError
     from allot.storage.interface import StorageError
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from allot.allocation.candidates import LazySelector
+from allot.allocation.allocated_devices import Ledger
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.ledger import Ledger
 from allot.allocation.pools import CounterBudget
+from allot.allocation.search.candidates import LazySelector
 from allot.api.base import ApiObject, always, replace
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule

@@ -193,7 +193,7 @@ def _own(source: str) -> Attacher:
 
 
 async def _run(options: Options, attacher: Attacher) -> None:
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
     from allot.client.errors import ClientError
     from allot.client.leader_election import ElectionTimes
     from allot.controllers.binding import (
@@ -204,7 +204,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
         Settings,
         TaintRules,
     )
-    from allot.pages import Pages
+    from allot.endpoints import Pages
 
     try:
         client = connect(options.kubeconfig, options.context, user_agent="allot-binding-controller")

@@ -25,13 +25,12 @@ from allot.cel import (
     Outcome,
     PreparedDevice,
     Program,
-    answer_line,
     compile_derived,
     compile_selector,
     prepare_device,
 )
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
-from allot.cel.jsonl import attribute_to_json
+from allot.cli.cel_jsonl import answer_line, attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests

@@ -65,7 +65,7 @@ def _common(asked: Asked) -> tuple[str, ...]:
 @asynccontextmanager
 async def running_processes(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
     """All components, each restarted if it ends. The API server is the last to stop."""
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
 
     async with AsyncExitStack() as stack:
         server = _Process(api_server_command(asked))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import click
 
 from allot.cli.errors import CommandError
-from allot.cli.garbage import PeriodicCollector
-from allot.cli.stopping import stopped_by_signals
+from allot.cli.garbage_collection import PeriodicCollector
+from allot.cli.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from allot.client.client import Client
     from allot.client.leader_election import ElectionTimes
-    from allot.pages import Pages
+    from allot.endpoints import Pages
 
 SWITCH_SECONDS: Final = 0.001
 """How long a thread that works on something large keeps the event loop waiting."""
@@ -159,7 +159,7 @@ async def _work_if_elected(client: Client, work: Work, election: Election | None
 
 
 def _serve(pages: Pages, address: PageAddress) -> asyncio.Task[None] | None:
-    from allot.pages import serve
+    from allot.endpoints import serve
 
     if not address.port:
         return None

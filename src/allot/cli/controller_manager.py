@@ -81,13 +81,13 @@ async def _run(
     lease: tuple[str, str] | None,
     address: PageAddress,
 ) -> None:
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
     from allot.client.errors import ClientError
     from allot.client.leader_election import ElectionTimes
     from allot.client.rate_limits import RequestLimit
-    from allot.controllers.catalogue import UnknownControllerError, chosen
     from allot.controllers.manager import ControllerManager
-    from allot.pages import Pages
+    from allot.controllers.registry import UnknownControllerError, chosen
+    from allot.endpoints import Pages
 
     try:
         factories = chosen(text.strip() for text in controllers.split(",") if text.strip())

@@ -58,7 +58,7 @@ def demo(keps: tuple[str, ...], kubeconfig: Path, fast: bool) -> int:
 
 
 async def _run(kubeconfig: Path, stories: Sequence[Story], fast: bool) -> None:
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
     from allot.client.errors import ClientError, TransportError
 
     playing = asyncio.current_task()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from allot.api.identities import GroupVersion, ObjectKey
-from allot.cli.applying import read_all
+from allot.cli.apply import read_all
 from allot.cli.demo_script import (
     DEVICE_CLASSES,
     FABRIC_DRIVER,
@@ -63,7 +63,7 @@ class Stage:
 
     async def set_up(self) -> None:
         """`CommandError` if this is no cluster for the stories."""
-        from allot.client.applying import resource_of
+        from allot.client.apply import resource_of
         from allot.client.discovery import discover
 
         for kind in (await discover(self._client)).kinds:
@@ -109,7 +109,7 @@ class Stage:
     # --- acts ---
 
     async def _apply(self, act: Apply) -> None:
-        from allot.client.applying import apply
+        from allot.client.apply import apply
 
         documents = self._documents(act.path)
         self._command(f"apply -n {NAMESPACE} -f {self._shown(act.path)}")

@@ -41,7 +41,12 @@ from allot.scheduler.explain.explanations import (
 )
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.similar_names import similar_names
-from allot.scheduler.model import DEVICE_KINDS, VOLUME_KINDS, WORKLOAD_KINDS, SchedulerModel
+from allot.scheduler.explain.static_scheduler import (
+    DEVICE_KINDS,
+    VOLUME_KINDS,
+    WORKLOAD_KINDS,
+    SchedulerModel,
+)
 
 EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic), 10.0)
 _KINDS: Final[dict[str, Resource[Any]]] = {

@@ -23,11 +23,11 @@ from allot.cli.cluster_options import Asked
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
-from allot.cli.stopping import stopped_by_signals
+from allot.cli.signals import stopped_by_signals
 
 if TYPE_CHECKING:
-    from allot.apiserver.app import App
-    from allot.apiserver.link_server import LinkServer
+    from allot.apiserver.http.app import App
+    from allot.apiserver.http.link_server import LinkServer
     from allot.client.link import RequestFrame, ResponseFrame
     from allot.components import Components
     from allot.exposition import Exposition
@@ -73,7 +73,7 @@ class LinkedComponents:
 
     async def metrics(self, component: str, accept: str) -> Exposition:
         """The metrics of one component; those of none while the process is being started again."""
-        from allot.apiserver.link_server import LinkLostError
+        from allot.apiserver.http.link_server import LinkLostError
         from allot.exposition import Exposition
 
         if self._link is None:
@@ -130,7 +130,7 @@ class LinkedComponents:
                 await link.close()
 
     async def _serve(self, connection: socket.socket) -> None:
-        from allot.apiserver.link_server import LinkServer
+        from allot.apiserver.http.link_server import LinkServer
 
         app, token = await asyncio.shield(self._server)
         link = LinkServer(app, token)
@@ -200,7 +200,7 @@ def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
     from allot.cli.nodes import load_all
     from allot.cli.scheduler import load_configuration
     from allot.components import ClusterParts, Components
-    from allot.controllers.catalogue import UnknownControllerError
+    from allot.controllers.registry import UnknownControllerError
     from allot.kubelet.settings import Settings
     from allot.scheduler.configuration import ConfigurationError
 

@@ -144,9 +144,9 @@ async def _run(
     described: Sequence[Hardware],
     address: PageAddress,
 ) -> None:
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
     from allot.client.errors import ClientError
-    from allot.pages import Pages
+    from allot.endpoints import Pages
     from allot.simulation import SimulatedHardware
 
     try:

@@ -109,13 +109,13 @@ async def _run(
     pages: PageOptions,
     limits: DecisionLimits,
 ) -> None:
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
     from allot.client.errors import ClientError
     from allot.client.leader_election import ElectionTimes
     from allot.client.rate_limits import RequestLimit
     from allot.scheduler.assembly import SchedulerProcess
     from allot.scheduler.configuration import ConfigurationError
-    from allot.scheduler.pages import SchedulerPages
+    from allot.scheduler.endpoints import SchedulerPages
 
     try:
         source = kubeconfig or (

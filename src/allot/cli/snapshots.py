@@ -16,7 +16,7 @@ from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.raw import RawObject
 from allot.api.resource import GROUP
 from allot.api.scheme import UnknownKindError, decode_object
-from allot.cli.applying import read_all
+from allot.cli.apply import read_all
 from allot.cli.errors import CommandError
 from allot.cli.manifests import Manifest
 from allot.client.options import Scope
@@ -132,9 +132,9 @@ async def _from_cluster(
     gate_pages: Sequence[str],
 ) -> Snapshot:
     from allot.client.client import Client
-    from allot.client.connecting import connect
+    from allot.client.connection import connect
     from allot.client.errors import ClientError
-    from allot.client.retrying import RetryPolicy
+    from allot.client.retries import RetryPolicy
     from allot.client.server_gates import read_server_gates
 
     client: Client | None = None

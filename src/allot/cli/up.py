@@ -22,7 +22,7 @@ from allot.cli.errors import EXIT_OK, CommandError, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.linked_components import LinkedComponents
 from allot.cli.scheduler import load_configuration
-from allot.cli.stopping import stopped_by_signals
+from allot.cli.signals import stopped_by_signals
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ async def _run(asked: Asked, manifests: tuple[str, ...], separate: bool, started
 
 async def _work(asked: Asked, manifests: tuple[str, ...], separate: bool, started: float) -> None:
     """Run the cluster until cancelled."""
-    from allot.cli.applying import apply_manifests
+    from allot.cli.apply import apply_manifests
     from allot.cli.cluster_processes import running_processes
 
     running = running_processes(asked) if separate else _running_pair(asked)
@@ -163,8 +163,8 @@ async def _work(asked: Asked, manifests: tuple[str, ...], separate: bool, starte
 @asynccontextmanager
 async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
     """The API server in this process, everything else in another."""
-    from allot.apiserver.authentication import TokenFileError
-    from allot.apiserver.credentials import CredentialError
+    from allot.apiserver.auth.authentication import TokenFileError
+    from allot.apiserver.auth.credentials import CredentialError
     from allot.apiserver.running import AddressError, ServerOptions, running_server
     from allot.client.client import Client
     from allot.client.in_process import InProcessTransport

@@ -28,10 +28,10 @@ from allot.api.quantity import (
 from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
 from allot.api.semver import Semver, SemverError, is_version_attribute
 from allot.api.strictness import strict_issues
-from allot.apiserver import tables
-from allot.apiserver.strategies import pipeline
-from allot.apiserver.strategies import pod as pod_strategy
-from allot.apiserver.strategies.request import Caller, Permission, WriteRequest
+from allot.apiserver import printers
+from allot.apiserver.kinds import pipeline
+from allot.apiserver.kinds import pod as pod_strategy
+from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
 from allot.features import KUBERNETES_DEFAULTS, FeatureGates
 from allot.quota.claims import claim_usage, matching_names
 from allot.rules import RuleSet
@@ -266,13 +266,13 @@ def _convert(vector: Vector) -> Answer:
 def _table(vector: Vector) -> Answer:
     gvk = GroupVersionKind.parse(vector.gvk)
     hub = decode_object(bytes(vector.object), gvk, NOW)
-    columns = [column._asdict() for column in tables.COLUMNS[gvk.kind]]
-    return {"cells": tables.cells(hub, _age), "columns": columns}
+    columns = [column._asdict() for column in printers.COLUMNS[gvk.kind]]
+    return {"cells": printers.cells(hub, _age), "columns": columns}
 
 
 def _age(time: datetime | None) -> str:
     """Vectors do not say how old a thing is, only that it has an age."""
-    return "AGE" if time else tables.UNKNOWN
+    return "AGE" if time else printers.UNKNOWN
 
 
 def _quota(vector: Vector) -> Answer:

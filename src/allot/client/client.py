@@ -27,9 +27,9 @@ from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.options import EVERYTHING, PLAIN_DELETE, DeleteOptions, PatchType, Scope
 from allot.client.rate_limits import RequestLimit
 from allot.client.resources import PODS, Resource
-from allot.client.retrying import NEVER, PERSISTENT, RetryPolicy
+from allot.client.retries import NEVER, PERSISTENT, RetryPolicy
 from allot.client.transport import JSON, Query, Response, Transport
-from allot.client.watching import Events, decoded_events
+from allot.client.watch_stream import Events, decoded_events
 
 PAGE_SIZE: Final = 500
 CONFLICT_ATTEMPTS: Final = 10

@@ -24,12 +24,12 @@ from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.clock import Clock
 from allot.client.codecs import Unreadable, UnreadableEvent, WatchEvent
+from allot.client.cooperative import with_pauses
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.object_store import Change, IndexFunction, ObjectStore
 from allot.client.options import EVERYTHING, Scope
-from allot.client.pauses import with_pauses
 from allot.client.resources import Resource
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """A link to an API server in another process of the same cluster: one socket between the two, without HTTP and TLS.
 
-    LinkTransport ─ Request ────────────▶ apiserver/link_server.py
+    LinkTransport ─ Request ────────────▶ apiserver/http/link_server.py
                   ◀─ Response ──────────
                   ─ Request (a stream) ─▶
                   ◀─ Head, Chunk, Chunk ─   Taken ─▶ says how many bytes were used up

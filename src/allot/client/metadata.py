@@ -22,7 +22,7 @@ from allot.client.codecs import (
     unreadable_object,
 )
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
-from allot.client.forms import METADATA
+from allot.client.projection import METADATA
 from allot.client.resources import Resource
 
 

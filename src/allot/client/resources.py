@@ -16,7 +16,7 @@ from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
 from allot.api.slices import ResourceSlice
 from allot.client.codecs import Codec, RawCodec, TypedCodec
-from allot.client.forms import WHOLE, Form
+from allot.client.projection import WHOLE, Form
 
 T = TypeVar("T")
 RawT = TypeVar("RawT", bound=RawObject)

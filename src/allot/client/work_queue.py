@@ -21,7 +21,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from allot.client.clock import Clock, LoopClock, Timer
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 

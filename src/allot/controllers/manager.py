@@ -14,7 +14,7 @@ from allot.client.client import Client
 from allot.client.errors import log_failure
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.controllers.controller import Controller, Surroundings
 from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates

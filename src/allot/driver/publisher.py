@@ -22,7 +22,7 @@ from allot.client.errors import ApiStatusError, ClientError
 from allot.client.informer import Informer, InformerFactory
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import DEVICE_CLASSES, NODES, RESOURCE_SLICES, Resource
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, work_off
 from allot.driver.hardware import Hardware, PoolKey
 from allot.driver.publishing import Marks, Plan, dropped_fields, plan_pool

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from allot.api.times import read_time, written_time
-from allot.kubelet.conduct import Conduct
+from allot.kubelet.container_behaviour import Conduct
 from allot.kubelet.settings import RestartBackoff
 
 ALWAYS: Final = "Always"

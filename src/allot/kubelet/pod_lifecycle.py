@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from allot.api.core import Pod
 from allot.api.times import read_time, written_time
 from allot.kubelet import containers
-from allot.kubelet.conduct import Conduct, conduct_of
+from allot.kubelet.container_behaviour import Conduct, conduct_of
 from allot.kubelet.containers import ContainerPlan, Status, Surroundings
 from allot.kubelet.pod_conditions import (
     CAN_START,

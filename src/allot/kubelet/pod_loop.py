@@ -17,10 +17,10 @@ from allot.client.events import WARNING, EventRecorder, reference_to
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, work_off
 from allot.kubelet.addresses import POD_NETWORK, pick_address
-from allot.kubelet.conduct import conduct_of
+from allot.kubelet.container_behaviour import conduct_of
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_status import address_of, is_offline
 from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing

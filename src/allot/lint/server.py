@@ -12,8 +12,8 @@ from allot.api.identities import GroupVersionKind
 from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
 from allot.api.scheme import KINDS, Kind, UnknownKindError, decode_object, lookup
 from allot.api.strictness import strict_issues
-from allot.apiserver.strategies import pipeline
-from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.apiserver.kinds import pipeline
+from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expression_errors import expression_problems

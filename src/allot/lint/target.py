@@ -11,7 +11,7 @@ import msgspec
 from allot import features
 from allot.api.classes import DeviceClass
 from allot.api.decoding import to_builtin
-from allot.apiserver.strategies import pipeline
+from allot.apiserver.kinds import pipeline
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expression_errors import compiled

@@ -32,26 +32,24 @@ from allot.scheduler.configuration import (
     ProfileConfiguration,
     SchedulerConfiguration,
 )
-from allot.scheduler.cycle import with_pods
+from allot.scheduler.core.event_handlers import ClusterFollower
+from allot.scheduler.core.pod_status import Outcomes, WaitReports
+from allot.scheduler.core.scheduler import Scheduler
+from allot.scheduler.core.scheduling_cycle import with_pods
+from allot.scheduler.core.scheduling_queue import SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import Place
 from allot.scheduler.explain.explainer import Explainer
 from allot.scheduler.explain.failure_reasons import FailureReasons
-from allot.scheduler.following import ClusterFollower
 from allot.scheduler.framework.backoff import Backoff
+from allot.scheduler.framework.concurrency_limit import resting
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.scheduler.framework.plugins import Plugin
+from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status
-from allot.scheduler.framework.turns import resting
 from allot.scheduler.metrics import SchedulerMetrics
-from allot.scheduler.outcomes import Outcomes, WaitReports
-from allot.scheduler.plugin_catalogue import (
-    Knowledge,
-    judging_plugin,
-    read_dynamic_resources_args,
-)
 from allot.scheduler.plugins.default_binder import DefaultBinder
 from allot.scheduler.plugins.default_preemption import DefaultPreemption
-from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
@@ -59,13 +57,15 @@ from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices
+from allot.scheduler.plugins.dynamic_resources.filter_results import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget
+from allot.scheduler.plugins.registry import (
+    Knowledge,
+    judging_plugin,
+    read_dynamic_resources_args,
+)
 from allot.scheduler.plugins.volume_binding import VolumeBinding
-from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.scheduler import Scheduler
-from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo

@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from allot.scheduler.core.unschedulable_pods import Place
 from allot.scheduler.framework.durations import Durations
 from allot.scheduler.framework.status import Code
 from allot.scheduler.histograms import QuickHistogram
-from allot.scheduler.sleeping_pods import Place
 
 Observe = Callable[[float], None]
 

@@ -24,11 +24,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from allot import features
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.apiserver.authentication import MASTERS, StaticTokens, User
-from allot.apiserver.composition import ApiServer
+from allot.apiserver.assembly import ApiServer
+from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.running import ServerOptions
-from allot.apiserver.service_accounts import ServiceAccountTokens
-from allot.client.applying import DEFAULT_NAMESPACE, apply, resource_of
+from allot.client.apply import DEFAULT_NAMESPACE, apply, resource_of
 from allot.client.client import Client
 from allot.client.discovery import discover
 from allot.client.options import Scope

@@ -13,12 +13,12 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from allot import features
-from allot.apiserver.authentication import MASTERS, StaticTokens, User
-from allot.apiserver.composition import ApiServer, now
-from allot.apiserver.creation_limits import CreationLimit
-from allot.apiserver.exchanges import Paces
-from allot.apiserver.flow_control import FlowLimits
-from allot.apiserver.service_accounts import ServiceAccountTokens
+from allot.apiserver.admission.creation_limits import CreationLimit
+from allot.apiserver.assembly import ApiServer, now
+from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
+from allot.apiserver.http.exchanges import Paces
+from allot.apiserver.http.flow_control import FlowLimits
 from allot.features import FeatureGates
 from allot.storage.interface import Store
 from allot.storage.memory import MemoryStore

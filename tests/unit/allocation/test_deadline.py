@@ -18,8 +18,8 @@ from allot.allocation import (
     explain,
     proposals,
 )
-from allot.allocation.attempt import Attempt
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute
 from allot.api.identities import DeviceId
 from allot.api.slices import ResourcePool, ResourceSlice

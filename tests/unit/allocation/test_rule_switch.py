@@ -17,7 +17,7 @@ from allot.allocation import (
     allocate,
     explain,
 )
-from allot.allocation.near_misses import capacity_near_miss, qualified_attribute_names
+from allot.allocation.search.near_misses import capacity_near_miss, qualified_attribute_names
 from allot.api.claims import (
     CapacityRequirements,
     DeviceConstraint,

@@ -19,8 +19,8 @@ from allot.allocation import (
     StepBudget,
     TargetNode,
     allocate,
-    candidates,
 )
+from allot.allocation.search import candidates
 from allot.allocation.slice_cache import MAX_ROWS, Rows
 from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute, ResourceClaim
 from allot.api.classes import DeviceClass, DeviceClassSpec

@@ -2,9 +2,9 @@ import asyncio
 from typing import Any, cast
 
 from allot.api.identities import ObjectKey
-from allot.apiserver.admission import Admission, Admitted, Attempt
-from allot.apiserver.caches import resource_named
-from allot.apiserver.resources import Resource
+from allot.apiserver.admission.chain import Admission, Admitted, Attempt
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.registry.caches import resource_named
 
 PODS, NODES = resource_named("", "pods"), resource_named("", "nodes")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.bodies import (
+from allot.apiserver.http.negotiation import (
     DISCOVERY_TRANSFORMS,
     LIST_TRANSFORMS,
     OBJECT_TRANSFORMS,

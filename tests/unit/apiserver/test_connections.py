@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from allot.apiserver.connections import ConnectionLimits, Connections, Slot
-from allot.apiserver.metrics import Metrics
-from allot.apiserver.notices import Notice, RateFilter
-from allot.apiserver.serving import connections_for
+from allot.apiserver.http.connections import ConnectionLimits, Connections, Slot
+from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.http.serving import connections_for
+from allot.apiserver.log_aggregation import Notice, RateFilter
 
 LIMITS = ConnectionLimits(max_connections=4)
 

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.continue_tokens import ContinueToken, ContinueTokenError, decode, encode
+from allot.apiserver.registry.continue_tokens import (
+    ContinueToken,
+    ContinueTokenError,
+    decode,
+    encode,
+)
 
 
 def token(**content: Any) -> str:

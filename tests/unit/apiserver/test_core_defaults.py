@@ -20,7 +20,7 @@ from allot.apiserver.defaults import (
 )
 from allot.apiserver.defaults.pods import pull_policy
 from allot.apiserver.defaults.services import NODE_PORTS, keep_addresses
-from allot.apiserver.resources import RESOURCES
+from allot.apiserver.kinds.resources import RESOURCES
 
 Data = dict[str, Any]
 

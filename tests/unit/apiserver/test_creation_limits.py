@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from allot.apiserver.authentication import MASTERS, User
-from allot.apiserver.creation_limits import CreationLimit
+from allot.apiserver.admission.creation_limits import CreationLimit
+from allot.apiserver.auth.authentication import MASTERS, User
 from allot.testing.servers import Answer, LocalServer
 from allot.testing.virtual_time import run_in_virtual_time
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from cryptography import x509
 
-from allot.apiserver.credentials import (
+from allot.apiserver.auth.credentials import (
     CredentialError,
     exposed_files,
     prepare_credentials,

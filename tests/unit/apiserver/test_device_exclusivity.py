@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from allot.apiserver import device_holders
+from allot.apiserver.admission import device_exclusivity
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
 from allot.testing.servers import Answer, LocalServer
@@ -58,7 +58,7 @@ async def claims(server: LocalServer, *names: str) -> None:
 
 
 async def records(server: LocalServer) -> list[str]:
-    page = await server.store.list(device_holders.PREFIX)
+    page = await server.store.list(device_exclusivity.PREFIX)
     return [entry.key for entry in page.entries]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.authentication import User
-from allot.apiserver.exchanges import (
+from allot.apiserver.auth.authentication import User
+from allot.apiserver.http.exchanges import (
     CONNECTION,
     MAX_BODY,
     PIECE,
@@ -19,9 +19,9 @@ from allot.apiserver.exchanges import (
     Pace,
     Paces,
 )
-from allot.apiserver.flow_control import MUTATING, FlowControl, FlowLimits, Turn
-from allot.apiserver.metrics import Metrics
-from allot.apiserver.responses import Response, StreamResponse
+from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits, Turn
+from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.http.responses import Response, StreamResponse
 from allot.testing.virtual_time import run_in_virtual_time
 
 PACES = Paces(reading=Pace(10, 1000), sending=Pace(20, 1000), watch_seconds=60)

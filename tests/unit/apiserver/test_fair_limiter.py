@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from allot.apiserver.fair_limiter import FairLimiter, QueueLimits, RejectedError
+from allot.apiserver.http.fair_limiter import FairLimiter, QueueLimits, RejectedError
 from allot.testing.virtual_time import run_in_virtual_time
 
 

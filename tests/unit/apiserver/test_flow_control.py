@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.authentication import MASTERS, User
-from allot.apiserver.fair_limiter import QueueLimits
-from allot.apiserver.flow_control import (
+from allot.apiserver.auth.authentication import MASTERS, User
+from allot.apiserver.http.fair_limiter import QueueLimits
+from allot.apiserver.http.flow_control import (
     COMPONENTS,
     SYSTEM,
     WORKLOAD,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.authentication import (
+from allot.apiserver.auth.authentication import (
     CertificateAuthenticator,
     Credentials,
     PeerCertificate,
@@ -17,7 +17,7 @@ from allot.apiserver.authentication import (
     User,
     read_token_file,
 )
-from allot.apiserver.http_protocol import peer_certificate
+from allot.apiserver.http.protocol import peer_certificate
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import Answer, LocalServer
 from allot.testing.virtual_time import run_in_virtual_time

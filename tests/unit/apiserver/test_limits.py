@@ -14,15 +14,15 @@ import pytest
 import yaml
 
 from allot.api.decoding import MAX_VALUES, has_too_many_values, is_too_deep
-from allot.apiserver import lists
 from allot.apiserver.api_errors import MAX_ERROR_TEXT, MAX_SHOWN, invalid
-from allot.apiserver.caches import resource_named
-from allot.apiserver.codecs import codec_for
-from allot.apiserver.patches import json_patch, merge_patch, strategic_merge_patch
-from allot.apiserver.responses import MAX_WARNINGS, warning_headers
+from allot.apiserver.http import list_bodies
+from allot.apiserver.http.responses import MAX_WARNINGS, warning_headers
+from allot.apiserver.registry.caches import resource_named
+from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.registry.patches import json_patch, merge_patch, strategic_merge_patch
+from allot.apiserver.registry.writing import MAX_ISSUES
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.selectors import label_parser, parse_label_selector
-from allot.apiserver.writing import MAX_ISSUES
 from allot.testing.servers import LocalServer
 from allot.validation.fields import MAX_ERRORS, FieldPath
 from allot.validation.fields import invalid as invalid_field
@@ -252,8 +252,8 @@ def test_a_long_list_says_the_same_in_pieces(
                 await server.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"k": "a\nb"}})
             headers = {"accept": accept}
             whole = await server.ask("GET", MAPS, query=query, headers=headers)
-            monkeypatch.setattr(lists, "PIECE_BYTES", 300)
-            monkeypatch.setattr(lists, "WHOLE_BYTES", 500)
+            monkeypatch.setattr(list_bodies, "PIECE_BYTES", 300)
+            monkeypatch.setattr(list_bodies, "WHOLE_BYTES", 500)
             pieces = await server.ask("GET", MAPS, query=query, headers=headers)
             zipped = await server.ask(
                 "GET", MAPS, query=query, headers={**headers, "accept-encoding": "gzip"}

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver import stored_objects
-from allot.apiserver.cache import ResourceCache
-from allot.apiserver.caches import key_prefix, resource_named
-from allot.apiserver.codecs import codec_for
-from allot.apiserver.forms import OVERHEAD, Forms
-from allot.apiserver.stored_objects import StoredObject
-from allot.apiserver.window_budget import WindowBudget
+from allot.apiserver.registry import stored_objects
+from allot.apiserver.registry.cache import ResourceCache
+from allot.apiserver.registry.caches import key_prefix, resource_named
+from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.registry.object_forms import OVERHEAD, Forms
+from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.registry.watch_window import WindowBudget
 from allot.storage.interface import CompactedError, Delete, Entry, Put
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer

@@ -1,7 +1,7 @@
 from prometheus_client import generate_latest
 
-from allot.apiserver.flow_control import MUTATING, FlowControl, FlowLimits
-from allot.apiserver.metrics import BUCKETS, Labels, Metrics
+from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits
+from allot.apiserver.http.metrics import BUCKETS, Labels, Metrics
 
 GET = Labels("get", "", "v1", "pods", "", "resource")
 SAID = 'group="",resource="pods",scope="resource",subresource="",verb="get",version="v1"'

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from allot.apiserver.openapi import documents
-from allot.apiserver.openapi.descriptions import field_description, texts_of, type_description
-from allot.apiserver.openapi.operations import PATCH_TYPES
-from allot.apiserver.resources import RESOURCES
+from allot.apiserver.http.openapi import documents
+from allot.apiserver.http.openapi.descriptions import field_description, texts_of, type_description
+from allot.apiserver.http.openapi.operations import PATCH_TYPES
+from allot.apiserver.kinds.resources import RESOURCES
 from allot.apiserver.schemas import structs, tables
 from allot.apiserver.schemas.fields import Type
 from allot.apiserver.schemas.types import type_named

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from allot.api.resource import MAX_RESULTS
-from allot.apiserver.openapi.descriptions import field_description
+from allot.apiserver.http.openapi.descriptions import field_description
 from allot.apiserver.schemas.structs import types_in, versions
 from allot.validation import (
     claim_status,

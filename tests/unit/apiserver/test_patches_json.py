@@ -10,8 +10,8 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from allot.api.decoding import MAX_DEPTH, DecodeError
-from allot.apiserver.patches import PatchError, decode_document, json_patch, json_patches
-from allot.apiserver.patches.json_patches import MAX_COPIED_BYTES, MAX_OPERATIONS
+from allot.apiserver.registry.patches import PatchError, decode_document, json_patch, json_patches
+from allot.apiserver.registry.patches.json_patches import MAX_COPIED_BYTES, MAX_OPERATIONS
 
 
 def patched(document: Any, *operations: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 from msgspec.json import encode
 
-from allot.apiserver.patches import PatchError, merge_patch
+from allot.apiserver.registry.patches import PatchError, merge_patch
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from allot.api.decoding import MAX_DEPTH
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.patches import PatchError, merge_patch, strategic_merge_patch
+from allot.apiserver.registry.patches import PatchError, merge_patch, strategic_merge_patch
 from allot.apiserver.schemas.types import Type, type_of
 
 Json = dict[str, Any]

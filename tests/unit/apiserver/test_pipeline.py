@@ -24,9 +24,9 @@ from allot.api.pool_status import (
     ResourcePoolStatusRequestStatus,
 )
 from allot.api.scheme import KINDS
-from allot.apiserver.strategies import pipeline
-from allot.apiserver.strategies.pipeline import Accepted, Refused, Rejected
-from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.apiserver.kinds import pipeline
+from allot.apiserver.kinds.pipeline import Accepted, Refused, Rejected
+from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.testing.builders import a_claim, a_slice
 from allot.validation.expressions import AcceptEverything
 

@@ -9,8 +9,8 @@ import pytest
 
 from allot import features
 from allot.api.core import Pod
-from allot.apiserver.strategies import pod as strategy
-from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.apiserver.kinds import pod as strategy
+from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.validation.expressions import AcceptEverything
 
 REQUEST = WriteRequest(

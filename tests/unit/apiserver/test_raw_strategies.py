@@ -12,11 +12,11 @@ from allot.api.core import Namespace, Pod
 from allot.api.identities import GroupVersionKind
 from allot.api.raw import RawObject
 from allot.apiserver.defaults import apply_defaults
-from allot.apiserver.deletion import is_finished
-from allot.apiserver.resources import RESOURCES, find_kind
-from allot.apiserver.strategies.namespaces import finalize, terminate
-from allot.apiserver.strategies.raw_kinds import RULES, RawStrategy, strategy_for
-from allot.apiserver.strategies.request import Caller, WriteRequest
+from allot.apiserver.kinds.namespaces import finalize, terminate
+from allot.apiserver.kinds.raw_kinds import RULES, RawStrategy, strategy_for
+from allot.apiserver.kinds.request import Caller, WriteRequest
+from allot.apiserver.kinds.resources import RESOURCES, find_kind
+from allot.apiserver.registry.deletion import is_finished
 from allot.validation.expressions import AcceptEverything
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,15 +9,15 @@ import pytest
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.apiserver.strategies.eviction import (
+from allot.apiserver.kinds.eviction import (
     EvictionGranted,
     EvictionRefused,
     decide_eviction,
     evicted,
 )
-from allot.apiserver.strategies.pod_binding import BindingRefused, bind, validate_binding
-from allot.apiserver.strategies.pod_deletion import PodDeletion, graceful_delete
-from allot.apiserver.strategies.scale import scale_of, validate_scale, with_scale
+from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
+from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
+from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.validation.label_selector import selects
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -126,7 +126,7 @@ def test_a_past_version_can_be_read_exactly() -> None:
 def test_bad_options(
     query: dict[str, str], code: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allot.apiserver.reading.WAIT_FOR_REVISION_SECONDS", 0.1)
+    monkeypatch.setattr("allot.apiserver.registry.reading.WAIT_FOR_REVISION_SECONDS", 0.1)
 
     async def run() -> None:
         async with LocalServer() as server:
@@ -291,7 +291,7 @@ def test_large_answers_are_compressed_if_the_client_can_read_that() -> None:
 
 def test_lists_do_not_encode_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often objects are listed, each is encoded at most once."""
-    from allot.apiserver import stored_objects
+    from allot.apiserver.registry import stored_objects
 
     encoded = 0
     plain = stored_objects.with_revision

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from allot.api import meta
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.resources import RESOURCES
+from allot.apiserver.kinds.resources import RESOURCES
 from allot.apiserver.schemas import structs, tables
 from allot.apiserver.schemas.mismatches import first_mismatch
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields

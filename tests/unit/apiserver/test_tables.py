@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from allot.apiserver.tables import COLUMNS, cells, human_age
+from allot.apiserver.printers import COLUMNS, cells, human_age
 from allot.testing.builders import a_slice
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 
 from allot.api.identities import GroupVersion
 from allot.api.raw import RawObject
-from allot.apiserver.resources import RESOURCES, Resource, find
-from allot.apiserver.tables import Cell, cells, columns, human_age
+from allot.apiserver.kinds.resources import RESOURCES, Resource, find
+from allot.apiserver.printers import Cell, cells, columns, human_age
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import uuid
 
-from allot.apiserver.uids import new_uid
+from allot.apiserver.registry.uids import new_uid
 
 
 def test_a_uid_is_a_random_uuid_and_never_the_same() -> None:

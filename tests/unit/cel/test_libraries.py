@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from allot.cel import AttributeValue, CelCompileError, compile_derived, prepare_device
-from allot.cel.jsonl import attribute_to_json
+from allot.cli.cel_jsonl import attribute_to_json
 
 DEVICE = prepare_device("d", "gpu-0", {"text": AttributeValue(string="rack1-node3")}, {})
 

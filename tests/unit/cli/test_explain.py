@@ -22,7 +22,7 @@ from allot.features import DEFAULTS
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.model import SchedulerModel
+from allot.scheduler.explain.static_scheduler import SchedulerModel
 
 GROUP = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"

@@ -17,7 +17,7 @@ from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain import explainer
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.model import DEVICE_KINDS, SchedulerModel
+from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, SchedulerModel
 from tests.unit.cli.test_explain import (
     CLASS,
     DRIVER,

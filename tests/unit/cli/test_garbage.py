@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from allot.cli.components import component_runner
-from allot.cli.garbage import COLLECT_SECONDS, THRESHOLDS, YOUNG_COLLECTIONS, PeriodicCollector
+from allot.cli.garbage_collection import (
+    COLLECT_SECONDS,
+    THRESHOLDS,
+    YOUNG_COLLECTIONS,
+    PeriodicCollector,
+)
 
 
 @pytest.fixture(autouse=True)

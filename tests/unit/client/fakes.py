@@ -14,7 +14,7 @@ import msgspec
 
 from allot.client.client import Client
 from allot.client.errors import TransportError
-from allot.client.retrying import RetryPolicy
+from allot.client.retries import RetryPolicy
 from allot.client.transport import JSON, Query, Response, Stream
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

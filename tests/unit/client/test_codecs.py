@@ -17,7 +17,7 @@ from allot.client.resources import (
     RESOURCES,
     Resource,
 )
-from allot.client.watching import Lines
+from allot.client.watch_stream import Lines
 
 CLAIM = {
     "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "5"},

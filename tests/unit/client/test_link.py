@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.link_server import LinkLostError, LinkServer
+from allot.apiserver.http.link_server import LinkLostError, LinkServer
 from allot.client.errors import TransportError
 from allot.client.link import WINDOW, Link, LinkTransport, RequestFrame, ResponseFrame
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from allot.client.pauses import Steps, few_at_once, finish, finish_with_pauses, with_pauses
+from allot.client.cooperative import Steps, few_at_once, finish, finish_with_pauses, with_pauses
 
 
 def counting(limit: int) -> Steps[int]:

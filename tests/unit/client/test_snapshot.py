@@ -12,7 +12,7 @@ from allot.api.identities import ObjectKey
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, TransportError
-from allot.client.retrying import NEVER
+from allot.client.retries import NEVER
 from allot.client.snapshot import Snapshot, take_snapshot
 from allot.client.transport import JSON, Query, Response
 from tests.unit.client.fakes import ScriptedTransport, answer, status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from allot.controllers.catalogue import (
+from allot.controllers.registry import (
     CONTROLLERS,
     ON_REQUEST,
     UnknownControllerError,

@@ -10,8 +10,8 @@ from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.transport import JSON, Query, Response
-from allot.controllers.catalogue import chosen
 from allot.controllers.manager import ControllerManager
+from allot.controllers.registry import chosen
 from allot.quota import decisions
 from allot.testing.servers import TOKEN, LocalServer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from allot.api.core import Pod
-from allot.kubelet.conduct import Conduct, conduct_of
+from allot.kubelet.container_behaviour import Conduct, conduct_of
 from allot.kubelet.settings import Settings
 
 

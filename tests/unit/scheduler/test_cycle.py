@@ -5,7 +5,13 @@ from typing import ClassVar
 
 import pytest
 
-from allot.scheduler.cycle import MAX_REMEMBERED_SHAPES, Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import (
+    MAX_REMEMBERED_SHAPES,
+    Chosen,
+    CycleError,
+    NoNode,
+    SchedulingCycle,
+)
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     FilterPlugin,
@@ -15,6 +21,7 @@ from allot.scheduler.framework.plugins import (
     PreScorePlugin,
     ScorePlugin,
 )
+from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.scores import scale_to_max
 from allot.scheduler.framework.status import (
     SKIP,
@@ -26,7 +33,6 @@ from allot.scheduler.framework.status import (
     unschedulable,
 )
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
-from allot.scheduler.profiles import Profile
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo

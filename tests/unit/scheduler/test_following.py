@@ -10,7 +10,9 @@ from allot.api.core import Namespace, Node, Pod
 from allot.api.meta import ObjectMeta
 from allot.client.client import Client
 from allot.features import DEFAULTS
-from allot.scheduler.following import ClusterFollower
+from allot.scheduler.core.event_handlers import ClusterFollower
+from allot.scheduler.core.scheduling_queue import SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import Place, QueuedPod
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
@@ -18,8 +20,6 @@ from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.scheduling_gates import SchedulingGates
-from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors

@@ -14,7 +14,11 @@ import pytest
 
 from allot.client.client import Client
 from allot.deadline import DeadlineExceededError
-from allot.scheduler.forked import ChildFailedError, can_fork, in_child
+from allot.scheduler.core.forked import ChildFailedError, can_fork, in_child
+from allot.scheduler.core.pod_status import Outcomes
+from allot.scheduler.core.scheduler import UNDECIDED, Scheduler
+from allot.scheduler.core.scheduling_queue import SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import Place
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import BriefTime, DecisionLimits, NodeTimes, TimeSlice
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
@@ -26,14 +30,10 @@ from allot.scheduler.framework.plugins import (
     PreFilterPlugin,
     SlowFilterPlugin,
 )
+from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unresolvable
 from allot.scheduler.metrics import SchedulerMetrics
-from allot.scheduler.outcomes import Outcomes
 from allot.scheduler.plugins.priority_sort import PrioritySort
-from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.scheduler import UNDECIDED, Scheduler
-from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo

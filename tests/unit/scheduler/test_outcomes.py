@@ -8,9 +8,9 @@ import pytest
 
 from allot.client.errors import TransportError
 from allot.client.events import EventRecorder, ObjectReference
+from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes, status_change
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.status import unresolvable
-from allot.scheduler.outcomes import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes, status_change
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.client.fakes import START, answer, scripted
 from tests.unit.scheduler.state.objects import a_pod
@@ -160,7 +160,7 @@ def test_nothing_is_written_if_nothing_changed() -> None:
 def test_a_condition_that_cannot_be_written_is_only_logged(
     trouble: Any, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("DEBUG", "allot.scheduler.outcomes")
+    caplog.set_level("DEBUG", "allot.scheduler.core.pod_status")
     client, _, clock = scripted(*[trouble] * 20)
 
     asyncio.run(Outcomes(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why"))

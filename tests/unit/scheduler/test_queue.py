@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from allot.scheduler.core.scheduling_queue import LEFTOVER_SECONDS, SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import Place, QueuedPod
 from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.framework.events import (
     NODE,
@@ -19,8 +21,6 @@ from allot.scheduler.framework.plugins import PreEnqueuePlugin
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.scheduling_gates import SchedulingGates
-from allot.scheduler.queue import LEFTOVER_SECONDS, SchedulingQueue
-from allot.scheduler.sleeping_pods import Place, QueuedPod
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.scheduler.state.objects import a_pod
 

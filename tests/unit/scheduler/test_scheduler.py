@@ -11,7 +11,12 @@ import pytest
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.transport import Response
-from allot.scheduler import rejected_pods
+from allot.scheduler.core import failure_handler
+from allot.scheduler.core.pod_status import Outcomes
+from allot.scheduler.core.scheduler import MAX_BINDINGS, MAX_REPORTS, Scheduler
+from allot.scheduler.core.scheduling_queue import SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import Place
+from allot.scheduler.framework.concurrency_limit import resting
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
@@ -23,20 +28,15 @@ from allot.scheduler.framework.plugins import (
     PreBindPlugin,
     ReservePlugin,
 )
+from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status, failed, pending, unschedulable
-from allot.scheduler.framework.turns import resting
 from allot.scheduler.metrics import SchedulerMetrics
-from allot.scheduler.outcomes import Outcomes
 from allot.scheduler.plugins.default_binder import (
     BoundElsewhereError,
     DefaultBinder,
     UnknownBindingError,
 )
 from allot.scheduler.plugins.priority_sort import PrioritySort
-from allot.scheduler.profiles import Profile
-from allot.scheduler.queue import SchedulingQueue
-from allot.scheduler.scheduler import MAX_BINDINGS, MAX_REPORTS, Scheduler
-from allot.scheduler.sleeping_pods import Place
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -506,7 +506,7 @@ def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> Non
 def test_a_pod_that_waits_long_for_something_under_way_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rejected_pods, "BRIEF_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(failure_handler, "BRIEF_WAIT_SECONDS", 0.0)
 
     async def story() -> None:
         stage = Stage()

@@ -32,7 +32,7 @@ from allot.allocation.problem import (
     Limit,
     StepBudget,
 )
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.work_meter import WorkMeter
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 PROOF_STEPS: Final = 10_000

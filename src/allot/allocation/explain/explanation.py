@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from allot.allocation.attempt import Attempt
-from allot.allocation.candidates import CandidateRules
 from allot.allocation.errors import AllocationError, StepsExhaustedError
 from allot.allocation.explain.conflicts import (
     PROOF_STEPS,
@@ -45,8 +43,10 @@ from allot.allocation.explain.subproblems import (
 from allot.allocation.inventory import NodeView
 from allot.allocation.problem import AllocationProblem, StepBudget
 from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
-from allot.allocation.search import Frame, Search
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.backtracking import Frame, Search
+from allot.allocation.search.candidates import CandidateRules
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import DeviceRequest
 from allot.api.identities import DeviceId
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from allot.allocation.allocated_devices import shown_holder
 from allot.allocation.allocator import allocate
 from allot.allocation.devices import PoolDevice
 from allot.allocation.explain.amounts import amount, rounded_down
@@ -31,7 +32,6 @@ from allot.allocation.explain.changes import (
 from allot.allocation.explain.findings import Conflict, Explanation
 from allot.allocation.explain.reasons import ExpressionFailed
 from allot.allocation.inventory import Inventory, NodeView
-from allot.allocation.ledger import shown_holder
 from allot.allocation.pools import PoolId
 from allot.allocation.problem import (
     Abandoned,
@@ -40,7 +40,7 @@ from allot.allocation.problem import (
     Limit,
     StepBudget,
 )
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import (
     CapacityRequirements,
     DeviceClaim,

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Final
 
-from allot.allocation.attempt import Attempt, Pick, Refused
+from allot.allocation.allocated_devices import shown_holder
 from allot.allocation.attributes import AttributeSet
-from allot.allocation.candidates import LazySelector
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import CounterKey, PoolDevice
 from allot.allocation.errors import AllocationError, ExpressionError
@@ -43,9 +42,10 @@ from allot.allocation.explain.reasons import (
     TakenBySameRequest,
     TypedValue,
 )
-from allot.allocation.ledger import shown_holder
-from allot.allocation.near_misses import capacity_near_miss
 from allot.allocation.requests import Alternative
+from allot.allocation.search.attempt import Attempt, Pick, Refused
+from allot.allocation.search.candidates import LazySelector
+from allot.allocation.search.near_misses import capacity_near_miss
 from allot.api.quantity import Quantity
 from allot.cel.device import split_name
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from allot.allocation.allocated_devices import Ledger, shown_holder
 from allot.allocation.explain.findings import (
     Conflict,
     Explanation,
@@ -13,7 +14,6 @@ from allot.allocation.explain.findings import (
     RequestReport,
 )
 from allot.allocation.explain.reasons import AnyReason, ConstraintUnmet, Held
-from allot.allocation.ledger import Ledger, shown_holder
 from allot.allocation.pools import PoolId
 from allot.allocation.problem import AllocationProblem
 from allot.api.identities import DeviceId

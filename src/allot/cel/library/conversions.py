@@ -11,7 +11,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int, checked_uint
-from allot.cel.library.remembering import remembering
+from allot.cel.library.memoize import remembering
 from allot.cel.library.times import (
     NANOSECONDS,
     checked_timestamp,

@@ -8,7 +8,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.formatting import go_quoted
-from allot.cel.library.remembering import remembering
+from allot.cel.library.memoize import remembering
 from allot.cel.values import register_class
 
 

@@ -9,7 +9,7 @@ from allot.api.semver import Semver, SemverError
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int
-from allot.cel.library.remembering import remembering
+from allot.cel.library.memoize import remembering
 
 
 def _quantity(text: str) -> Quantity:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from allot.client.clock import Clock
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
 from allot.controllers.binding.observer import Observer

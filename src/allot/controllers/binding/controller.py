@@ -24,7 +24,7 @@ from allot.client.errors import ApiStatusError, log_failure
 from allot.client.informer import Informer
 from allot.client.options import EVERYTHING, Scope
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, work_off
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest, attach_requests

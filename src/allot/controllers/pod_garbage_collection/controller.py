@@ -15,7 +15,7 @@ from allot.client.errors import ClientError
 from allot.client.resources import NODES, PODS
 from allot.controllers.controller import QueueController, Surroundings
 from allot.controllers.pod_disruption import Disruption, PodRef, disrupt, is_deleting, pod_ref
-from allot.controllers.pod_garbage_collection.collecting import (
+from allot.controllers.pod_garbage_collection.decisions import (
     Reason,
     is_out_of_service,
     reason_to_end,

@@ -8,15 +8,15 @@ is the loop, `expiry` says when an answer has been there long enough.
 """
 
 from allot.controllers.pool_status.answers import Answer, answer_request
-from allot.controllers.pool_status.census import (
+from allot.controllers.pool_status.controller import ResourcePoolStatusRequestController
+from allot.controllers.pool_status.device_availability import (
     CountedDevice,
     DeviceState,
     PoolCensus,
     newest_slices,
     take_census,
 )
-from allot.controllers.pool_status.controller import ResourcePoolStatusRequestController
-from allot.controllers.pool_status.figures import pool_status
+from allot.controllers.pool_status.pool_summary import pool_status
 
 __all__ = [
     "Answer",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.api.base import whole_seconds
 from allot.api.classes import DeviceTaintRule
 from allot.api.meta import Condition
@@ -24,9 +24,9 @@ from allot.api.pool_status import (
 from allot.api.scheme import encode_hub
 from allot.api.slices import ResourceSlice
 from allot.api.texts import shortened
-from allot.client.pauses import Steps, finish
-from allot.controllers.pool_status.census import finding_newest_slices, taking_census
-from allot.controllers.pool_status.figures import counting_pool
+from allot.client.cooperative import Steps, finish
+from allot.controllers.pool_status.device_availability import finding_newest_slices, taking_census
+from allot.controllers.pool_status.pool_summary import counting_pool
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import CROSS_SLICE_VALIDATION
 

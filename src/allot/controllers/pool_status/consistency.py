@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from allot.api.slices import ResourceSlice
-from allot.client.pauses import Steps
-from allot.controllers.pool_status.census import DEVICES_AT_ONCE, PoolCensus
+from allot.client.cooperative import Steps
+from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolCensus
 
 MAX_CONTRADICTIONS: Final = 20
 """More than anyone is shown."""

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import ClassVar, Final, NamedTuple
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import ObjectKey
@@ -29,10 +29,10 @@ from allot.api.texts import without_slices
 from allot.client import resources
 from allot.client.client import with_limit
 from allot.client.clock import Clock
+from allot.client.cooperative import finish_with_pauses
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
-from allot.client.pauses import finish_with_pauses
 from allot.client.rate_limits import RequestLimit, TokenBucket
 from allot.client.work_queue import WorkQueue
 from allot.controllers.controller import QueueController, Surroundings
@@ -44,11 +44,11 @@ from allot.controllers.pool_status.answers import (
     failed,
 )
 from allot.controllers.pool_status.expiry import expires_at
+from allot.controllers.pool_status.incomplete_pools import WaitingQuestions
 from allot.controllers.pool_status.metrics import PoolStatusMetrics
-from allot.controllers.pool_status.questions import KEP_QUESTIONS, QUESTIONS, REQUESTS, Question
-from allot.controllers.pool_status.sharing import Asked, SharedAnswer, SharedAnswers
-from allot.controllers.pool_status.waiting import WaitingQuestions
-from allot.controllers.pool_status.writing import TooLargeError, write_answer, write_failure
+from allot.controllers.pool_status.requests import KEP_QUESTIONS, QUESTIONS, REQUESTS, Question
+from allot.controllers.pool_status.shared_answers import Asked, SharedAnswer, SharedAnswers
+from allot.controllers.pool_status.status_writes import TooLargeError, write_answer, write_failure
 from allot.features import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS
 from allot.rules import (
     KEP_FIELDS_IN_V1ALPHA3,

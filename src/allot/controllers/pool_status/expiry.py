@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from allot.api.pool_status import ResourcePoolStatusRequest, finished_at
-from allot.controllers.pool_status.questions import Question
+from allot.controllers.pool_status.requests import Question
 
 FINISHED_FOR: Final = timedelta(hours=1)
 """How long an answer is kept, unless its request says otherwise."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.api.identities import DeviceId
 from allot.api.pool_status import ShareableCapacityStatus, ShareableSummaryStatus
 from allot.api.quantity import Format, Quantity
 from allot.api.slices import Device
-from allot.client.pauses import Steps
-from allot.controllers.pool_status.census import (
+from allot.client.cooperative import Steps
+from allot.controllers.pool_status.device_availability import (
     DEVICES_AT_ONCE,
     CountedDevice,
     DeviceState,

@@ -11,6 +11,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.resource_claims.claim_creation import TEMPLATES, ClaimMaker
 from allot.controllers.resource_claims.decisions import lacks_reservation
 from allot.controllers.resource_claims.indexes import (
     CLAIMS_BY_POD,
@@ -21,7 +22,6 @@ from allot.controllers.resource_claims.indexes import (
     pods_behind_claim,
     templates_used_by_pod,
 )
-from allot.controllers.resource_claims.making import TEMPLATES, ClaimMaker
 from allot.controllers.resource_claims.metrics import ClaimMetrics
 from allot.controllers.resource_claims.pods import (
     has_claims,

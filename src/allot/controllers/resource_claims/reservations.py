@@ -30,7 +30,7 @@ from allot.controllers.resource_claims.decisions import (
     state_on_server,
 )
 from allot.controllers.resource_claims.indexes import is_pod, owning_pod
-from allot.controllers.resource_claims.memory import DeletedPods
+from allot.controllers.resource_claims.mutation_cache import DeletedPods
 from allot.controllers.resource_claims.pods import (
     claim_entries,
     extended_claim,

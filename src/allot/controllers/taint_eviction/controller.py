@@ -14,7 +14,7 @@ from allot.controllers.controller import QueueController, Surroundings
 from allot.controllers.eviction_metrics import EvictionMetrics
 from allot.controllers.pod_disruption import Disruption, PodRef, disrupt, is_deleting, pod_ref
 from allot.controllers.pods_by_node import PodsByNode
-from allot.controllers.taint_eviction.tolerating import (
+from allot.controllers.taint_eviction.decisions import (
     NodeTaint,
     evicting_taints,
     leaves_at,

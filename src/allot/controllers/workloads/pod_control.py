@@ -11,10 +11,10 @@ from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
+from allot.client.cooperative import CALLS_AT_ONCE, few_at_once
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import NORMAL, WARNING, EventRecorder, reference_to
 from allot.client.options import DeleteOptions
-from allot.client.pauses import CALLS_AT_ONCE, few_at_once
 from allot.client.rate_limits import TokenBucket
 from allot.client.resources import PODS, Resource
 from allot.controllers.workloads.expectations import Expectations

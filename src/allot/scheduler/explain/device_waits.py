@@ -12,7 +12,7 @@ from allot.api.identities import DeviceId
 from allot.client import resources
 from allot.scheduler.explain.explanations import PodExplanation, PodState
 from allot.scheduler.explain.node_details import selected_nodes
-from allot.scheduler.model import SchedulerModel
+from allot.scheduler.explain.static_scheduler import SchedulerModel
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     ExaminedDevice,

@@ -13,7 +13,7 @@ from allot.allocation.problem import AllocationProblem
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError
-from allot.scheduler.cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.explain.claim_summaries import summary_of
 from allot.scheduler.explain.explanations import (
     ClaimSummary,
@@ -30,8 +30,8 @@ from allot.scheduler.explain.pod_changes import changed_pods, pod_change_text
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, NodeTimes
 from allot.scheduler.framework.fit_errors import count_reasons
-from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
-from allot.scheduler.profiles import Profile
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo

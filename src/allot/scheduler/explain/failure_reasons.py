@@ -21,16 +21,16 @@ from allot.allocation import Explanation, Proposals, StepBudget, Wording, explai
 from allot.allocation.explain.changes import AnyChange, Release
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
-from allot.scheduler.cycle import Chosen, CycleError, NoNode
+from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode
 from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
 from allot.scheduler.explain.similar_names import similar_names
-from allot.scheduler.framework.refusals import Refusals
-from allot.scheduler.plugins.dynamic_resources.answers import shortened
-from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
-from allot.scheduler.profiles import Profile
+from allot.scheduler.framework.node_statuses import Refusals
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.filter_results import shortened
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 

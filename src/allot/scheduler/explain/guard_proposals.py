@@ -12,7 +12,7 @@ from allot.api.claims import ResourceClaim
 from allot.deadline import Deadline, DeadlineExceededError
 from allot.scheduler.explain.explanations import Proposed
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.plugins.dynamic_resources.judging import DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import DeviceJudge
 from allot.scheduler.state.nodes import NodeInfo
 
 GUARD_STEPS: Final = 2_000

@@ -8,7 +8,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.meta import NodeSelector, NodeSelectorRequirement
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import Plugin
-from allot.scheduler.plugins.dynamic_resources.judging import DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import DeviceJudge
 from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.state.nodes import NodeInfo

@@ -12,6 +12,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.client import resources
+from allot.scheduler.core.pod_status import POD_SCHEDULED
 from allot.scheduler.explain.alternatives import preferred_alternatives
 from allot.scheduler.explain.claim_obstacles import (
     AnyObstacle,
@@ -43,16 +44,15 @@ from allot.scheduler.explain.pod_events import (
     told_binding_timeout,
 )
 from allot.scheduler.explain.similar_names import similar_names
-from allot.scheduler.model import SchedulerModel
-from allot.scheduler.outcomes import POD_SCHEDULED
-from allot.scheduler.plugins.dynamic_resources.answers import unknown_class_names
-from allot.scheduler.plugins.dynamic_resources.judging import NAME, DeviceJudge
+from allot.scheduler.explain.static_scheduler import SchedulerModel
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.filter_results import unknown_class_names
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,
     claim_keys,
     claim_name,
 )
-from allot.scheduler.profiles import Profile
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 

@@ -26,7 +26,7 @@ from allot.scheduler.explain.claim_obstacles import (
 )
 from allot.scheduler.explain.pod_events import PodEvent, claim_creation_failure
 from allot.scheduler.explain.similar_names import close_objects
-from allot.scheduler.model import SchedulerModel
+from allot.scheduler.explain.static_scheduler import SchedulerModel
 from allot.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claim_name, is_made_for
 from allot.scheduler.state.pods import PodInfo
 

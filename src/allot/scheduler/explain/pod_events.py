@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from allot.api.raw import RawObject
-from allot.scheduler.outcomes import (
+from allot.scheduler.core.pod_status import (
     BINDING_CONDITIONS_PENDING,
     BINDING_TIMEOUT_ANNOTATION,
     FAILED_SCHEDULING,

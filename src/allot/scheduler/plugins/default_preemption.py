@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
-from allot.client.pauses import Steps, finish, finish_with_pauses
+from allot.client.cooperative import Steps, finish, finish_with_pauses
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.fit_errors import no_node_fits
+from allot.scheduler.framework.node_statuses import refusals
 from allot.scheduler.framework.plugins import PostFilterAnswer, PostFilterPlugin
-from allot.scheduler.framework.refusals import refusals
 from allot.scheduler.framework.status import SUCCESS, Status, unschedulable
 from allot.scheduler.plugins.preemption_victims import (
     NOT_HELPFUL,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from allot.api.raw import RawObject
-from allot.client.pauses import Steps
+from allot.client.cooperative import Steps
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code, Status, unresolvable
 from allot.scheduler.state.nodes import NodeInfo

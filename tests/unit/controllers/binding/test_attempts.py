@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.controllers.binding import (
     Attacher,
     AttachFailedError,

@@ -17,8 +17,8 @@ from allot.api.core import Pod
 from allot.api.meta import ObjectMeta
 from allot.api.resource import DeviceTaint
 from allot.api.slices import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
+from allot.client.cooperative import Steps, finish
 from allot.client.informer import Informer
-from allot.client.pauses import Steps, finish
 from allot.client.resources import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from allot.controllers.device_taint_eviction.affected import CLAIMS_AT_ONCE, Affected
 from allot.controllers.device_taint_eviction.rule_status import Reach

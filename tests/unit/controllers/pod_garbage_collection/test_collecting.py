@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from allot.api.core import Node, Pod
-from allot.controllers.pod_garbage_collection.collecting import Reason, reason_to_end, surplus
+from allot.controllers.pod_garbage_collection.decisions import Reason, reason_to_end, surplus
 
 
 def a_pod(name: str = "p", *, node: str = "", phase: str = "Running", **metadata: Any) -> Pod:

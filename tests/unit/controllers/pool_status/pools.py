@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.allocation.pools import PoolId
 from allot.api.claims import (
     AllocationResult,

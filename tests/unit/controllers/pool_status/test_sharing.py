@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.api.pool_status import ResourcePoolStatusRequestSpec
-from allot.client.pauses import finish
+from allot.client.cooperative import finish
 from allot.controllers.pool_status.answers import (
     MAX_ANSWER_BYTES,
     Answer,
     answer_request,
     answering_request,
 )
-from allot.controllers.pool_status.census import DEVICES_AT_ONCE
-from allot.controllers.pool_status.sharing import Asked, SharedAnswer, SharedAnswers
+from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE
+from allot.controllers.pool_status.shared_answers import Asked, SharedAnswer, SharedAnswers
 from allot.features import DEFAULTS
 from allot.testing.builders import DRIVER
 from tests.unit.controllers.pool_status.pools import (

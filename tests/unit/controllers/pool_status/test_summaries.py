@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from allot.allocation.ledger import Ledger
+from allot.allocation.allocated_devices import Ledger
 from allot.api.base import replace
 from allot.api.quantity import Quantity
 from allot.api.resource import DeviceTaint

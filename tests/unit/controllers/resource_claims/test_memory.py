@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allot.api.identities import ObjectKey
-from allot.controllers.resource_claims.memory import MADE_SECONDS, DeletedPods, MadeClaims
+from allot.controllers.resource_claims.mutation_cache import MADE_SECONDS, DeletedPods, MadeClaims
 
 C, D = ObjectKey("ns", "c"), ObjectKey("ns", "d")
 

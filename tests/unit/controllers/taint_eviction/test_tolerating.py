@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from allot.api.core import Node, Pod
-from allot.controllers.taint_eviction.tolerating import (
+from allot.controllers.taint_eviction.decisions import (
     NodeTaint,
     evicting_taints,
     leaves_at,

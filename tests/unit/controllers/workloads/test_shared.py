@@ -9,9 +9,9 @@ import pytest
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.client.resources import REPLICA_SETS
-from allot.controllers.workloads.bounds import resolve
 from allot.controllers.workloads.conditions import Condition, with_condition
 from allot.controllers.workloads.expectations import PATIENCE_SECONDS, Expectations
+from allot.controllers.workloads.int_or_percent import resolve
 from allot.controllers.workloads.names import SAFE_LETTERS, content_hash, generated_name
 from allot.controllers.workloads.ownership import orphan_labels, selected_label, sort_claims
 from allot.controllers.workloads.pod_ranking import DELETION_COST, pods_to_delete

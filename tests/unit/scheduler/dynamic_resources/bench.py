@@ -17,10 +17,13 @@ from allot.client.client import Client
 from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Status
-from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs, PodDevices
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
+from allot.scheduler.plugins.dynamic_resources.filter_results import (
+    DynamicResourcesArgs,
+    PodDevices,
+)
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.state.nodes import NodeFacts
 from allot.scheduler.state.pods import PodInfo

@@ -13,7 +13,7 @@ from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.client.retrying import NEVER
+from allot.client.retries import NEVER
 from allot.client.transport import JSON, Query, Response, Stream, Transport
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import DRIVER, a_claim

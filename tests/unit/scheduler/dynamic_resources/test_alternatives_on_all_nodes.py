@@ -12,9 +12,9 @@ from allot.api.slices import ResourceSlice
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import ALTERNATIVES_ON_ALL_NODES, RuleSet
 from allot.scheduler.configuration import DEFAULT_WEIGHTS
-from allot.scheduler.cycle import Chosen, SchedulingCycle
-from allot.scheduler.plugin_catalogue import Knowledge, judging_plugin
-from allot.scheduler.profiles import Profile
+from allot.scheduler.core.scheduling_cycle import Chosen, SchedulingCycle
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.registry import Knowledge, judging_plugin
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
 from allot.testing.builders import (

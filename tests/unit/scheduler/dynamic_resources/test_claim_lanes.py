@@ -12,7 +12,10 @@ import pytest
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.resource import DELETE_PROTECTION
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError, ClaimLanes
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
+    ClaimChangedError,
+    ClaimLanes,
+)
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.scheduler.dynamic_resources.claims import an_allocation

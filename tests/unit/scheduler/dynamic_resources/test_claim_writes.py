@@ -12,7 +12,7 @@ from allot.api.identities import ObjectKey
 from allot.api.resource import DELETE_PROTECTION
 from allot.client.errors import ClientError, TransportError
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ATTEMPTS, ClaimChangedError
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS, ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter, with_finalizer
 from tests.unit.scheduler.dynamic_resources.claims import a_stored_claim, an_allocation
 from tests.unit.scheduler.dynamic_resources.server import Scene, a_scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 from allot.api.claims import DeviceRequest
-from allot.scheduler.plugins.dynamic_resources.answers import ExportedAnswers
+from allot.scheduler.plugins.dynamic_resources.filter_results import ExportedAnswers
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
 from tests.unit.scheduler.dynamic_resources.bench import Bench

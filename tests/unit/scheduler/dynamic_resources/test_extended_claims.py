@@ -18,11 +18,11 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError, TransportError
 from allot.client.in_process import InProcessTransport
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.client.retrying import NEVER
+from allot.client.retries import NEVER
 from allot.client.transport import Response
 from allot.features import DEFAULTS
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses

@@ -11,7 +11,7 @@ from allot.api.resource import NO_SCHEDULE, DeviceTaint
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import RuleSet
 from allot.scheduler.framework.status import Code
-from allot.scheduler.plugins.dynamic_resources.answers import status_of
+from allot.scheduler.plugins.dynamic_resources.filter_results import status_of
 from allot.scheduler.plugins.dynamic_resources.scores import normalized_scores, raw_score
 from allot.testing.builders import a_slice
 

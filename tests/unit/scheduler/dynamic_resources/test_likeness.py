@@ -12,7 +12,7 @@ from allot.api.quantity import Quantity
 from allot.api.slices import ResourcePool
 from allot.features import DEFAULTS
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
-from allot.scheduler.plugins.dynamic_resources.likeness import Likeness
+from allot.scheduler.plugins.dynamic_resources.node_equivalence import Likeness
 from allot.testing.builders import DRIVER, a_device, a_slice
 
 A, B = TargetNode("a", {}, frozenset()), TargetNode("b", {"zone": "z"}, frozenset())

@@ -26,8 +26,8 @@ from allot.features import DEFAULTS, PRIORITIZED_LIST
 from allot.rules import RuleSet
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code
-from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
-from allot.scheduler.plugins.dynamic_resources.remembered_answers import MAX_WISHES
+from allot.scheduler.plugins.dynamic_resources.allocation_cache import MAX_WISHES
+from allot.scheduler.plugins.dynamic_resources.filter_results import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.scores import raw_score
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (

@@ -7,10 +7,10 @@ import pytest
 from allot.api.slices import Device, ResourcePool
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import READY_DEVICES_FIRST
-from allot.scheduler.cycle import Chosen, SchedulingCycle
-from allot.scheduler.plugins.dynamic_resources.answers import DynamicResourcesArgs
+from allot.scheduler.core.scheduling_cycle import Chosen, SchedulingCycle
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.dynamic_resources.filter_results import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.scores import normalized_scores, raw_score
-from allot.scheduler.profiles import Profile
 from allot.testing.builders import (
     a_device,
     a_request,

@@ -10,7 +10,7 @@ import pytest
 
 from allot.api.base import replace
 from allot.api.slices import Device
-from allot.scheduler.cycle import CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import CycleError, NoNode, SchedulingCycle
 from allot.scheduler.explain import failure_reasons
 from allot.scheduler.explain.failure_reasons import (
     MAX_SAVED_SECONDS,
@@ -20,9 +20,9 @@ from allot.scheduler.explain.failure_reasons import (
     Rejection,
 )
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.refusals import Refusals
-from allot.scheduler.plugins.dynamic_resources.judging import NAME
-from allot.scheduler.profiles import Profile
+from allot.scheduler.framework.node_statuses import Refusals
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME
 from allot.testing.builders import (
     DRIVER,
     a_device,

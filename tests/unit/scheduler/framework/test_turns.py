@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from allot.scheduler.framework.turns import Turns, resting
+from allot.scheduler.framework.concurrency_limit import Turns, resting
 from tests.unit.client.fakes import settle
 
 

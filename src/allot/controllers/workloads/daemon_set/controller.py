@@ -11,7 +11,7 @@ from allot.api.raw import RawObject
 from allot.client.errors import ClientError
 from allot.client.events import NORMAL, WARNING
 from allot.client.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES
-from allot.client.retrying import Backoff
+from allot.client.retries import Backoff
 from allot.controllers.controller import Surroundings
 from allot.controllers.workloads.daemon_set import decision
 from allot.controllers.workloads.daemon_set.decision import Plan

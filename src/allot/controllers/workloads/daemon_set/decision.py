@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.controllers.workloads.bounds import resolve
 from allot.controllers.workloads.daemon_set.nodes import NOT_HERE, Place
 from allot.controllers.workloads.daemon_set.pods import node_of
+from allot.controllers.workloads.int_or_percent import resolve
 from allot.controllers.workloads.pod_states import is_available, is_ready
 from allot.controllers.workloads.reading import (
     Json,

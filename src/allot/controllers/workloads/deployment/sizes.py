@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from allot.api.raw import RawObject
-from allot.controllers.workloads.bounds import resolve
+from allot.controllers.workloads.int_or_percent import resolve
 from allot.controllers.workloads.reading import (
     Json,
     annotations_of,

@@ -19,9 +19,9 @@ from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
+from allot.client.cooperative import few_at_once
 from allot.client.errors import ApiStatusError
 from allot.client.options import PatchType, Scope
-from allot.client.pauses import few_at_once
 from allot.client.resources import PODS
 from allot.controllers.workloads.job.tally import TRACKING, is_tracked
 from allot.controllers.workloads.reading import Json, key_of, selector_of, uid_of

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.controllers.workloads.bounds import resolve
+from allot.controllers.workloads.int_or_percent import resolve
 from allot.controllers.workloads.pod_control import MOST_AT_ONCE
 from allot.controllers.workloads.pod_states import is_available, is_ready
 from allot.controllers.workloads.reading import (

@@ -23,8 +23,8 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     waits_for_binding,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices
 from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys, is_reserved_for

@@ -11,15 +11,15 @@ from datetime import datetime, timedelta
 
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
-from allot.scheduler.framework.turns import resting
+from allot.scheduler.framework.concurrency_limit import resting
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
     Ready,
     readiness,
 )
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import check_still_ours
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.state.pods import PodInfo

@@ -21,7 +21,7 @@ from allot.api.resource import DELETE_PROTECTION, DEVICE_ALREADY_ALLOCATED
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import (
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
     ClaimChangedError,
     ClaimLanes,
     Known,

@@ -11,7 +11,7 @@ from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import DEVICE_TAINTS, FeatureGates
 from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
-from allot.scheduler.plugins.dynamic_resources.likeness import Likeness
+from allot.scheduler.plugins.dynamic_resources.node_equivalence import Likeness
 from allot.scheduler.state.nodes import NodeInfo
 
 TouchNode = Callable[[str], None]

@@ -26,9 +26,9 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.scheduler.framework.turns import resting
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ATTEMPTS, ClaimChangedError
+from allot.scheduler.framework.concurrency_limit import resting
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS, ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from allot.allocation import Inventory, TargetNode
-from allot.allocation.work_meter import WorkMeter
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
 from allot.api.identities import DeviceId
-from allot.scheduler.plugins.dynamic_resources.answers import is_usable_on
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.filter_results import is_usable_on
 
 ON_TWO_NODES: Final = "DeviceClaimedOnTwoNodes"
 """The reason of the events."""

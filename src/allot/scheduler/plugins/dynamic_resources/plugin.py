@@ -17,6 +17,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
 from allot.features import DERIVED_ATTRIBUTES
+from allot.scheduler.framework.concurrency_limit import resting
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     PostBindPlugin,
@@ -27,15 +28,16 @@ from allot.scheduler.framework.plugins import (
     ReservePlugin,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
-from allot.scheduler.framework.turns import resting
-from allot.scheduler.plugins.dynamic_resources.answers import (
-    DynamicResourcesArgs,
-    PodDevices,
-    ignored_attributes,
-)
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
-from allot.scheduler.plugins.dynamic_resources.claim_lanes import ClaimChangedError
+from allot.scheduler.plugins.dynamic_resources.claim_filter import (
+    NAME,
+    DeviceJudge,
+    avoids_nothing,
+    hopeless_without_gate,
+    no_extension,
+)
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import (
     ClaimWriter,
     held_devices,
@@ -47,12 +49,10 @@ from allot.scheduler.plugins.dynamic_resources.failed_devices import (
     HELD_DEVICE_BACKOFF,
     FailedDevices,
 )
-from allot.scheduler.plugins.dynamic_resources.judging import (
-    NAME,
-    DeviceJudge,
-    avoids_nothing,
-    hopeless_without_gate,
-    no_extension,
+from allot.scheduler.plugins.dynamic_resources.filter_results import (
+    DynamicResourcesArgs,
+    PodDevices,
+    ignored_attributes,
 )
 from allot.scheduler.plugins.dynamic_resources.node_bound_devices import (
     ON_TWO_NODES,

@@ -8,7 +8,7 @@ from typing import Final
 from allot.allocation import SkippedAlternative
 from allot.api.claims import ResourceClaim
 from allot.rules import SKIP_INCOMPLETE_POOLS, SKIP_MISSING_CLASSES
-from allot.scheduler.plugins.dynamic_resources.answers import missing_classes
+from allot.scheduler.plugins.dynamic_resources.filter_results import missing_classes
 from allot.scheduler.state.pods import PodInfo
 
 SKIPPED: Final = "SkippedAlternative"

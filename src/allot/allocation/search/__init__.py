@@ -1,0 +1,1 @@
+"""The backtracking search: candidates, constraints between picks, and what prunes it."""

@@ -1,0 +1,167 @@
+"""Domains: for every alternative the devices that could serve it, found before the search begins.
+
+What keeps a device away while nothing is picked keeps it away for good: picking more only uses up
+more. So a device that is refused at the outset never has to be tried. A device on which something
+cannot be evaluated stays in, because the error must surface when the search gets there, and not
+earlier; what might lead there may not be skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final, NamedTuple
+
+from allot.allocation.attributes import AttributeSet
+from allot.allocation.errors import AllocationError
+from allot.allocation.requests import Alternative, PreparedRequest
+from allot.allocation.search.attempt import Attempt
+
+Token = tuple[str, Hashable]
+"""A value two devices can have in common."""
+
+
+_DEVICE_WORK: Final = 6
+"""Units of work to find out what matters about a device."""
+
+
+class Domain(NamedTuple):
+    """The devices that could serve an alternative, in order, and what is known about them."""
+
+    indices: tuple[int, ...]
+    traits: dict[int, Hashable]
+    """By device: all that matters about it for this alternative."""
+    tokens: tuple[dict[int, frozenset[Token]], ...]
+    """Per constraint of the alternative, by device: the values it brings along."""
+    may_fail: bool
+    """Whether trying its devices can end in an error."""
+    is_hopeless: bool
+    """Whether mode All needs a device that cannot be had."""
+
+
+class Outlook:
+    """The domains of all alternatives, and which devices are alike from some request on."""
+
+    def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
+        self._attempt = attempt
+        self._meter = attempt.rules.meter
+        self.requests = requests
+        self.domains: dict[Alternative, Domain] = {
+            alternative: self._domain(alternative)
+            for request in requests
+            for alternative in request.alternatives
+        }
+        self.next_failing = self._next_failing()
+        """By request: the first one from there on whose devices can end in an error."""
+        self.classes_from = self._classes()
+        """By request: the class of every device that matters for it or any later request.
+
+        Devices of one class are interchangeable from there on.
+        """
+
+    # --- domains ---
+
+    def _domain(self, alternative: Alternative) -> Domain:
+        tokens: tuple[dict[int, frozenset[Token]], ...] = tuple({} for _ in alternative.constraints)
+        traits: dict[int, Hashable] = {}
+        # With mode All a constraint that does not hold is an error, and it depends on other picks.
+        may_fail = alternative.wants_all and bool(alternative.constraints)
+        wanted: Sequence[int] = (
+            alternative.all_devices if alternative.wants_all else range(len(self._attempt.devices))
+        )
+        self._meter.alternative = alternative
+        for index in wanted:
+            self._meter.spend(_DEVICE_WORK + 2 * len(alternative.constraints))
+            try:
+                trait = self._trait(alternative, index, tokens)
+            except AllocationError:
+                may_fail = True
+                traits[index] = ("may fail", index)
+                for values in tokens:
+                    values.setdefault(index, frozenset())
+                continue
+            if trait is not None:
+                traits[index] = trait
+        is_hopeless = alternative.wants_all and (not wanted or len(traits) < len(wanted))
+        return Domain(tuple(traits), traits, tokens, may_fail, is_hopeless)
+
+    def _trait(
+        self,
+        alternative: Alternative,
+        index: int,
+        tokens: tuple[dict[int, frozenset[Token]], ...],
+    ) -> Hashable | None:
+        attempt = self._attempt
+        check = attempt.check_required if alternative.wants_all else attempt.check
+        pick = check(alternative, index)
+        if pick is None:
+            return None
+        device = attempt.devices[index]
+        values: list[AttributeSet | None] = []
+        for constraint, token_by_device in zip(alternative.constraints, tokens, strict=True):
+            value = attempt.rules.attribute(constraint, alternative, index)
+            assert value is not None, "the check would have refused the device"
+            token_by_device[index] = value_tokens(value, lists=constraint.lists)
+            values.append(value)
+        consumed = tuple(amount.nanos for amount in pick.consumed.values())
+        allocated = attempt.rules.ledger.consumed(device.id, device.capacity)
+        left = tuple(
+            (name, capacity.value.nanos - allocated.get(name, 0))
+            for name, capacity in (device.capacity if pick.shared else ())
+        )
+        counters: Hashable = None
+        if device.counter_uses:
+            uses = tuple(
+                (use.counter_set, tuple(sorted(use.amounts.items())), use.groups)
+                for use in device.counter_uses
+            )
+            counters = (device.id.driver, device.id.pool, uses, pick.pays_counters)
+        return (pick.shared, consumed, left, counters, tuple(values))
+
+    # --- what lies ahead ---
+
+    def _next_failing(self) -> list[int]:
+        found = [len(self.requests)] * (len(self.requests) + 1)
+        for at in reversed(range(len(self.requests))):
+            alternatives = self.requests[at].alternatives
+            may_fail = any(self.domains[alternative].may_fail for alternative in alternatives)
+            found[at] = at if may_fail else found[at + 1]
+        return found
+
+    def end_of_safety(self, request: int, alternative: Alternative | None) -> int:
+        """The first request at which an error is possible, with the search being at `request`.
+
+        Once the alternative is chosen, only that one matters of its request.
+        """
+        if alternative is None:
+            return self.next_failing[request]
+        if self.domains[alternative].may_fail:
+            return request
+        return self.next_failing[request + 1]
+
+    def _classes(self) -> list[dict[int, int]]:
+        number_by_traits: dict[Hashable, int] = {}
+        classes: list[dict[int, int]] = [{} for _ in range(len(self.requests) + 1)]
+        for at in reversed(range(len(self.requests))):
+            later = classes[at + 1]
+            alternatives = self.requests[at].alternatives
+            domains = [self.domains[each] for each in alternatives]
+            # Mode All goes through its devices in a fixed order: which of two is taken decides
+            # whether it stops there, or gets to a broken constraint first and fails.
+            order_matters = any(each.wants_all and each.constraints for each in alternatives)
+            mattering: dict[int, None] = {}
+            for indices in (*(domain.indices for domain in domains), tuple(later)):
+                self._meter.spend(1 + len(indices) // 16)
+                mattering.update(dict.fromkeys(indices))
+            for index in mattering:
+                self._meter.spend(2 + len(domains))
+                own = tuple(domain.traits.get(index) for domain in domains)
+                key = (at, own, later.get(index), index if order_matters else None)
+                classes[at][index] = number_by_traits.setdefault(key, len(number_by_traits))
+        return classes
+
+
+def value_tokens(value: AttributeSet, *, lists: bool) -> frozenset[Token]:
+    """What two devices must have in common to match, or must not to be distinct."""
+    if lists:
+        return frozenset((value.kind, element) for element in value.values)
+    return frozenset(((value.kind, (value.values, value.is_list)),))

@@ -1,0 +1,1 @@
+"""Admission: plugins that may change a write, add to its transaction, or reject it."""

@@ -1,0 +1,75 @@
+"""How often one user may create objects that cost others something: a token bucket per user name.
+
+ResourcePoolStatusRequests are limited so (KEP-5677): each makes a controller count devices and write an answer
+that may be large. Dry runs are free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from allot.api.identities import GroupVersion
+from allot.api.resource import GROUP
+from allot.apiserver import api_errors
+from allot.apiserver.admission.chain import Admitted, Attempt
+from allot.apiserver.kinds.resources import Resource, find
+from allot.client.rate_limits import TokenBucket
+
+MAX_USERS: Final = 10_000
+"""Users whose buckets are kept. The one that was idle longest is forgotten first."""
+
+
+class CreationLimit(NamedTuple):
+    """What one user may create: so many at once, so many per second in the long run."""
+
+    per_second: float = 5.0
+    """0 is no limit."""
+    burst: int = 50
+
+
+def loop_time() -> float:
+    """The time of the event loop: virtual where tests make it so."""
+    return asyncio.get_running_loop().time()
+
+
+class PoolStatusRequestLimit:
+    """Refuses ResourcePoolStatusRequests of users who create too many of them, with 429."""
+
+    def __init__(self, limit: CreationLimit, clock: Callable[[], float] = loop_time) -> None:
+        self._limit = limit
+        self._clock = clock
+        found = find(GroupVersion(GROUP, "v1alpha3"), "resourcepoolstatusrequests")
+        assert found is not None
+        self._resource = found
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def handles(self, verb: str, resource: Resource) -> bool:
+        is_limited = self._limit.per_second > 0
+        return is_limited and resource is self._resource and verb == "create"
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        if not attempt.writer.dry_run:
+            self._take(attempt.writer.caller.name)
+        return Admitted(attempt.new)
+
+    def _take(self, user: str) -> None:
+        now = self._clock()
+        bucket = self._buckets.get(user)
+        if bucket is None:
+            bucket = self._buckets[user] = TokenBucket(
+                self._limit.per_second, max(self._limit.burst, 1), now
+            )
+            if len(self._buckets) > MAX_USERS:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(user)
+        if bucket.take(now):
+            return
+        raise api_errors.too_many_requests(
+            f"user {user!r} creates too many {self._resource.plural}: at most"
+            f" {self._limit.per_second:g} per second, {self._limit.burst} at once",
+            retry_after_seconds=max(1, math.ceil(bucket.seconds_to_next(now))),
+        )

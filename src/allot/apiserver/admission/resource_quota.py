@@ -1,0 +1,124 @@
+"""Enforces ResourceQuotas: what would exceed one is refused, and what is not is counted in the same transaction.
+
+So no two writes can both take what is left, whichever server they reach. What is given back is not counted
+here: a controller does that, and until it has counted a quota for the first time, the quota is not in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import datetime
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from allot.api.classes import DeviceClass
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.resource import GROUP as DRA
+from allot.apiserver import api_errors
+from allot.apiserver.admission.chain import Admitted, Attempt
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.caches import Caches, key_prefix, resource_named
+from allot.apiserver.registry.codecs import storage_codec
+from allot.apiserver.registry.stored_objects import StoredObject
+from allot.features import FeatureGates
+from allot.quota.counters import (
+    ClaimCounter,
+    Counter,
+    GroupResource,
+    ObjectCounter,
+    PodCounter,
+    ServiceCounter,
+    VolumeClaimCounter,
+)
+from allot.quota.decisions import Exceeded, charge, is_in_force
+from allot.storage.interface import Operation, Put
+
+_GROWING: Final = frozenset({"pods", "services", "persistentvolumeclaims"})
+"""Core resources whose objects may come to use more."""
+
+
+class QuotaAdmission:
+    """The quotas of the namespace, before every write that uses something of them."""
+
+    def __init__(self, caches: Caches, gates: FeatureGates, clock: Callable[[], datetime]) -> None:
+        self._caches = caches
+        self._gates = gates
+        self._clock = clock
+        self._quotas = resource_named("", "resourcequotas")
+        self._pods = resource_named("", "pods")
+        self._classes = resource_named(DRA, "deviceclasses")
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, namespace: str) -> AbstractAsyncContextManager[Any]:
+        """To be held while something is created: those who count on one quota would only disturb each other."""
+        if not namespace or not self._in_force(namespace):
+            return nullcontext()
+        return self._turns.setdefault(namespace, asyncio.Lock())
+
+    def handles(self, verb: str, resource: Resource) -> bool:
+        """Whether such writes may use more of a quota than before."""
+        if not resource.namespaced:
+            return False
+        may_grow = not resource.group and resource.plural in _GROWING
+        return verb == "create" or (verb == "update" and may_grow)
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        await self._caches.of(self._quotas).refresh()
+        stored_by_uid = {
+            stored.object.metadata.uid: stored for stored in self._in_force(attempt.key.namespace)
+        }
+        if not stored_by_uid:
+            return Admitted(attempt.new)
+        counter = await self._counter(attempt.resource)
+        quotas = [stored.object for stored in stored_by_uid.values()]
+        charged = charge(quotas, counter, attempt.new, attempt.old)
+        if isinstance(charged, Exceeded):
+            name = attempt.key.name
+            raise api_errors.forbidden(attempt.resource, name, charged.message)
+        codec = storage_codec(self._quotas)
+        operations: list[Operation] = []
+        for quota in charged:
+            stored = stored_by_uid[quota.metadata.uid]
+            body = codec.encode(quota, codec.storage_version)
+            operations.append(Put(stored.key, body, stored.revision))
+        return Admitted(attempt.new, tuple(operations))
+
+    def _in_force(self, namespace: str) -> list[StoredObject]:
+        cache = self._caches.of(self._quotas)
+        if not cache.count:
+            return []
+        found = cache.select(key_prefix(self._quotas, namespace))
+        return [stored for stored in found if is_in_force(stored.object)]
+
+    async def _counter(self, resource: Resource) -> Counter:
+        match resource.group, resource.plural:
+            case "", "pods":
+                return PodCounter(self._clock())
+            case "", "services":
+                return ServiceCounter()
+            case "", "persistentvolumeclaims":
+                return VolumeClaimCounter()
+            case group, "resourceclaims" if group == DRA:
+                return await self._claim_counter()
+            case group, plural:
+                return ObjectCounter(GroupResource(group, plural))
+
+    async def _claim_counter(self) -> ClaimCounter:
+        classes = self._caches.of(self._classes)
+        pods = self._caches.of(self._pods)
+        await classes.refresh()
+        await pods.refresh()
+        known: list[DeviceClass] = [
+            stored.object async for stored in Pacer().each(classes.select(classes.prefix))
+        ]
+
+        def pod_of(key: ObjectKey) -> Pod | None:
+            stored = pods.get(self._caches.key(self._pods, *key))
+            return stored.object if stored is not None else None
+
+        extended = "DRAExtendedResource" in self._gates
+        return ClaimCounter(known, pod_of, extended_resources=extended)

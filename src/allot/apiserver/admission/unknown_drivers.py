@@ -1,0 +1,33 @@
+"""Warns about questions that nothing answers: a driver that no ResourceSlice is of (KEP-5677)."""
+
+from __future__ import annotations
+
+from allot.api.identities import GroupVersion
+from allot.api.pool_status import ResourcePoolStatusRequest
+from allot.api.resource import GROUP
+from allot.api.texts import without_slices
+from allot.apiserver.admission.chain import Admitted, Attempt
+from allot.apiserver.kinds.resources import Resource, find
+from allot.apiserver.registry.caches import Caches
+from allot.features import FeatureGates
+from allot.rules import UNKNOWN_DRIVER_WARNING
+
+
+class UnknownDriverWarning:
+    """Lets every request pass. Drivers may come later, and a controller will say the same in the answer."""
+
+    def __init__(self, caches: Caches, gates: FeatureGates) -> None:
+        self._caches = caches
+        self._is_on = UNKNOWN_DRIVER_WARNING in gates
+        self._resource = find(GroupVersion(GROUP, "v1alpha3"), "resourcepoolstatusrequests")
+
+    def handles(self, verb: str, resource: Resource) -> bool:
+        return self._is_on and resource is self._resource and verb == "create"
+
+    async def admit(self, attempt: Attempt) -> Admitted:
+        request: ResourcePoolStatusRequest = attempt.new
+        drivers = await self._caches.drivers()
+        if request.spec.driver not in drivers:
+            warning = f"spec.driver: {without_slices(request.spec.driver, drivers)}"
+            return Admitted(attempt.new, warnings=(warning,))
+        return Admitted(attempt.new)

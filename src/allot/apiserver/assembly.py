@@ -1,0 +1,181 @@
+"""Puts the parts of an API server together around a store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.admission import plugins as admission_plugins
+from allot.apiserver.admission.chain import Admission, AdmissionPlugin
+from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
+from allot.apiserver.admission.resource_quota import QuotaAdmission
+from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.auth.authentication import Authentication, Authenticator
+from allot.apiserver.auth.authorization import AdministratorsOnly, Authorizer
+from allot.apiserver.auth.bound_tokens import LiveTokens
+from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
+from allot.apiserver.auth.token_requests import TokenRequests
+from allot.apiserver.http.app import App
+from allot.apiserver.http.endpoints import Pages
+from allot.apiserver.http.exchanges import Paces
+from allot.apiserver.http.flow_control import FlowControl, FlowLimits
+from allot.apiserver.http.handlers import Handlers
+from allot.apiserver.http.health import Health
+from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.kinds.request import Caller
+from allot.apiserver.pacing import Workers
+from allot.apiserver.registry.caches import Caches, resource_named
+from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
+from allot.apiserver.registry.object_store import ObjectStore, Writer
+from allot.apiserver.registry.reading import Reader
+from allot.apiserver.registry.served import ServedResources
+from allot.apiserver.registry.subresources import Subresources
+from allot.apiserver.registry.watch_window import WINDOW
+from allot.apiserver.registry.writing import WriteHandlers
+from allot.exposition import show_gates
+from allot.features import FeatureGates
+from allot.storage.interface import StorageError, Store
+from allot.validation.cel_checker import CelChecker
+
+STORAGE_SECONDS: Final = 2.0
+"""A store that takes longer to say how it is, is not well."""
+FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+def now() -> datetime:
+    """API times have no fractions."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+class ApiServer:
+    """An API server without a socket: `app` speaks ASGI."""
+
+    def __init__(
+        self,
+        store: Store,
+        gates: FeatureGates,
+        authenticators: Sequence[Authenticator],
+        tokens: ServiceAccountTokens,
+        *,
+        authorizer: Authorizer | None = None,
+        plugins: Sequence[AdmissionPlugin] = (),
+        clock: Callable[[], datetime] = now,
+        window: int = WINDOW,
+        event_ttl: timedelta = DEFAULT_TTL,
+        address: Callable[[], str] = lambda: "",
+        pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
+        flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
+        paces: Paces = Paces(),  # noqa: B008 - a value
+    ) -> None:
+        self.store = store
+        self.caches = Caches(store, window=window)
+        self.metrics = Metrics()
+        show_gates(gates, self.metrics.registry)
+        authorizer = authorizer or AdministratorsOnly()
+        quotas = QuotaAdmission(self.caches, gates, clock)
+        admission = Admission(
+            [
+                admission_plugins.NamespaceLifecycle(),
+                admission_plugins.PodPriority(self.caches),
+                admission_plugins.JobSelector(),
+                admission_plugins.ServiceAddresses(store, self.caches),
+                *plugins,
+                PoolStatusRequestLimit(pool_status_limit),
+                UnknownDriverWarning(self.caches, gates),
+                quotas,  # last: it counts what all others made of the object
+            ],
+            quotas.turn,
+        )
+        self._workers = workers = Workers()
+        self.objects = ObjectStore(
+            store, self.caches, gates, CelChecker(), admission, workers, clock
+        )
+        self.reader = Reader(store, self.caches)
+        writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
+        requests = TokenRequests(self.reader, tokens, clock)
+        parts = Subresources(
+            self.objects, self.reader, self.caches, writes, requests, clock, workers
+        )
+        handlers = Handlers(
+            store, self.caches, self.reader, writes, parts, authorizer, clock, workers
+        )
+        self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
+        self._sweeping: asyncio.Task[None] | None = None
+        self._ready = False
+        self._closing = False
+        health = Health(
+            {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
+        )
+        served = ServedResources(gates)
+        pages = Pages(health, self.metrics, authorizer, served, address)
+        live_tokens = LiveTokens(tokens, self.caches, clock)
+        self.app = App(
+            handlers,
+            pages,
+            Authentication([*authenticators, live_tokens]),
+            authorizer,
+            self.metrics,
+            FlowControl(flow_limits, self.metrics),
+            served,
+            paces,
+        )
+
+    async def start(self) -> None:
+        """Create what every cluster has from the beginning."""
+        namespaces = resource_named("", "namespaces")
+        for name in FIRST_NAMESPACES:
+            await self._ensure(
+                namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+            )
+        self._sweeping = asyncio.create_task(self._expiry.run())
+        self._ready = True
+
+    async def _ensure(self, resource: Any, document: dict[str, Any]) -> None:
+        codec = codec_for(resource)
+        body = RawObject(document).to_json()
+        obj = codec.decode(body, codec.storage_version, self.objects.clock())
+        writer = Writer(Caller("system:apiserver", {}, lambda _: True), "v1", "create")
+        try:
+            await self.objects.create(resource, "", obj, writer)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    def begin_shutdown(self) -> None:
+        """Report not ready and let watches end."""
+        self._closing = True
+        self.app.close()
+
+    async def close(self) -> None:
+        self.begin_shutdown()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sweeping
+        await self.caches.close()
+        self._workers.close()
+
+    async def _storage_health(self) -> str | None:
+        try:
+            async with asyncio.timeout(STORAGE_SECONDS):
+                await self.store.revision()
+        except TimeoutError:
+            return f"no answer within {STORAGE_SECONDS:g} s"
+        except StorageError as error:
+            return str(error)
+        return self.store.trouble
+
+    async def _shutdown_health(self) -> str | None:
+        if self._closing:
+            return "the server is shutting down"
+        return None if self._ready else "the server is starting"
+
+
+async def _fine() -> str | None:
+    return None

@@ -1,0 +1,1 @@
+"""Authentication, authorization, credentials and service account tokens."""

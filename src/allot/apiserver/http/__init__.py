@@ -1,0 +1,1 @@
+"""HTTP: connections, routes, content negotiation, flow control, discovery, OpenAPI, health."""

@@ -1,0 +1,251 @@
+"""The ASGI application: HTTP in, HTTP out. What is asked for is decided in `handlers`.
+
+Who asks and whether they may is settled before anything else of a request is looked at or waited for: not a byte of
+a body is read for those who may not send it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.auth.authentication import (
+    IMPERSONATE,
+    Authentication,
+    Credentials,
+    User,
+    impersonation,
+)
+from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.http.endpoints import Pages
+from allot.apiserver.http.exchanges import (
+    PIECE,
+    ClientGoneError,
+    Exchange,
+    Paces,
+    Receive,
+    Scope,
+    Send,
+)
+from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, Turn
+from allot.apiserver.http.handlers import SEVERAL, Handlers
+from allot.apiserver.http.metrics import Labels, Metrics
+from allot.apiserver.http.requests import ApiRequest, parse_query
+from allot.apiserver.http.responses import Response, error_response
+from allot.apiserver.http.routes import Target, find_target
+from allot.apiserver.registry.served import ServedResources
+from allot.apiserver.registry.watching import Watcher
+
+log = logging.getLogger(__name__)
+
+_READING: Final = frozenset(("get", "list", "watch"))
+_PACES: Final = Paces()
+
+
+class App:
+    """One API server's front door."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        pages: Pages,
+        authentication: Authentication,
+        authorizer: Authorizer,
+        metrics: Metrics,
+        flow: FlowControl,
+        served: ServedResources,
+        paces: Paces = _PACES,
+    ) -> None:
+        self._handlers = handlers
+        self._pages = pages
+        self._authentication = authentication
+        self._authorizer = authorizer
+        self._metrics = metrics
+        self._flow = flow
+        self._served = served
+        self._paces = paces
+        self._watchers: set[Watcher] = set()
+        self._closing = False
+
+    def close(self) -> None:
+        """Let all watches end, so that their clients come back to a server that lives."""
+        self._closing = True
+        for watcher in tuple(self._watchers):
+            watcher.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        exchange = Exchange(scope, receive, send, self._paces)
+        try:
+            await self._serve(exchange)
+        except ClientGoneError:
+            return
+        except asyncio.CancelledError:
+            if not self._closing:
+                raise
+            exchange.abort("shutdown")
+
+    async def _serve(self, exchange: Exchange) -> None:
+        started = time.perf_counter()
+        call = _Call(Labels(exchange.scope["method"]))
+        try:
+            response = await self._respond(exchange, call)
+            if response is None:
+                return  # a watch, which has been answered
+            self._metrics.count(call.labels, response.code, time.perf_counter() - started)
+            if len(response.body) <= PIECE and response.more is None:
+                call.end()  # a large answer holds its seat until the client has taken it
+            await exchange.answer(response)
+        finally:
+            call.end()
+
+    async def _respond(self, exchange: Exchange, call: _Call) -> Response | None:
+        scope = exchange.scope
+        try:
+            request = await self._request(exchange)
+            target = find_target(request.path, self._served)
+            if target is None:
+                return await self._page(request, exchange, call)
+            verb = self._handlers.verb(request, target)
+            call.labels = _labels(target, verb)
+            self._handlers.authorize(request, target, verb)
+            kind = READ_ONLY if verb in _READING else MUTATING
+            call.turn = turn = self._flow.turn(request.user, kind, exempt=exchange.is_in_process)
+            if verb == "watch":
+                await self._watch(request, target, exchange, call)
+                return None
+            if kind is MUTATING:
+                request = request._replace(body=await exchange.read(turn))
+            several = verb in SEVERAL
+            await turn.begin(self._handlers.seats(request, target) if several else 1)
+            return await self._handlers.handle(request, target, verb)
+        except ApiError as error:
+            return error_response(error)
+        except ClientGoneError:
+            raise
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            return error_response(api_errors.internal("the server made a mistake; see its log"))
+
+    async def _page(self, request: ApiRequest, exchange: Exchange, call: _Call) -> Response:
+        self._pages.authorize(request)
+        exempt = exchange.is_in_process or self._pages.is_health(request)
+        call.turn = self._flow.turn(request.user, READ_ONLY, exempt=exempt)
+        await call.turn.begin()
+        return await self._pages.answer(request)
+
+    async def _request(self, exchange: Exchange) -> ApiRequest:
+        scope = exchange.scope
+        headers: dict[str, str] = {}
+        impersonates = False
+        for raw_name, value in scope["headers"]:
+            name = raw_name.decode("latin-1")
+            headers.setdefault(name, value.decode("latin-1"))
+            if name.startswith(IMPERSONATE):
+                impersonates = True
+        user = await self._authentication.user_for(_credentials(headers, exchange))
+        if impersonates:
+            user = self._impersonated(user, scope)
+        # Not decoded yet: an escaped slash in a name does not divide it.
+        path = scope["raw_path"].decode("latin-1")
+        query = parse_query(scope["query_string"])
+        return ApiRequest(scope["method"], path, query, headers, user)
+
+    def _impersonated(self, user: User, scope: Scope) -> User:
+        """Whom the caller wants to be taken for, if they may."""
+        pairs = (
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+        )
+        wanted = impersonation(pairs)
+        if wanted is None:
+            return user
+        for resource, name in wanted.asked:
+            attributes = Attributes("impersonate", scope["path"], resource=resource, name=name)
+            if not self._authorizer.allows(user, attributes):
+                raise refusal(user, attributes)
+        return wanted.user
+
+    # --- watches ---
+
+    async def _watch(
+        self, request: ApiRequest, target: Target, exchange: Exchange, call: _Call
+    ) -> None:
+        if exchange.is_in_process:
+            await self._begin_watch(request, target, exchange, call)
+            return
+        self._flow.begin_watch(request.user)
+        try:
+            await self._begin_watch(request, target, exchange, call)
+        finally:
+            self._flow.end_watch(request.user)
+
+    async def _begin_watch(
+        self, request: ApiRequest, target: Target, exchange: Exchange, call: _Call
+    ) -> None:
+        assert call.turn is not None
+        await call.turn.begin()
+        watcher, response = await self._handlers.watch(request, target)
+        call.end()  # it goes on without a seat
+        labels = call.labels
+        self._metrics.requests.count_watch(labels)
+        gauge = self._metrics.watchers.labels(*labels)
+        sent = self._metrics.watch_bytes.labels(labels.group, labels.version, labels.resource)
+        self._watchers.add(watcher)
+        gauge.inc()
+        leaving = asyncio.create_task(_stop_when_gone(watcher, exchange.receive))
+        if self._closing:
+            watcher.stop()
+        try:
+            await exchange.stream(response, sent.inc)
+        except ClientGoneError:
+            log.info("watch of %s: the client takes nothing, giving it up", request.path)
+        except Exception:
+            # The answer has begun and cannot become another. Cut off, the client watches again.
+            log.exception("watch of %s failed", request.path)
+            exchange.abort("error")
+        finally:
+            gauge.dec()
+            self._watchers.discard(watcher)
+            leaving.cancel()
+
+
+class _Call:
+    """What is known of a request by now, and what it holds."""
+
+    __slots__ = ("labels", "turn")
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.turn: Turn | None = None
+
+    def end(self) -> None:
+        """Let others have their turn. It may be called again."""
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            turn.end()
+
+
+async def _stop_when_gone(watcher: Watcher, receive: Receive) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            watcher.stop()
+            return
+
+
+def _credentials(headers: dict[str, str], exchange: Exchange) -> Credentials:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    bearer = token.strip() if scheme.lower() == "bearer" else None
+    return Credentials(bearer or None, exchange.certificate)
+
+
+def _labels(target: Target, verb: str) -> Labels:
+    resource = target.resource
+    scope = "resource" if target.name else "namespace" if target.namespace else "cluster"
+    part = target.subresource.name if target.subresource else ""
+    return Labels(verb, resource.group, target.version, resource.plural, part, scope)

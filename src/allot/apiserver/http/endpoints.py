@@ -1,0 +1,162 @@
+"""The server's own pages: discovery, OpenAPI, version, health and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+from allot.api.identities import GroupVersion
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.http import discovery
+from allot.apiserver.http.health import Health
+from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.http.negotiation import DISCOVERY_TRANSFORMS, BodyError, negotiate
+from allot.apiserver.http.openapi.documents import INFO, document, document_hash, index
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.responses import Response, in_format, json_response, text_response
+from allot.apiserver.registry.served import ServedResources
+from allot.exposition import exposition
+
+_HEALTH: Final = ("healthz", "livez", "readyz")
+_NOT_FOUND: Final = "404 page not found\n"
+_OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+class Pages:
+    """Everything that is not a resource."""
+
+    def __init__(
+        self,
+        health: Health,
+        metrics: Metrics,
+        authorizer: Authorizer,
+        served: ServedResources,
+        address: Callable[[], str],
+    ) -> None:
+        self._health = health
+        self._metrics = metrics
+        self._authorizer = authorizer
+        self._served = served
+        self._address = address
+
+    def authorize(self, request: ApiRequest) -> None:
+        attributes = Attributes(request.method.lower(), request.path)
+        if not self._authorizer.allows(request.user, attributes):
+            raise refusal(request.user, attributes)
+
+    def is_health(self, request: ApiRequest) -> bool:
+        """Whether it asks how the server is, which is answered also when it is too busy for the rest."""
+        return request.path.lstrip("/").partition("/")[0] in _HEALTH
+
+    async def answer(self, request: ApiRequest) -> Response:
+        """The page for a request that was authorized. Its body is of no interest."""
+        parts = [part for part in request.path.split("/") if part]
+        if request.method not in ("GET", "HEAD"):
+            if await self._found(parts, request) is None:
+                raise api_errors.no_such_path()
+            raise api_errors.method_not_allowed()
+        if parts and parts[0] in _HEALTH:
+            return await self._health.answer(parts, verbose=request.flag("verbose"))
+        if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
+            shown = await self._metrics.others[parts[1]](request.header("accept"))
+            return Response(200, *shown)
+        found = await self._found(parts, request)
+        if found is None:
+            if _is_below_a_version(self._served, parts):
+                raise api_errors.no_such_path()
+            return text_response(404, _NOT_FOUND)
+        is_json = found.content_type.startswith("application/json") and bool(found.body)
+        return in_format(found, "json", pretty=is_json and request.flag("pretty"))
+
+    async def _found(self, parts: list[str], request: ApiRequest) -> Response | None:
+        """What takes long to make, such as many metrics or all documents, is made beside the event loop."""
+        if parts[:1] in (["openapi"], ["metrics"]):
+            return await asyncio.to_thread(self._find, parts, request)
+        return self._find(parts, request)
+
+    def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
+        match parts:
+            case []:
+                return json_response(200, {"paths": discovery.root_paths(self._served)})
+            case ["version"]:
+                return json_response(200, discovery.version_info())
+            case ["healthz" | "livez" | "readyz", *_]:
+                return text_response(200, "ok")
+            case ["metrics"]:
+                return Response(200, *exposition(self._metrics.registry, request.header("accept")))
+            case ["metrics", component] if component in self._metrics.others:
+                return text_response(200, "")
+            case ["openapi", "v2"]:
+                return _openapi_v2(request)
+            case ["openapi", "v3", *path]:
+                return _openapi(self._served, "/".join(path), request)
+            case ["api"] | ["apis"]:
+                return self._groups(parts[0], request)
+            case ["api", version]:
+                return _known(discovery.api_resources(self._served, GroupVersion("", version)))
+            case ["apis", group]:
+                return _known(discovery.api_group(self._served, group))
+            case ["apis", group, version]:
+                return _known(discovery.api_resources(self._served, GroupVersion(group, version)))
+        return None
+
+    def _groups(self, path: str, request: ApiRequest) -> Response:
+        try:
+            accepted = negotiate(request.header("accept"), DISCOVERY_TRANSFORMS)
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
+        if accepted.transform:
+            found = discovery.aggregated(self._served, path, accepted.version)
+            content_type = discovery.AGGREGATED.format(version=accepted.version)
+            return _tagged(request, found.body, found.etag, content_type)
+        value = (
+            discovery.api_versions(self._served, self._address())
+            if path == "api"
+            else discovery.api_groups(self._served)
+        )
+        return json_response(200, value)._replace(headers=((b"vary", b"Accept"),))
+
+
+def _is_below_a_version(served: ServedResources, parts: list[str]) -> bool:
+    """Whether the path is one of an API that we have; those are answered as an API answers."""
+    match parts:
+        case ["api", version, _, *_]:
+            group_version = GroupVersion("", version)
+        case ["apis", group, version, _, *_]:
+            group_version = GroupVersion(group, version)
+        case _:
+            return False
+    return bool(served.resources_in(group_version))
+
+
+def _known(value: object) -> Response | None:
+    return None if value is None else json_response(200, value)
+
+
+def _openapi_v2(request: ApiRequest) -> Response:
+    """An empty document. kubectl asks for it when it meets a kind that v3 does not have."""
+    if "protobuf" in request.header("accept"):
+        return Response(200, b"", _OPENAPI_V2_PROTOBUF)
+    return json_response(200, {"swagger": "2.0", "info": INFO, "paths": {}, "definitions": {}})
+
+
+def _openapi(served: ServedResources, path: str, request: ApiRequest) -> Response | None:
+    if not path:
+        body = index(served)
+        return _tagged(request, body, f'"{hashlib.sha512(body).hexdigest()}"', "application/json")
+    found, hash_ = document(path, served), document_hash(path, served)
+    if found is None:
+        return None
+    return _tagged(request, found, f'"{hash_}"', "application/json")
+
+
+def _tagged(request: ApiRequest, body: bytes, etag: str, content_type: str) -> Response:
+    """An answer that clients may keep; 304 if they have it already."""
+    headers = ((b"etag", etag.encode()), (b"vary", b"Accept"))
+    if etag in request.header("if-none-match"):
+        return Response(304, b"", content_type, headers)
+    return Response(200, body, content_type, headers)

@@ -1,0 +1,291 @@
+"""One request on its connection: a body comes in and an answer goes out, each within its time.
+
+A client must keep a pace: some seconds are free, and every byte that comes through earns a little more. Who
+sends or takes nothing is given up after the free seconds, and who does so slowly not much later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from allot.apiserver import api_errors
+from allot.apiserver.http.flow_control import Turn
+from allot.apiserver.http.responses import GZIP_FROM, Gzip, Response, StreamResponse, compressed
+from allot.apiserver.registry.uids import new_uid
+from allot.client.asgi import WHOLE_BODY
+
+MAX_BODY: Final = 3 * 1024 * 1024
+"""Larger bodies are refused, as Kubernetes does."""
+PIECE: Final = 128 * 1024
+"""Answers are sent in pieces, so that the buffers of a connection stay small."""
+UNREAD_BODY: Final = 64 * 1024
+"""A longer body that is not read ends the connection, as it costs less than reading it."""
+WATCH_SECONDS: Final = 60.0
+"""A watcher that takes nothing for so long is given up."""
+TLS: Final = "allot.tls"
+CONNECTION: Final = "allot.connection"
+"""ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
+
+_NOTHING: Final[MutableMapping[str, Any]] = {}
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Headers = list[tuple[bytes, bytes]]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Pace(NamedTuple):
+    """How slow a client may be."""
+
+    grace_seconds: float
+    bytes_per_second: float
+
+    def deadline(self, started: float, moved: int) -> float:
+        return started + self.grace_seconds + moved / self.bytes_per_second
+
+
+class Paces(NamedTuple):
+    """How slow clients may be in sending bodies and in taking answers."""
+
+    reading: Pace = Pace(10.0, 64 * 1024)
+    sending: Pace = Pace(20.0, 256 * 1024)
+    watch_seconds: float = WATCH_SECONDS
+
+
+class Connection(Protocol):
+    """What an exchange needs of the connection it is on."""
+
+    @property
+    def is_write_paused(self) -> bool:
+        """Whether what is sent now would wait for the client to take what was sent before."""
+
+    def abort(self, reason: str) -> None:
+        """End it at once, whatever is still to be sent."""
+
+
+class ClientGoneError(Exception):
+    """The client left, or was given up, before everything was said."""
+
+
+class Exchange:
+    """The request's bytes in, the answer's bytes out."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, paces: Paces) -> None:
+        self.scope = scope
+        self.receive = receive
+        self._send = send
+        self._paces = paces
+        extensions = scope.get("extensions", _NOTHING)
+        self._whole: bytes | None = extensions.get(WHOLE_BODY)
+        self.certificate: Any = extensions.get(TLS)
+        self._connection: Connection | None = extensions.get(CONNECTION)
+        self.is_in_process = self._whole is not None
+        """Whether the client is in this process, so that nothing needs to be waited for."""
+        self._announced = 0
+        self._is_chunked = False
+        if not self.is_in_process:
+            self._announced = _announced_size(self.header(b"content-length"))
+            self._is_chunked = bool(self.header(b"transfer-encoding"))
+        self._is_reading = False
+        self._is_read = False
+
+    def header(self, name: bytes) -> bytes:
+        for found, value in self.scope["headers"]:
+            if found == name:
+                return bytes(value)
+        return b""
+
+    # --- what comes in ---
+
+    async def read(self, turn: Turn) -> bytes:
+        """The whole body; 413 if it is too large, 429 if there is no memory for it now."""
+        if self._whole is not None:
+            _check_size(len(self._whole))
+            return self._whole
+        _check_size(self._announced)
+        if size := MAX_BODY if self._is_chunked else self._announced:
+            await turn.take_body(size)
+        self._is_reading = True
+        body = await self._read_all()
+        self._is_read = True
+        turn.shrink_body(len(body))
+        return body
+
+    async def _read_all(self) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        while True:
+            try:
+                async with asyncio.timeout_at(self._paces.reading.deadline(started, size)):
+                    message = await self.receive()
+            except TimeoutError:
+                raise api_errors.request_timeout(
+                    f"the body of the request did not arrive in time: {size} bytes"
+                    f" in {loop.time() - started:.0f} s"
+                ) from None
+            if message["type"] == "http.disconnect":
+                raise ClientGoneError
+            part = message.get("body", b"")
+            size += len(part)
+            _check_size(size)
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    # --- what goes out ---
+
+    async def answer(self, response: Response) -> None:
+        """Send it; raises `ClientGoneError` when the client was too slow and is cut off."""
+        wants_gzip = (response.more is not None or len(response.body) >= GZIP_FROM) and (
+            _accepts_gzip(self.header(b"accept-encoding"))
+        )
+        if wants_gzip and response.more is None:
+            response = await asyncio.to_thread(compressed, response)
+        headers = [*_common_headers(response.content_type), *response.headers]
+        if not self.is_in_process and self._leaves_body_unread:
+            headers.append((b"connection", b"close"))
+        if response.more is not None:
+            await self._answer_in_pieces(response, response.more, headers, wants_gzip)
+            return
+        headers.append((b"content-length", str(len(response.body)).encode()))
+        body = b"" if self.scope["method"] == "HEAD" else response.body
+        if self.is_in_process:
+            await self._send(_start(response.code, headers))
+            await self._send(_body(body, more=False))
+            return
+        progress = self._progress()
+        await progress.send(_start(response.code, headers))
+        left = len(body)
+        for piece in _pieces(body):
+            left -= len(piece)
+            await progress.send(_body(piece, more=left > 0), len(piece))
+
+    async def _answer_in_pieces(
+        self, response: Response, more: AsyncIterator[bytes], headers: Headers, wants_gzip: bool
+    ) -> None:
+        """A long answer whose length is not known yet."""
+        gzip = Gzip() if wants_gzip else None
+        if gzip is not None:
+            headers.append((b"content-encoding", b"gzip"))
+        progress = self._progress()
+        await progress.send(_start(response.code, headers))
+        if self.scope["method"] == "HEAD":
+            await progress.send(_body(b"", more=False))
+            return
+        async for chunk in _chained(response.body, more):
+            shown = chunk if gzip is None else await asyncio.to_thread(gzip.piece, chunk)
+            for piece in (shown,) if self.is_in_process else _pieces(shown):
+                await progress.send(_body(piece, more=True), len(piece))
+        await progress.send(_body(b"" if gzip is None else gzip.end(), more=False))
+
+    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+        """Send an answer that goes on; raises `ClientGoneError` when the client takes nothing."""
+        seconds = self._paces.watch_seconds
+        headers = [*_common_headers(response.content_type), *response.headers]
+        await self._within(seconds, _start(200, headers))
+        async for chunk in response.chunks:
+            for piece in (chunk,) if self.is_in_process else _pieces(chunk):
+                await self._within(seconds, _body(piece, more=True))
+            count(len(chunk))
+        await self._within(seconds, _body(b"", more=False))
+
+    def abort(self, reason: str) -> None:
+        if self._connection is not None:
+            self._connection.abort(reason)
+
+    def _progress(self) -> _Progress:
+        return _Progress(self._within, self._paces.sending)
+
+    async def _within(self, seconds: float, message: Message) -> None:
+        connection = self._connection
+        if self.is_in_process or (connection is not None and not connection.is_write_paused):
+            await self._send(message)  # goes into the buffer of the connection
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._send(message)
+        except TimeoutError:
+            self.abort("slow-reader")
+            raise ClientGoneError from None
+
+    @property
+    def _leaves_body_unread(self) -> bool:
+        if self._is_read:
+            return False
+        waits = bool(self.header(b"expect")) and self._announced > 0
+        is_long = self._is_chunked or self._announced > UNREAD_BODY
+        return self._is_reading or waits or is_long
+
+
+def _announced_size(length: bytes) -> int:
+    """What Content-Length says; 0 without one, and more than anybody may send if it is absurd."""
+    if not length.isdigit():
+        return 0
+    return int(length) if len(length) < 10 else MAX_BODY + 1
+
+
+class _Progress:
+    """How far the sending of one answer is. Time that the server needs to make it is not the client's fault."""
+
+    def __init__(self, within: Callable[[float, Message], Awaitable[None]], pace: Pace) -> None:
+        self._within = within
+        self._pace = pace
+        self._clock = asyncio.get_running_loop().time
+        self._sent = 0
+        self._waited = 0.0
+
+    async def send(self, message: Message, size: int = 0) -> None:
+        started = self._clock()
+        await self._within(self._pace.deadline(-self._waited, self._sent), message)
+        self._waited += self._clock() - started
+        self._sent += size
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BODY:
+        raise api_errors.body_too_large(MAX_BODY)
+
+
+def _pieces(body: bytes) -> Iterator[Any]:
+    """The body in order; views of it, not copies."""
+    if len(body) <= PIECE:
+        yield body
+        return
+    view = memoryview(body)
+    for start in range(0, len(view), PIECE):
+        yield view[start : start + PIECE]
+
+
+async def _chained(first: bytes, more: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in more:
+        yield piece
+
+
+def _start(code: int, headers: Headers) -> Message:
+    return {"type": "http.response.start", "status": code, "headers": headers}
+
+
+def _body(piece: Any, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": piece, "more_body": more}
+
+
+def _accepts_gzip(header: bytes) -> bool:
+    for entry in header.split(b","):
+        coding, _, quality = entry.partition(b";")
+        if coding.strip().lower() == b"gzip":
+            return quality.replace(b" ", b"").rstrip(b".0") not in (b"q=", b"q")
+    return False
+
+
+_CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
+
+
+def _common_headers(content_type: str) -> Headers:
+    audit_id = (b"audit-id", new_uid().encode())
+    return [audit_id, _CACHE_CONTROL, (b"content-type", content_type.encode())]

@@ -1,0 +1,190 @@
+"""Flow control: how many requests are answered at once, and whose.
+
+As in Kubernetes' API priority and fairness, with two levels that do not take seats from each other: `system` for the
+components of the cluster, `workload` for everybody else. Health pages, and components in this process, are
+exempt. Reads and writes have seats of their own. A watch holds a seat only until it begins; how many one user may keep
+open is limited apart. The memory of request bodies is limited by the same rules.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from functools import partial
+from typing import Final, NamedTuple
+
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.auth.authentication import User
+from allot.apiserver.http.fair_limiter import FairLimiter, QueueLimits, RejectedError
+from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.log_aggregation import Notice
+
+log = logging.getLogger(__name__)
+
+SYSTEM: Final = "system"
+WORKLOAD: Final = "workload"
+READ_ONLY: Final = "readOnly"
+MUTATING: Final = "mutating"
+CONCURRENCY_LIMIT: Final = "concurrency-limit"
+OBJECTS_PER_SEAT: Final = 100
+MAX_SEATS: Final = 10
+"""A list of many objects takes more than one seat, as in Kubernetes."""
+
+COMPONENTS: Final = "system:allot-components"
+"""The user of components that `allot up` starts as processes of their own."""
+SYSTEM_USERS: Final = frozenset(
+    (COMPONENTS, "system:kube-scheduler", "system:kube-controller-manager")
+)
+SYSTEM_GROUPS: Final = frozenset(("system:nodes", "system:serviceaccounts:kube-system"))
+
+
+class FlowLimits(NamedTuple):
+    """How much is done at once, on each of the two levels."""
+
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    max_body_bytes: int = 64 * 1024 * 1024
+    max_watches_per_user: int = 1000
+    queue: QueueLimits = QueueLimits()
+
+
+class PriorityLevel:
+    """What the requests of one level share."""
+
+    def __init__(self, name: str, limits: FlowLimits) -> None:
+        self.name = name
+        self.seats = {
+            READ_ONLY: FairLimiter(limits.max_requests_inflight, limits.queue),
+            MUTATING: FairLimiter(limits.max_mutating_requests_inflight, limits.queue),
+        }
+        self.bodies = FairLimiter(limits.max_body_bytes, limits.queue)
+        self.watches: Counter[str] = Counter()
+
+
+class FlowControl:
+    """Gives every request its turn."""
+
+    def __init__(self, limits: FlowLimits, metrics: Metrics) -> None:
+        self._limits = limits
+        self._metrics = metrics
+        self._levels = {name: PriorityLevel(name, limits) for name in (SYSTEM, WORKLOAD)}
+        self._notice = Notice(log)
+        self.inflight = {READ_ONLY: 0, MUTATING: 0}
+        """Requests that are being answered now, those of all levels."""
+        for kind in self.inflight:
+            metrics.inflight.labels(kind).set_function(partial(self.inflight.__getitem__, kind))
+        for level in self._levels.values():
+            for kind, seats in level.seats.items():
+                waiting = metrics.waiting.labels(level.name, kind)
+                waiting.set_function(partial(getattr, seats, "waiting"))
+            bodies = metrics.body_bytes.labels(level.name)
+            bodies.set_function(partial(getattr, level.bodies, "in_use"))
+
+    def turn(self, user: User, kind: str, *, exempt: bool = False) -> Turn:
+        """What a request holds while it is answered. It holds nothing yet."""
+        level = None if exempt else self._levels[level_of(user)]
+        return Turn(self, level, user.name, kind)
+
+    def begin_watch(self, user: User) -> None:
+        """Count a watch until `end_watch`; 429 if the user has too many."""
+        level = self._levels[level_of(user)]
+        if level.watches[user.name] >= self._limits.max_watches_per_user:
+            open_ = f"{level.watches[user.name]} watches are open"
+            raise self.rejection(level, user.name, "watch", CONCURRENCY_LIMIT, open_)
+        level.watches[user.name] += 1
+
+    def end_watch(self, user: User) -> None:
+        watches = self._levels[level_of(user)].watches
+        watches[user.name] -= 1
+        if not watches[user.name]:
+            del watches[user.name]
+
+    def rejection(
+        self, level: PriorityLevel, user: str, kind: str, reason: str, state: str
+    ) -> ApiError:
+        """429, counted and logged."""
+        self._metrics.rejected.labels(level.name, kind, reason).inc()
+        self._notice.warn(
+            f"rejecting requests with 429: user {user!r}, level {level.name}, {kind}, {reason}: {state}"
+        )
+        return api_errors.too_many_requests(
+            f"Too many requests, please try again later: {state} for user {user!r}"
+        )
+
+
+class Turn:
+    """The seats and the bytes one request holds. `end` gives back whatever it holds, any number of times."""
+
+    __slots__ = ("_bytes", "_flow", "_is_counted", "_kind", "_level", "_seats", "_user")
+
+    def __init__(
+        self, flow: FlowControl, level: PriorityLevel | None, user: str, kind: str
+    ) -> None:
+        self._flow = flow
+        self._level = level
+        self._user = user
+        self._kind = kind
+        self._seats = 0
+        self._bytes = 0
+        self._is_counted = False
+
+    async def take_body(self, size: int) -> None:
+        """Wait until there is memory for a body of this size; raises 429."""
+        level = self._level
+        if level is None:
+            return
+        try:
+            self._bytes = await level.bodies.acquire(self._user, size)
+        except RejectedError as error:
+            held = level.bodies.held_by(self._user)
+            state = f"{held} bytes of request bodies are being read"
+            raise self._rejection(level, error.reason, state) from None
+
+    def shrink_body(self, size: int) -> None:
+        """The body is here and smaller than it might have been."""
+        if self._level is not None and size < self._bytes:
+            self._level.bodies.release(self._user, self._bytes - size)
+            self._bytes = size
+
+    async def begin(self, width: int = 1) -> None:
+        """Wait for seats; raises 429."""
+        level = self._level
+        if level is not None:
+            seats = level.seats[self._kind]
+            try:
+                self._seats = await seats.acquire(self._user, width)
+            except RejectedError as error:
+                held = seats.held_by(self._user)
+                state = f"{held} of {seats.limit} {self._kind} seats are in use"
+                raise self._rejection(level, error.reason, state) from None
+        self._flow.inflight[self._kind] += 1
+        self._is_counted = True
+
+    def end(self) -> None:
+        level = self._level
+        if level is not None:
+            if self._seats:
+                level.seats[self._kind].release(self._user, self._seats)
+                self._seats = 0
+            if self._bytes:
+                level.bodies.release(self._user, self._bytes)
+                self._bytes = 0
+        if self._is_counted:
+            self._flow.inflight[self._kind] -= 1
+            self._is_counted = False
+
+    def _rejection(self, level: PriorityLevel, reason: str, state: str) -> ApiError:
+        return self._flow.rejection(level, self._user, self._kind, reason, state)
+
+
+def level_of(user: User) -> str:
+    """The priority level of a user's requests."""
+    if user.name in SYSTEM_USERS or not SYSTEM_GROUPS.isdisjoint(user.groups):
+        return SYSTEM
+    return WORKLOAD
+
+
+def seats_for(objects: int) -> int:
+    """How many seats a list of so many objects takes."""
+    return min(MAX_SEATS, 1 + objects // OBJECTS_PER_SEAT)

@@ -1,0 +1,214 @@
+"""One request from the URL to the answer: who asks, may they, and which verb does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from allot.api.identities import ObjectKey
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.http.flow_control import seats_for
+from allot.apiserver.http.list_bodies import list_response
+from allot.apiserver.http.negotiation import (
+    LIST_TRANSFORMS,
+    OBJECT_TRANSFORMS,
+    Accepted,
+    BodyError,
+    Transform,
+    negotiate,
+)
+from allot.apiserver.http.rendering import ListMeta, Renderer, renderer_for
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.responses import (
+    Response,
+    StreamResponse,
+    in_format,
+    json_response,
+    warning_headers,
+)
+from allot.apiserver.http.routes import Target, verb_of
+from allot.apiserver.pacing import LARGE, SLOW, Workers
+from allot.apiserver.registry.caches import Caches
+from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.registry.object_store import Written
+from allot.apiserver.registry.reading import Reader, list_options
+from allot.apiserver.registry.selection import selection_for
+from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.registry.subresources import Subresources
+from allot.apiserver.registry.watching import Watcher, watch_options
+from allot.apiserver.registry.writing import WriteHandlers
+from allot.storage.interface import Store
+
+SEVERAL: Final = frozenset(("list", "deletecollection"))
+"""Verbs that are about more than one object."""
+
+
+class Handlers:
+    """Everything that is done with resources."""
+
+    def __init__(
+        self,
+        store: Store,
+        caches: Caches,
+        reader: Reader,
+        writes: WriteHandlers,
+        subresources: Subresources,
+        authorizer: Authorizer,
+        clock: Callable[[], datetime],
+        workers: Workers,
+    ) -> None:
+        self._store = store
+        self._caches = caches
+        self._reader = reader
+        self._writes = writes
+        self._subresources = subresources
+        self._authorizer = authorizer
+        self._clock = clock
+        self._workers = workers
+
+    def verb(self, request: ApiRequest, target: Target) -> str:
+        verb = verb_of(request.method, target, watch=request.flag("watch"))
+        if verb is None:
+            raise api_errors.method_not_allowed()
+        return verb
+
+    def authorize(self, request: ApiRequest, target: Target, verb: str) -> None:
+        attributes = Attributes(
+            verb,
+            request.path,
+            target.resource.group,
+            target.attribute_resource,
+            target.namespace,
+            target.name,
+        )
+        if not self._authorizer.allows(request.user, attributes):
+            raise refusal(request.user, attributes)
+
+    def seats(self, request: ApiRequest, target: Target) -> int:
+        """How many seats a request for several objects takes."""
+        objects = self._caches.of(target.resource).count
+        limit = request.query.get("limit", "")
+        if limit.isascii() and limit.isdigit() and len(limit) < 10:
+            objects = min(objects, int(limit) or objects)
+        return seats_for(objects)
+
+    async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
+        """The answer to anything but a watch."""
+        # Settled first: nobody should learn after a write that the answer is not acceptable.
+        transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
+        accepted = self._negotiate(request, transforms)
+        renderer = self._renderer(request, target, accepted)
+        answer = _Answer(request, accepted, renderer, self._workers)
+        part = target.subresource
+        if part is not None and part.kind is not None:
+            return await answer.formatted(await self._subresources.handle(request, target, verb))
+        if part is not None and part.name == "finalize":
+            return await answer.written(200, await self._subresources.finalize(request, target))
+        match verb:
+            case "get":
+                key = ObjectKey(target.namespace, target.name)
+                version = request.query.get("resourceVersion", "")
+                stored = await self._reader.get(target.resource, key, version)
+                return await answer.one(200, stored)
+            case "list":
+                selection = selection_for(request, target)
+                listing = await self._reader.list(selection, list_options(request))
+                return await answer.listed(listing.objects, listing.meta)
+            case "create":
+                return await answer.written(201, await self._writes.create(request, target))
+            case "update":
+                return await answer.written(200, await self._writes.update(request, target))
+            case "patch":
+                return await answer.written(200, await self._writes.patch(request, target))
+            case "delete":
+                written = await self._writes.delete(request, target)
+                if written.gone and target.version not in target.resource.deleted_shown_in:
+                    return await answer.formatted(json_response(200, _deleted(target, written)))
+                return await answer.written(200, written)
+            case _:
+                selection = selection_for(request, target)
+                listing = await self._writes.delete_collection(request, target, selection)
+                return await answer.listed(listing.objects, listing.meta)
+
+    async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
+        """A watch that is ready to stream."""
+        accepted = self._negotiate(request, OBJECT_TRANSFORMS, watch=True)
+        selection = selection_for(request, target)
+        options = watch_options(request)
+        renderer = self._renderer(request, target, accepted)
+        cache = self._caches.of(target.resource)
+        watcher = Watcher(self._store, cache, selection, renderer, options)
+        await watcher.prepare(self._reader)
+        return watcher, StreamResponse(watcher.stream())
+
+    def _negotiate(
+        self, request: ApiRequest, transforms: frozenset[Transform], *, watch: bool = False
+    ) -> Accepted:
+        try:
+            return negotiate(request.header("accept"), transforms, watch=watch)
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
+
+    def _renderer(self, request: ApiRequest, target: Target, accepted: Accepted) -> Renderer:
+        codec = codec_for(target.resource)
+        return renderer_for(request, accepted, codec, target.version, self._clock)
+
+
+class _Answer(NamedTuple):
+    """How this request wants to be answered."""
+
+    request: ApiRequest
+    accepted: Accepted
+    renderer: Renderer
+    workers: Workers
+
+    async def written(self, code: int, written: Written) -> Response:
+        response = await self.one(code, written.stored)
+        if not written.warnings:
+            return response
+        return response._replace(headers=warning_headers(written.warnings))
+
+    async def one(self, code: int, stored: StoredObject) -> Response:
+        size = len(stored.entry.value)
+        if size <= LARGE:
+            body = self.renderer.one(stored)
+        else:
+            body = await self.workers.run(size, partial(self.renderer.one, stored))
+        return await self.formatted(Response(code, body))
+
+    async def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
+        return await list_response(
+            objects,
+            self.renderer.frame(meta),
+            self.renderer.item,
+            self.accepted.format,
+            self.workers,
+            pretty=self.request.flag("pretty"),
+        )
+
+    async def formatted(self, response: Response) -> Response:
+        format_, pretty = self.accepted.format, self.request.flag("pretty")
+        if format_ == "json" and not pretty:
+            return response
+        size = len(response.body) * (SLOW if format_ == "yaml" else 1)
+        return await self.workers.run(size, lambda: in_format(response, format_, pretty=pretty))
+
+
+def _deleted(target: Target, written: Written) -> dict[str, Any]:
+    """The Status that answers a delete which is done."""
+    details = {"name": target.name}
+    if target.resource.group:
+        details["group"] = target.resource.group
+    details["kind"] = target.resource.plural
+    details["uid"] = written.stored.object.metadata.uid
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

@@ -1,0 +1,123 @@
+"""The index of OpenAPI documents and the documents, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.identities import GroupVersion
+from allot.apiserver.http.openapi import components
+from allot.apiserver.http.openapi.operations import Operation, base_path, operations, root_operation
+from allot.apiserver.registry.served import BY_DEFAULT, ServedResources
+from allot.apiserver.schemas.tables import META
+from allot.apiserver.schemas.types import reachable
+
+INFO: Final = {"title": "Kubernetes", "version": "1.38"}
+_SECURITY: Final = {
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "A token in the form `Bearer <token>`.",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+_REFERENCE: Final = "#/components/schemas/"
+
+
+@cache
+def paths(served: ServedResources = BY_DEFAULT) -> dict[str, GroupVersion]:
+    """Every document by its path: `api/v1`, `apis/resource.k8s.io/v1`."""
+    found = [
+        GroupVersion(group, version)
+        for group in served.groups
+        for version in served.versions_of(group)
+    ]
+    return {base_path(group_version).removeprefix("/"): group_version for group_version in found}
+
+
+@cache
+def index(served: ServedResources = BY_DEFAULT) -> bytes:
+    """What `/openapi/v3` answers: where each document is, with its hash."""
+    found = {
+        path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={document_hash(path, served)}"}
+        for path in sorted(paths(served))
+    }
+    return msgspec.json.encode({"paths": found})
+
+
+def document(path: str, served: ServedResources = BY_DEFAULT) -> bytes | None:
+    """The document of a group and version; None if there is no such path."""
+    group_version = paths(served).get(path)
+    return None if group_version is None else _made(group_version, served).body
+
+
+def document_hash(path: str, served: ServedResources = BY_DEFAULT) -> str | None:
+    """The hash that the index names, and that serves as the document's ETag."""
+    group_version = paths(served).get(path)
+    return None if group_version is None else _made(group_version, served).hash
+
+
+class _Document(NamedTuple):
+    body: bytes
+    hash: str
+
+
+@cache
+def _made(group_version: GroupVersion, served: ServedResources) -> _Document:
+    body = msgspec.json.encode(build_document(group_version, served))
+    return _Document(body, hashlib.sha512(body).hexdigest().upper())
+
+
+def build_document(
+    group_version: GroupVersion, served: ServedResources = BY_DEFAULT
+) -> dict[str, Any]:
+    """A document as plain JSON values."""
+    found = [root_operation(group_version)]
+    for resource in served.resources_in(group_version):
+        found += operations(resource, group_version.version)
+    types = reachable(_type_names(found))
+    return {
+        "openapi": "3.0.0",
+        "info": INFO,
+        "paths": _path_items(found),
+        "components": {
+            "schemas": components.schemas(types, group_version),
+            "securitySchemes": _SECURITY,
+        },
+    }
+
+
+def _type_names(found: Iterable[Operation]) -> set[str]:
+    """The types that operations send and answer, and that of watch events, which none names."""
+    contents = [
+        part["content"]
+        for operation in found
+        for part in (*operation.json["responses"].values(), operation.json.get("requestBody", {}))
+        if "content" in part
+    ]
+    references = {media["schema"]["$ref"] for content in contents for media in content.values()}
+    names = {reference.removeprefix(_REFERENCE) for reference in references}
+    return (names | {f"{META}.WatchEvent"}) - components.IRREGULAR.keys()
+
+
+def _path_items(found: Iterable[Operation]) -> dict[str, Any]:
+    """Operations by path and method; parameters that all methods of a path have stand beside them."""
+    by_path: dict[str, list[Operation]] = {}
+    for operation in found:
+        by_path.setdefault(operation.path, []).append(operation)
+    items: dict[str, Any] = {}
+    for path, ones in sorted(by_path.items()):
+        shared = set.intersection(*(set(operation.parameters) for operation in ones))
+        item = items[path] = {}
+        for operation in ones:
+            own = [one for one in operation.parameters if one not in shared]
+            item[operation.method] = operation.json
+            if own:
+                item[operation.method]["parameters"] = [one.as_json() for one in sorted(own)]
+        if shared:
+            item["parameters"] = [one.as_json() for one in sorted(shared)]
+    return items

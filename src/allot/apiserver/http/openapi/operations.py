@@ -1,0 +1,235 @@
+"""The operations on a resource: what can be sent to each of its URLs, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.apiserver.http.openapi import parameters
+from allot.apiserver.http.openapi.components import PATCH, reference
+from allot.apiserver.http.openapi.parameters import Parameter
+from allot.apiserver.kinds.resources import Resource, Subresource
+from allot.apiserver.schemas.tables import META
+from allot.apiserver.schemas.types import type_of
+
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+PATCH_TYPES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+"""The patches that are served."""
+
+MEDIA_TYPES: Final = ("application/json", "application/yaml")
+WATCH_TYPE: Final = "application/json;stream=watch"
+
+_STATUS: Final = f"{META}.Status"
+_DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
+_WORDS: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
+
+
+class Operation(NamedTuple):
+    """One method of one URL, before parameters that all methods share are taken out."""
+
+    path: str
+    method: str
+    json: dict[str, Any]
+    parameters: tuple[Parameter, ...]
+
+
+class _Naming(NamedTuple):
+    """How a group and version are called in names of operations."""
+
+    group_version: GroupVersion
+
+    @property
+    def _group(self) -> list[str]:
+        return (self.group_version.group or "core").removesuffix(".k8s.io").split(".")
+
+    @property
+    def tag(self) -> str:
+        first, *rest = self._group
+        return f"{first}{''.join(map(_capital, rest))}_{self.group_version.version}"
+
+    def operation(self, verb: str, rest: str) -> str:
+        group = "".join(map(_capital, self._group))
+        return f"{verb}{group}{_capital(self.group_version.version)}{rest}"
+
+
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+def root_operation(group_version: GroupVersion) -> Operation:
+    """What discovery answers for the group and version."""
+    naming = _Naming(group_version)
+    answer = {media: {"schema": reference(f"{META}.APIResourceList")} for media in MEDIA_TYPES}
+    made = {
+        "tags": [naming.tag],
+        "description": "The resources there are.",
+        "operationId": naming.operation("get", "APIResources"),
+        "responses": {
+            "200": {"description": _WORDS["200"], "content": answer},
+            "401": {"description": _WORDS["401"]},
+        },
+    }
+    return Operation(f"{base_path(group_version)}/", "get", made, ())
+
+
+def base_path(group_version: GroupVersion) -> str:
+    return f"/apis/{group_version}" if group_version.group else f"/api/{group_version.version}"
+
+
+def operations(resource: Resource, version: str) -> Iterator[Operation]:
+    """Everything that can be done with a resource in one of its versions."""
+    yield from _Operations(resource, version).all()
+
+
+class _Operations:
+    def __init__(self, resource: Resource, version: str) -> None:
+        self._resource = resource
+        self._gvk = resource.gvk(version)
+        self._naming = _Naming(self._gvk.group_version)
+        self._base = base_path(self._gvk.group_version)
+        self._scope = "Namespaced" if resource.namespaced else ""
+
+    def all(self) -> Iterator[Operation]:
+        resource, kind = self._resource, self._resource.kind
+        prefix = "/namespaces/{namespace}" if resource.namespaced else ""
+        collection = f"{self._base}{prefix}/{resource.plural}"
+        yield from self._of_collection(collection)
+        if resource.namespaced:
+            yield self._operation(
+                f"{self._base}/{resource.plural}", "get", "list", "list", f"{kind}ForAllNamespaces",
+                f"All objects of kind {kind} in all namespaces, or with `watch` their changes.",
+                parameters.LIST, {"200": self._list_name}, media=(*MEDIA_TYPES, WATCH_TYPE),
+            )  # fmt: skip
+        one = f"{collection}/{{name}}"
+        yield from self._of_object(one, self._gvk, "", resource.verbs)
+        for part in resource.subresources:
+            yield from self._of_subresource(f"{one}/{part.name}", part)
+
+    @property
+    def _name(self) -> str:
+        return _schema_name(self._gvk)
+
+    @property
+    def _list_name(self) -> str:
+        return f"{self._name}List"
+
+    def _of_collection(self, path: str) -> Iterator[Operation]:
+        kind, name, verbs = (
+            self._resource.kind,
+            f"{self._scope}{self._resource.kind}",
+            self._resource.verbs,
+        )
+        if "list" in verbs:
+            yield self._operation(
+                path, "get", "list", "list", name,
+                f"All objects of kind {kind}, or with `watch` their changes.",
+                parameters.LIST, {"200": self._list_name}, media=(*MEDIA_TYPES, WATCH_TYPE),
+            )  # fmt: skip
+        if "create" in verbs:
+            yield self._create(path, self._gvk, name)
+        if "deletecollection" in verbs:
+            yield self._operation(
+                path, "delete", "delete", "deletecollection", f"Collection{name}",
+                f"Deletes all selected objects of kind {kind}.",
+                parameters.DELETE_COLLECTION, {"200": _STATUS}, body=_DELETE_OPTIONS,
+            )  # fmt: skip
+
+    def _of_object(
+        self, path: str, gvk: GroupVersionKind, suffix: str, verbs: tuple[str, ...]
+    ) -> Iterator[Operation]:
+        name, schema = f"{self._scope}{self._resource.kind}{suffix}", _schema_name(gvk)
+        what = f"{suffix.lower()} of one {self._resource.kind}" if suffix else f"one {gvk.kind}"
+        both = {"200": schema, "201": schema}
+        if "get" in verbs:
+            yield self._operation(
+                path, "get", "read", "get", name, f"Reads {what}.", (), {"200": schema}, gvk=gvk
+            )
+        if "update" in verbs:
+            yield self._operation(
+                path, "put", "replace", "put", name, f"Replaces {what}.",
+                parameters.WRITE, both, body=schema, gvk=gvk,
+            )  # fmt: skip
+        if "delete" in verbs:
+            shown = gvk.version in self._resource.deleted_shown_in
+            answer = schema if shown else _STATUS
+            yield self._operation(
+                path, "delete", "delete", "delete", name, f"Deletes {what}.",
+                parameters.DELETE, {"200": answer, "202": answer}, body=_DELETE_OPTIONS,
+            )  # fmt: skip
+        if "patch" in verbs:
+            force = (parameters.FORCE,) if APPLY_PATCH in PATCH_TYPES else ()
+            yield self._operation(
+                path, "patch", "patch", "patch", name, f"Changes fields of {what}.",
+                (*parameters.WRITE, *force), both, body=PATCH, gvk=gvk,
+            )  # fmt: skip
+
+    def _of_subresource(self, path: str, part: Subresource) -> Iterator[Operation]:
+        gvk = part.kind or self._gvk
+        if "create" in part.verbs:
+            yield self._create(
+                path, gvk, f"{self._scope}{self._resource.kind}{_capital(part.name)}"
+            )
+        yield from self._of_object(path, gvk, _capital(part.name), part.verbs)
+
+    def _create(self, path: str, gvk: GroupVersionKind, name: str) -> Operation:
+        schema = _schema_name(gvk)
+        return self._operation(
+            path, "post", "create", "post", name, f"Creates one {gvk.kind}.",
+            parameters.WRITE, {"200": schema, "201": schema, "202": schema}, body=schema, gvk=gvk,
+        )  # fmt: skip
+
+    def _operation(
+        self,
+        path: str,
+        method: str,
+        verb: str,
+        action: str,
+        name: str,
+        description: str,
+        query: tuple[Parameter, ...],
+        answers: dict[str, str],
+        *,
+        body: str = "",
+        gvk: GroupVersionKind | None = None,
+        media: tuple[str, ...] = MEDIA_TYPES,
+    ) -> Operation:
+        made: dict[str, Any] = {
+            "tags": [self._naming.tag],
+            "description": description,
+            "operationId": self._naming.operation(verb, name),
+        }
+        if body:
+            accepted = PATCH_TYPES if body == PATCH else ("*/*",)
+            made["requestBody"] = {
+                "content": {media_type: {"schema": reference(body)} for media_type in accepted}
+            }
+            if body != _DELETE_OPTIONS:
+                made["requestBody"]["required"] = True
+        made["responses"] = {
+            code: {
+                "description": _WORDS[code],
+                "content": {media_type: {"schema": reference(answer)} for media_type in media},
+            }
+            for code, answer in answers.items()
+        }
+        made["responses"]["401"] = {"description": _WORDS["401"]}
+        made["x-kubernetes-action"] = action
+        made["x-kubernetes-group-version-kind"] = (gvk or self._gvk)._asdict()
+        return Operation(path, method, made, (*self._in_path(path), parameters.PRETTY, *query))
+
+    def _in_path(self, path: str) -> Iterator[Parameter]:
+        if "{name}" in path:
+            yield parameters.name_of(self._resource.kind)
+        if "{namespace}" in path:
+            yield parameters.NAMESPACE
+
+
+def _schema_name(gvk: GroupVersionKind) -> str:
+    schema = type_of(gvk)
+    assert schema is not None, gvk
+    return schema.name

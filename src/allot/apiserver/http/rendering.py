@@ -1,0 +1,255 @@
+"""Objects as the client wants to see them: whole, as metadata only, or as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.apiserver.api_errors import bad_request
+from allot.apiserver.http.list_bodies import ListFrame
+from allot.apiserver.http.negotiation import Accepted
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.printers import Column, cells, columns, human_age
+from allot.apiserver.registry.cache import ObjectChange, event_line
+from allot.apiserver.registry.codecs import Codec
+from allot.apiserver.registry.stored_objects import StoredObject, with_type
+
+META: Final = "meta.k8s.io"
+INCLUDES: Final = ("", "None", "Metadata", "Object")
+
+
+class ListMeta(NamedTuple):
+    """What a list says about itself."""
+
+    revision: int
+    continue_: str = ""
+    remaining: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"resourceVersion": str(self.revision)}
+        if self.continue_:
+            shown["continue"] = self.continue_
+        if self.remaining:
+            shown["remainingItemCount"] = self.remaining
+        return shown
+
+
+class Renderer:
+    """Writes objects of one resource in one version. This one writes them whole."""
+
+    def __init__(self, codec: Codec, version: str) -> None:
+        self.codec = codec
+        self.version = version
+        self._gvk = codec.resource.gvk(version)
+        self._api_version = str(self._gvk.group_version)
+
+    def one(self, stored: StoredObject) -> bytes:
+        body = stored.body(self.codec, self.version)
+        return with_type(body, self._gvk.kind, self._api_version)
+
+    def frame(self, meta: ListMeta) -> ListFrame:
+        """A list without its items."""
+        return ListFrame(
+            {
+                "kind": f"{self._gvk.kind}List",
+                "apiVersion": self._api_version,
+                "metadata": meta.as_json(),
+            }
+        )
+
+    def item(self, stored: StoredObject) -> bytes:
+        """An object as it stands in a list."""
+        return stored.body(self.codec, self.version)
+
+    def event(self, change: ObjectChange, type_: str) -> bytes:
+        return change.line(type_, self.codec, self.version)
+
+    def initial(self, stored: StoredObject) -> bytes:
+        """An object that was there before the watch began."""
+        return event_line("ADDED", self.one(stored))
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        kind, api_version = self._bookmark_type()
+        return event_line(
+            "BOOKMARK",
+            msgspec.json.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata}),
+        )
+
+    def _bookmark_type(self) -> tuple[str, str]:
+        return self._gvk.kind, self._api_version
+
+
+class PartialRenderer(Renderer):
+    """Writes metadata only."""
+
+    def __init__(self, codec: Codec, version: str, meta_version: str) -> None:
+        super().__init__(codec, version)
+        self._meta_version = f"{META}/{meta_version}"
+
+    def one(self, stored: StoredObject) -> bytes:
+        return msgspec.json.encode(self._partial(metadata_of(stored)))
+
+    def frame(self, meta: ListMeta) -> ListFrame:
+        return ListFrame(
+            {
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": self._meta_version,
+                "metadata": meta.as_json(),
+            }
+        )
+
+    def item(self, stored: StoredObject) -> bytes:
+        return self.one(stored)
+
+    def event(self, change: ObjectChange, type_: str) -> bytes:
+        metadata = metadata_of(change.shown(type_)) | {"resourceVersion": str(change.revision)}
+        return event_line(type_, msgspec.json.encode(self._partial(metadata)))
+
+    def _partial(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": self._meta_version,
+            "metadata": metadata,
+        }
+
+    def _bookmark_type(self) -> tuple[str, str]:
+        return "PartialObjectMetadata", self._meta_version
+
+
+class TableRenderer(Renderer):
+    """Writes what `kubectl get` prints."""
+
+    def __init__(
+        self,
+        codec: Codec,
+        version: str,
+        meta_version: str,
+        include: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        super().__init__(codec, version)
+        self._meta_version = f"{META}/{meta_version}"
+        self._include = include
+        self._clock = clock
+        self._columns: Sequence[Column] = columns(codec.resource)
+        self._headed = False
+
+    def one(self, stored: StoredObject) -> bytes:
+        row = self._row(stored, stored.revision)
+        metadata = {"resourceVersion": str(stored.revision)}
+        return msgspec.json.encode(self._document([row], metadata))
+
+    def frame(self, meta: ListMeta) -> ListFrame:
+        fields = self._document([], meta.as_json())
+        del fields["rows"]
+        return ListFrame(fields, "rows")
+
+    def item(self, stored: StoredObject) -> bytes:
+        return msgspec.json.encode(self._row(stored, stored.revision))
+
+    def event(self, change: ObjectChange, type_: str) -> bytes:
+        shown = change.shown(type_)
+        return event_line(type_, self._row_of_watch(shown, change.revision))
+
+    def initial(self, stored: StoredObject) -> bytes:
+        return event_line("ADDED", self._row_of_watch(stored, stored.revision))
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        row_metadata: dict[str, Any] = metadata | {"creationTimestamp": None}
+        if annotations:
+            row_metadata["annotations"] = annotations
+        partial = {
+            "kind": self._gvk.kind,
+            "apiVersion": self._api_version,
+            "metadata": row_metadata,
+        }
+        table = self._document([{"cells": [], "object": partial}], metadata)
+        return event_line("BOOKMARK", msgspec.json.encode(table))
+
+    def _row_of_watch(self, stored: StoredObject, revision: int) -> bytes:
+        row = self._row(stored, revision)
+        return msgspec.json.encode(self._document([row], {"resourceVersion": str(revision)}))
+
+    def _document(self, rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
+        """The columns are described once; later events of a watch leave them out."""
+        described = [] if self._headed else [_described(column) for column in self._columns]
+        self._headed = True
+        return {
+            "kind": "Table",
+            "apiVersion": self._meta_version,
+            "metadata": metadata,
+            "columnDefinitions": described or None,
+            "rows": rows,
+        }
+
+    def _row(self, stored: StoredObject, revision: int) -> dict[str, Any]:
+        now = self._clock()
+        row: dict[str, Any] = {"cells": cells(stored.object, lambda time: human_age(time, now))}
+        if self._include == "Object":
+            body = stored.without_revision(self.codec, self.version)
+            whole = msgspec.json.decode(with_type(body, self._gvk.kind, self._api_version))
+            whole["metadata"]["resourceVersion"] = str(revision)
+            row["object"] = whole
+        elif self._include != "None":
+            row["object"] = {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": self._meta_version,
+                "metadata": metadata_of(stored) | {"resourceVersion": str(revision)},
+            }
+        return row
+
+
+def _described(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    }
+
+
+def metadata_of(stored: StoredObject) -> dict[str, Any]:
+    """An object's metadata as JSON values."""
+    document = msgspec.json.decode(stored.entry.value, type=_OnlyMetadata)
+    metadata = document.metadata
+    if stored.revision:
+        metadata["resourceVersion"] = str(stored.revision)
+    return metadata
+
+
+class _OnlyMetadata(msgspec.Struct):
+    metadata: dict[str, Any]
+
+
+def renderer_for(
+    request: ApiRequest,
+    accepted: Accepted,
+    codec: Codec,
+    version: str,
+    clock: Callable[[], datetime],
+) -> Renderer:
+    """The form of answer the client asked for."""
+    match accepted.transform:
+        case "Table":
+            include = request.query.get("includeObject", "")
+            if include not in INCLUDES:
+                raise bad_request(
+                    f'unrecognized includeObject value: "{include}"; '
+                    "must be one of None, Metadata, Object"
+                )
+            return TableRenderer(codec, version, accepted.version, include, clock)
+        case "PartialObjectMetadata" | "PartialObjectMetadataList":
+            return PartialRenderer(codec, version, accepted.version)
+    return _plain_renderer(codec, version)
+
+
+_plain_renderer: Final = cache(Renderer)

@@ -1,0 +1,107 @@
+"""A request as handlers see it: query, headers, body, and the options that Kubernetes clients send."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from allot.apiserver.api_errors import ApiError, bad_request, invalid
+from allot.apiserver.auth.authentication import User
+from allot.validation.fields import FieldError, FieldPath, not_supported, too_long
+from allot.validation.fields import invalid as invalid_field
+
+MAX_FIELD_MANAGER: Final = 128
+_is_number: Final = re.compile(r"[+-]?[0-9]{1,19}").fullmatch
+FIELD_VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
+
+
+class ApiRequest(NamedTuple):
+    """Everything about one request that a handler may look at."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    user: User
+    body: bytes = b""
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is on or off: on unless it says otherwise, as Go reads it."""
+        value = self.query.get(name)
+        return value is not None and value.lower() not in ("false", "0")
+
+    def number(self, name: str) -> int | None:
+        text = self.query.get(name)
+        if not text:
+            return None
+        if not _is_number(text) or abs(int(text)) >= 2**63:
+            raise bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+        return int(text)
+
+
+def parse_query(raw: bytes) -> dict[str, str]:
+    """Query parameters; of one that stands there several times the first that says something counts."""
+    query: dict[str, str] = {}
+    if not raw:
+        return query
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
+    except (UnicodeDecodeError, ValueError):
+        raise bad_request("the query of the request cannot be read") from None
+    for name, value in pairs:
+        if not query.get(name):
+            query[name] = value
+    return query
+
+
+class WriteOptions(NamedTuple):
+    """What may be said about any write."""
+
+    dry_run: bool
+    field_validation: str
+
+
+_USUAL_OPTIONS: Final = WriteOptions(dry_run=False, field_validation="Warn")
+_OPTIONS_KIND: Final = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}
+
+
+def write_options(request: ApiRequest, verb: str) -> WriteOptions:
+    """The options of a write; 422 for values there are not."""
+    if not request.query:
+        return _USUAL_OPTIONS
+    errors: list[FieldError] = []
+    dry_run = request.query.get("dryRun", "")
+    if dry_run not in ("", "All"):
+        errors.append(not_supported(FieldPath("dryRun"), dry_run, ["All"]))
+    validation = request.query.get("fieldValidation", "") or "Warn"
+    if validation not in FIELD_VALIDATIONS:
+        errors.append(
+            not_supported(FieldPath("fieldValidation"), validation, ["", *FIELD_VALIDATIONS])
+        )
+    manager = request.query.get("fieldManager", "")
+    if len(manager.encode()) > MAX_FIELD_MANAGER:
+        errors.append(too_long(FieldPath("fieldManager"), MAX_FIELD_MANAGER))
+    elif not manager.isprintable():
+        errors.append(
+            invalid_field(
+                FieldPath("fieldManager"), manager, "should only contain printable characters"
+            )
+        )
+    if errors:
+        raise invalid("meta.k8s.io", _OPTIONS_KIND[verb], "", errors)
+    return WriteOptions(dry_run == "All", validation)
+
+
+def options_error(kind: str, errors: list[FieldError]) -> ApiError:
+    return invalid("meta.k8s.io", kind, "", errors)

@@ -1,0 +1,108 @@
+"""Where a path leads: to a resource, an object, a part of one, or to one of the server's own pages."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from allot.api.identities import GroupVersion
+from allot.apiserver.kinds.resources import Resource, Subresource
+from allot.apiserver.registry.served import ServedResources
+
+
+class Target(NamedTuple):
+    """What a request is about. Without a name it is the whole collection."""
+
+    resource: Resource
+    version: str
+    namespace: str = ""
+    name: str = ""
+    subresource: Subresource | None = None
+
+    @property
+    def attribute_resource(self) -> str:
+        """As authorizers call it: `pods`, `pods/status`."""
+        plural = self.resource.plural
+        return f"{plural}/{self.subresource.name}" if self.subresource else plural
+
+
+def find_target(path: str, served: ServedResources) -> Target | None:
+    """The target of an API path; None if nothing is served there."""
+    parts = path.strip("/").split("/")
+    if "%" in path:
+        parts = [unquote(part) for part in parts]
+    match parts:
+        case ["api", version, *rest]:
+            group_version = GroupVersion("", version)
+        case ["apis", group, version, *rest] if group:
+            group_version = GroupVersion(group, version)
+        case _:
+            return None
+    if not all(rest):
+        return None
+    return _find(group_version, rest, served)
+
+
+def _find(group_version: GroupVersion, rest: list[str], served: ServedResources) -> Target | None:
+    version = group_version.version
+    match rest:
+        # Paths of namespaces themselves come before those of what they contain.
+        case ["namespaces", name, part] if group_version == CORE and part in _NAMESPACE_PARTS:
+            resource = served.find(group_version, "namespaces")
+            namespace, names = "", [name, part]
+        case ["namespaces", namespace, plural, *names]:
+            resource = served.find(group_version, plural)
+            if resource is not None and not resource.namespaced:
+                return None
+        case [plural, *names]:
+            resource = served.find(group_version, plural)
+            namespace = ""
+            if resource is not None and resource.namespaced and names:
+                return None
+        case _:
+            return None
+    if resource is None:
+        return None
+    match names:
+        case []:
+            return Target(resource, version, namespace)
+        case [name]:
+            return Target(resource, version, namespace, name)
+        case [name, part]:
+            subresource = resource.subresource(part)
+            if subresource is not None:
+                return Target(resource, version, namespace, name, subresource)
+    return None
+
+
+CORE: Final = GroupVersion("", "v1")
+_NAMESPACE_PARTS: Final = ("finalize", "status")
+
+
+def verb_of(method: str, target: Target, *, watch: bool) -> str | None:
+    """What the request wants to do, as authorizers and metrics call it; None if nobody can."""
+    whole = not target.name
+    match method:
+        case "GET" | "HEAD":
+            verb = "watch" if watch else "list" if whole else "get"
+        case "POST":
+            verb = "create"
+        case "PUT":
+            verb = "update"
+        case "PATCH":
+            verb = "patch"
+        case "DELETE":
+            verb = "deletecollection" if whole else "delete"
+        case _:
+            return None
+    if target.subresource is not None:
+        return verb if verb in target.subresource.verbs else None
+    if verb not in target.resource.verbs:
+        return None
+    needs_name = verb in ("get", "update", "patch", "delete")
+    if (whole and needs_name) or (not whole and verb == "create"):
+        return None
+    everywhere = target.resource.namespaced and not target.namespace
+    if everywhere and verb in ("create", "deletecollection"):
+        return None
+    return verb

@@ -1,0 +1,124 @@
+"""ResourceClaim and ResourceClaimTemplate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from allot.api.base import replace
+from allot.api.claims import (
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourceClaimTemplate,
+)
+from allot.apiserver.kinds.claim_authorization import (
+    ADMIN_ACCESS_NEEDS_LABEL,
+    authorize_status_update,
+)
+from allot.apiserver.kinds.claim_fields import (
+    drop_disabled_spec_fields,
+    drop_disabled_status_fields,
+)
+from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.kinds.strategy import (
+    StatusStrategy,
+    Strategy,
+    metadata_for_status_update,
+)
+from allot.validation.claim_status import (
+    allocated_device_ids,
+    device_status_id,
+    validate_claim_status_update,
+)
+from allot.validation.fields import FieldError, forbidden
+from allot.validation.resource_claim import SPEC, validate_claim, validate_claim_update
+from allot.validation.resource_claim_template import (
+    validate_template,
+    validate_template_update,
+)
+
+
+def _validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> Iterator[FieldError]:
+    """Only the first offender is named, on a path without `exactly`."""
+    if request.grants_admin_access:
+        return
+    for index, asked in enumerate(spec.devices.requests):
+        if asked.exactly is not None and asked.exactly.admin_access:
+            path = SPEC / "devices" / "requests" @ index / "adminAccess"
+            yield forbidden(path, ADMIN_ACCESS_NEEDS_LABEL)
+            return
+
+
+class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
+    """The spec is written once; the status belongs to the scheduler, controllers and drivers."""
+
+    def prepare_create(self, new: ResourceClaim, request: WriteRequest) -> ResourceClaim:
+        spec = drop_disabled_spec_fields(new.spec, None, None, request.gates)
+        return replace(new, spec=spec, status=ResourceClaimStatus())
+
+    def validate_create(self, new: ResourceClaim, request: WriteRequest) -> Iterator[FieldError]:
+        yield from _validate_admin_access(new.spec, request)
+        yield from validate_claim(new, request.context)
+
+    def prepare_update(
+        self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
+    ) -> ResourceClaim:
+        spec = drop_disabled_spec_fields(new.spec, old.spec, old.status, request.gates)
+        return replace(new, spec=spec, status=old.status)
+
+    def validate_update(
+        self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        return validate_claim_update(new, old)
+
+    def prepare_status_update(
+        self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
+    ) -> ResourceClaim:
+        status = drop_disabled_status_fields(new.status, old.spec, old.status, request.gates)
+        prepared = replace(
+            new,
+            metadata=metadata_for_status_update(new.metadata, old.metadata),
+            spec=old.spec,
+            status=status,
+        )
+        # What is not allocated any more has nothing to report.
+        gone = allocated_device_ids(old) - allocated_device_ids(prepared)
+        kept = tuple(device for device in status.devices if device_status_id(device) not in gone)
+        return replace(prepared, status=replace(status, devices=kept))
+
+    def validate_status_update(
+        self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from authorize_status_update(new, old, request)
+        yield from validate_claim_status_update(new, old, request.gates)
+
+
+class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):
+    """A claim spec that is judged as strictly as a claim's, also on update."""
+
+    def prepare_create(
+        self, new: ResourceClaimTemplate, request: WriteRequest
+    ) -> ResourceClaimTemplate:
+        return self._with_enabled_fields(new, None, request)
+
+    def validate_create(
+        self, new: ResourceClaimTemplate, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from _validate_admin_access(new.spec.spec, request)
+        yield from validate_template(new, request.context)
+
+    def prepare_update(
+        self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
+    ) -> ResourceClaimTemplate:
+        return self._with_enabled_fields(new, old.spec.spec, request)
+
+    def validate_update(
+        self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        return validate_template_update(new, old, request.context)
+
+    def _with_enabled_fields(
+        self, new: ResourceClaimTemplate, old: ResourceClaimSpec | None, request: WriteRequest
+    ) -> ResourceClaimTemplate:
+        spec = drop_disabled_spec_fields(new.spec.spec, old, None, request.gates)
+        return replace(new, spec=replace(new.spec, spec=spec))

@@ -1,0 +1,58 @@
+"""Parts of objects as words in a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.printers.column import NAME, NONE, Age, Cell, Column, Table
+from allot.validation.label_selector import selector_text
+
+
+def or_none(text: object) -> str:
+    return str(text) if text else NONE
+
+
+def joined(texts: Iterable[object], separator: str = ",") -> str:
+    return separator.join(str(text) for text in texts)
+
+
+def labels_text(labels: Mapping[str, str] | None) -> str:
+    """`a=b,c=d`, sorted."""
+    return or_none(joined(f"{key}={value}" for key, value in sorted((labels or {}).items())))
+
+
+def selector_cell(selector: Mapping[str, Any] | None) -> str:
+    return or_none(selector_text(selector))
+
+
+def template_cells(template: Mapping[str, Any]) -> list[str]:
+    """Names and images of the containers of a pod template."""
+    containers = (template.get("spec") or {}).get("containers") or []
+    return [
+        joined(container.get("name", "") for container in containers),
+        joined(container.get("image", "") for container in containers),
+    ]
+
+
+def first_few(texts: Sequence[object], limit: int = 3) -> str:
+    """At most three of them, and how many there are besides."""
+    shown = joined(texts[:limit])
+    return f"{shown} + {len(texts) - limit} more..." if len(texts) > limit else shown
+
+
+def has_condition(obj: RawObject, type_: str) -> bool:
+    """Whether a condition holds."""
+    return any(
+        condition.get("type") == type_ and condition.get("status") == "True"
+        for condition in obj.get("status", "conditions", default=[])
+    )
+
+
+def _created_row(obj: RawObject, _: Age) -> list[Cell]:
+    return [obj.metadata.name, str(obj.get("metadata", "creationTimestamp", default=""))]
+
+
+CREATED: Final = Table((NAME, Column("Created At")), _created_row)
+"""For kinds of which nothing fits into a column."""

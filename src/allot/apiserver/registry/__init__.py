@@ -1,0 +1,1 @@
+"""Objects of all kinds: storage, watch cache, reads, writes, patches, subresources."""

@@ -1,0 +1,358 @@
+"""What the store holds of one resource, in memory and up to date, and its recent changes.
+
+A `ResourceCache` follows one watch of the store. Gets and lists are answered from it; watchers are cursors
+into its window of recent changes, so that a thousand of them cost no more memory than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Hashable, Iterable, KeysView, Sequence
+from typing import Final
+
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.codecs import Codec
+from allot.apiserver.registry.object_forms import FORMS
+from allot.apiserver.registry.stored_objects import StoredObject, with_revision, with_type
+from allot.apiserver.registry.watch_window import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget
+from allot.storage.interface import (
+    Change,
+    CompactedError,
+    SlowWatcherError,
+    StorageError,
+    Store,
+    Watch,
+)
+
+log = logging.getLogger(__name__)
+
+WAKE_AT_ONCE: Final = 50
+"""How many watchers are woken before others have their turn."""
+
+
+class ObjectChange:
+    """One change of one object. Each of its renderings is made once, whoever asks for it."""
+
+    __slots__ = ("_lines", "new", "old", "revision", "size")
+
+    def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
+        self.revision = revision
+        self.old = old
+        self.new = new
+        self.size = 0
+        """The bytes of the objects that nothing else in the window has."""
+        self._lines: dict[tuple[str, Codec, str], bytes] | None = None
+
+    @property
+    def key(self) -> str:
+        shown = self.new or self.old
+        assert shown is not None
+        return shown.key
+
+    @property
+    def type(self) -> str:
+        """What watchers without a selector see."""
+        if self.old is None:
+            return "ADDED"
+        return "DELETED" if self.new is None else "MODIFIED"
+
+    def shown(self, type_: str) -> StoredObject:
+        """The state an event shows: an object that is gone, or left a selection, as it was last."""
+        shown = self.old if type_ == "DELETED" else self.new
+        assert shown is not None
+        return shown
+
+    def body(self, type_: str, codec: Codec, version: str) -> bytes:
+        """The object of an event, with the revision of the event."""
+        shown = self.shown(type_)
+        revision = self.revision if type_ == "DELETED" else shown.revision
+        return with_revision(shown.without_revision(codec, version), revision)
+
+    def line(self, type_: str, codec: Codec, version: str) -> bytes:
+        """The event as a line of a watch stream."""
+        key = (type_, codec, version)
+        lines = self._lines
+        line = lines.get(key) if lines is not None else None
+        if line is None:
+            gvk = codec.resource.gvk(version)
+            body = with_type(self.body(*key), gvk.kind, str(gvk.group_version))
+            line = event_line(type_, body)
+            if lines is None:
+                lines = self._lines = {}
+            lines[key] = line
+            FORMS.keep(self, key, len(line))
+        return line
+
+    def forget(self, form: Hashable) -> None:
+        if self._lines is not None:
+            self._lines.pop(form, None)  # type: ignore[call-overload]
+
+
+def event_line(type_: str, body: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (type_.encode(), body)
+
+
+class ResourceCache:
+    """All objects under a prefix of the store, by key."""
+
+    def __init__(
+        self,
+        store: Store,
+        prefix: str,
+        codec: Codec,
+        *,
+        window: int = WINDOW,
+        window_bytes: int = WINDOW_BYTES,
+        budget: WindowBudget | None = None,
+        index: Callable[[StoredObject], Hashable] | None = None,
+    ) -> None:
+        self.prefix = prefix
+        self.codec = codec
+        self.revision = 0
+        self.last_change = 0
+        """The revision since which nothing under the prefix has changed."""
+        self._store = store
+        self._window_size = window
+        self._budget = budget or WindowBudget(window_bytes)
+        self._budget.add(self)
+        self._index = index
+        self._objects: dict[str, StoredObject] = {}
+        self._keys: list[str] | None = None
+        self._by_index: dict[Hashable, dict[str, StoredObject]] = {}
+        self._changes: list[ObjectChange] = []
+        self.window_bytes = 0
+        """The bytes of all objects in the window."""
+        self._taken = 0  # changes that have left the window
+        self._window_start = 0  # the window has all changes after this revision
+        self._watch: Watch | None = None
+        self._follower: asyncio.Task[None] | None = None
+        self._loading: asyncio.Lock = asyncio.Lock()
+        self._listeners: dict[Callable[[], None], None] = {}
+        self.epoch = 0
+        """Grows when the cache had to be loaded anew and watchers must start over."""
+
+    async def start(self) -> None:
+        """Load it, unless it is loaded already."""
+        if self._watch is not None:
+            return
+        async with self._loading:
+            if self._watch is None:
+                await self._load()
+                self._follower = asyncio.create_task(self._follow())
+
+    async def _load(self) -> None:
+        page = await self._store.list(self.prefix)
+        watch = self._store.watch(self.prefix, after=page.revision)
+        objects: dict[str, StoredObject] = {}
+        by_index: dict[Hashable, dict[str, StoredObject]] = {}
+        async for entry in Pacer().each(page.entries):
+            stored = objects[entry.key] = StoredObject(entry, self.codec)
+            if self._index:
+                by_index.setdefault(self._index(stored), {})[stored.key] = stored
+        self._watch = watch
+        self._objects, self._by_index = objects, by_index
+        self._keys = None
+        self._changes.clear()
+        self.window_bytes = 0
+        self.revision = self.last_change = self._window_start = page.revision
+        self.epoch += 1
+        self._wake()
+
+    async def _follow(self) -> None:
+        while True:
+            watch = self._watch
+            assert watch is not None
+            try:
+                async for changes in watch:
+                    self._apply(changes)
+                    self._apply_pending()
+                    self._wake()
+                return  # the store was closed
+            except (CompactedError, SlowWatcherError):
+                log.warning("%s: fell behind the store, loading it again", self.prefix)
+            except StorageError as error:
+                log.warning("%s: %s; loading it again", self.prefix, error)
+                await asyncio.sleep(1)
+            while True:
+                with contextlib.suppress(StorageError):
+                    await self._load()
+                    break
+                await asyncio.sleep(1)
+
+    async def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+        if self._follower is not None:
+            self._follower.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._follower
+
+    # --- following ---
+
+    async def refresh(self) -> int:
+        """Take in everything that was written before this call; the revision it then shows."""
+        if self._watch is None:
+            await self.start()
+        while True:
+            revision = await self._store.revision()
+            try:
+                self._apply_pending()
+            except (CompactedError, SlowWatcherError):
+                await asyncio.sleep(0.01)  # it is being loaded again
+                continue
+            self.revision = max(self.revision, revision)
+            return self.revision
+
+    def _apply_pending(self) -> None:
+        assert self._watch is not None
+        pending = self._watch.pending()
+        if not pending:
+            return
+        for changes in pending:
+            self._apply(changes)
+        self._wake()
+
+    def _apply(self, changes: Sequence[Change]) -> None:
+        size = 0
+        for change in changes:
+            applied = self._apply_one(change)
+            self._changes.append(applied)
+            self.window_bytes += applied.size
+            size += applied.size
+            self.last_change = change.revision
+            self.revision = max(self.revision, change.revision)
+        # A little at a time: to free ten thousand objects takes a tenth of a second.
+        if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
+            self.shrink_window(self.window_bytes, self._window_size)
+        self._budget.grow(size, len(changes))
+
+    def _apply_one(self, change: Change) -> ObjectChange:
+        old = self._objects.get(change.key)
+        if old is None and change.previous is not None:
+            old = StoredObject(change.previous, self.codec)
+        if change.entry is None:
+            if self._objects.pop(change.key, None) is not None and self._keys is not None:
+                del self._keys[bisect_left(self._keys, change.key)]
+            new = None
+        else:
+            new = StoredObject(change.entry, self.codec)
+            if change.key not in self._objects and self._keys is not None:
+                insort(self._keys, change.key)
+            self._objects[change.key] = new
+        if self._index:
+            self._reindex(old, new)
+        applied = ObjectChange(change.revision, old, new)
+        if new is not None:
+            applied.size = len(new.entry.value)
+        if old is not None and old.revision <= self._window_start:
+            applied.size += len(old.entry.value)
+        return applied
+
+    def _reindex(self, old: StoredObject | None, new: StoredObject | None) -> None:
+        assert self._index
+        if old is not None:
+            place = self._index(old)
+            group = self._by_index.get(place, {})
+            group.pop(old.key, None)
+            if not group:
+                self._by_index.pop(place, None)
+        if new is not None:
+            self._by_index.setdefault(self._index(new), {})[new.key] = new
+
+    def shrink_window(self, max_bytes: int, max_changes: int) -> None:
+        """Forget the oldest changes until the rest is small enough, but never part of a revision."""
+        changes = self._changes
+        cut = max(len(changes) - max_changes, 0)
+        size = self.window_bytes - sum(change.size for change in changes[:cut])
+        while size > max_bytes:
+            size -= changes[cut].size
+            cut += 1
+        while 0 < cut < len(changes) and changes[cut].revision == changes[cut - 1].revision:
+            size -= changes[cut].size
+            cut += 1
+        if cut:
+            self._window_start = changes[cut - 1].revision
+            self._taken += cut
+            self.window_bytes = size
+            del changes[:cut]
+
+    def _wake(self) -> None:
+        if len(self._listeners) <= WAKE_AT_ONCE:
+            for listener in tuple(self._listeners):
+                listener()
+        else:
+            self._wake_some(tuple(self._listeners), 0)
+
+    def _wake_some(self, listeners: tuple[Callable[[], None], ...], start: int) -> None:
+        """Each has something to send now: not all at once, so that requests are answered in between."""
+        for listener in listeners[start : start + WAKE_AT_ONCE]:
+            listener()
+        if start + WAKE_AT_ONCE < len(listeners):
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._wake_some, listeners, start + WAKE_AT_ONCE)
+
+    # --- reading ---
+
+    @property
+    def count(self) -> int:
+        """How many objects it holds."""
+        return len(self._objects)
+
+    def get(self, key: str) -> StoredObject | None:
+        return self._objects.get(key)
+
+    def select(self, prefix: str, after: str = "") -> list[StoredObject]:
+        """All objects whose key starts with `prefix` and comes after `after`, in order."""
+        keys = self._sorted_keys()
+        start = bisect_left(keys, prefix)
+        if after:
+            start = max(start, bisect_right(keys, after))
+        end = bisect_left(keys, prefix + "\U0010ffff", lo=start)
+        return [self._objects[key] for key in keys[start:end]]
+
+    @property
+    def index_values(self) -> KeysView[Hashable]:
+        """Every value that the index has objects for."""
+        return self._by_index.keys()
+
+    def indexed(self, place: Hashable) -> Iterable[StoredObject]:
+        """The objects that the cache's index puts in this place."""
+        return self._by_index.get(place, {}).values()
+
+    def _sorted_keys(self) -> list[str]:
+        if self._keys is None:
+            self._keys = sorted(self._objects)
+        return self._keys
+
+    # --- watching ---
+
+    @property
+    def window_length(self) -> int:
+        return len(self._changes)
+
+    @property
+    def window_start(self) -> int:
+        """The window has every change after this revision."""
+        return self._window_start
+
+    def position_after(self, revision: int) -> int:
+        """The cursor of a watcher that has seen everything up to `revision`."""
+        seen = bisect_right(self._changes, revision, key=lambda change: change.revision)
+        return self._taken + seen
+
+    def changes_from(self, position: int, limit: int) -> list[ObjectChange] | None:
+        """What comes after a cursor; None if the window has moved past it."""
+        start = position - self._taken
+        if start < 0:
+            return None
+        return self._changes[start : start + limit]
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after every change and reload, until `unlisten`."""
+        self._listeners[listener] = None
+
+    def unlisten(self, listener: Callable[[], None]) -> None:
+        self._listeners.pop(listener, None)

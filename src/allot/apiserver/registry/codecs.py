@@ -1,0 +1,265 @@
+"""Between JSON and the objects the server works with: typed for DRA kinds, raw for all others.
+
+Stored JSON is the object in its storage version, without kind, apiVersion and resourceVersion, and
+with its metadata first: then an answer in that version is the stored bytes with two insertions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from allot.api import core, scheme
+from allot.api.base import replace
+from allot.api.decoding import decode, to_builtin
+from allot.api.identities import GroupVersion
+from allot.api.meta import ObjectMeta
+from allot.api.raw import RawObject
+from allot.api.resource import GROUP as DRA
+from allot.api.strictness import strict_issues
+from allot.apiserver.defaults import apply_defaults
+from allot.apiserver.kinds.resources import Resource, find
+from allot.apiserver.registry import event_versions
+from allot.apiserver.schemas.strictness import type_errors, unknown_fields
+
+HUB: Final = "hub"
+"""The storage version of a kind none of whose versions can say everything."""
+METADATA_HEAD: Final = b'{"metadata":{'
+
+
+class Codec(ABC):
+    """How objects of one resource are read, written and looked into."""
+
+    def __init__(self, resource: Resource, storage_version: str) -> None:
+        self.resource = resource
+        self.storage_version = storage_version
+
+    @abstractmethod
+    def decode(self, body: bytes, version: str, now: datetime) -> Any:
+        """The object in a request body, with defaults. Raises `DecodeError`."""
+
+    @abstractmethod
+    def strict_issues(self, body: bytes, version: str) -> list[str]:
+        """Unknown and duplicate fields of a body that decodes."""
+
+    @abstractmethod
+    def decode_stored(self, body: bytes) -> Any:
+        """The object in bytes that `encode` wrote in the storage version."""
+
+    @abstractmethod
+    def encode(self, obj: Any, version: str) -> bytes:
+        """JSON without kind, apiVersion and resourceVersion; metadata first."""
+
+    @abstractmethod
+    def document(self, obj: Any, version: str) -> dict[str, Any]:
+        """The whole object as plain JSON values, for patches. Opaque parts stay `Raw`."""
+
+    @abstractmethod
+    def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any: ...
+
+    @abstractmethod
+    def field(self, obj: Any, path: str) -> str:
+        """The value of a selectable field as text; that of its zero value if it is not set."""
+
+
+class TypedCodec(Codec):
+    """Kinds of resource.k8s.io: msgspec structs in the hub version."""
+
+    def __init__(self, resource: Resource) -> None:
+        self._kind = kind = scheme.KINDS[resource.kind]
+        says_all = kind.versions[kind.storage_version].cls is kind.hub
+        super().__init__(resource, kind.storage_version if says_all else HUB)
+
+    def decode(self, body: bytes, version: str, now: datetime) -> Any:
+        return scheme.decode_object(body, self.resource.gvk(version), now)
+
+    def strict_issues(self, body: bytes, version: str) -> list[str]:
+        cls = self._kind.versions[version].cls
+        return [str(issue) for issue in strict_issues(body, cls)]
+
+    def decode_stored(self, body: bytes) -> Any:
+        return decode(body, self._kind.hub, self.storage_version)
+
+    def encode(self, obj: Any, version: str) -> bytes:
+        if obj.metadata.resource_version:
+            obj = replace(obj, metadata=replace(obj.metadata, resource_version=""))
+        if version == HUB:
+            return scheme.encode_hub(obj)
+        return scheme.encode_object(obj, self.resource.gvk(version), type_meta=False)
+
+    def document(self, obj: Any, version: str) -> dict[str, Any]:
+        gvk = self.resource.gvk(version)
+        plain = msgspec.to_builtins(
+            scheme.to_version(obj, gvk), enc_hook=to_builtin, builtin_types=(bytes, Raw)
+        )
+        return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **_with_lists(plain)}
+
+    def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
+        return replace(obj, metadata=metadata)
+
+    def field(self, obj: Any, path: str) -> str:
+        match path:
+            case "spec.driver":
+                value = obj.spec.driver
+            case "spec.nodeName":
+                value = obj.spec.node_name
+            case "spec.pool.name":
+                value = obj.spec.pool.name
+            case _:
+                raise KeyError(path)
+        return value or ""
+
+
+class RawCodec(Codec):
+    """All other kinds: the JSON they came as, seen through views."""
+
+    view: type[RawObject]
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource, resource.versions[0])
+        self.view = _VIEWS.get(resource.kind, RawObject) if not resource.group else RawObject
+        self._type_meta = {"kind": resource.kind, "apiVersion": str(self._group_version)}
+
+    @property
+    def _group_version(self) -> GroupVersion:
+        return GroupVersion(self.resource.group, self.storage_version)
+
+    def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
+        gvk = self.resource.gvk(version)
+        data = RawObject.from_json(body).data
+        problem = type_errors(data, gvk)
+        if problem is not None:
+            raise problem
+        cleaned = _without_nulls(data) if b"null" in body else dict(data)
+        stored = self._to_storage(cleaned, version)
+        filled = apply_defaults(stored, self.resource.gvk(self.storage_version))
+        return self.view({**filled, **self._type_meta})
+
+    def strict_issues(self, body: bytes, version: str) -> list[str]:
+        return [str(issue) for issue in unknown_fields(body, self.resource.gvk(version))]
+
+    def decode_stored(self, body: bytes) -> RawObject:
+        return self.view({**msgspec.json.decode(body), **self._type_meta})
+
+    def encode(self, obj: RawObject, version: str) -> bytes:
+        data = self._from_storage(dict(obj.data), version)
+        metadata = {
+            name: value
+            for name, value in data.pop("metadata", {}).items()
+            if name != "resourceVersion"
+        }
+        del data["kind"], data["apiVersion"]
+        return msgspec.json.encode({"metadata": metadata, **data})
+
+    def document(self, obj: RawObject, version: str) -> dict[str, Any]:
+        data = self._from_storage(dict(obj.data), version)
+        gvk = self.resource.gvk(version)
+        metadata = _with_lists(data.get("metadata") or {})
+        whole = {**data, "metadata": metadata}
+        return {**whole, "kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+
+    def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
+        return obj.with_metadata(metadata)
+
+    def field(self, obj: RawObject, path: str) -> str:
+        value = obj.get(*path.split("."), default=_ZEROES.get(path, ""))
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+
+    def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+        return data
+
+    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+        return data
+
+
+class EventCodec(RawCodec):
+    """Events of events.k8s.io are core events with other field names, and stored as such."""
+
+    def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+        return event_versions.to_core(data)
+
+    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+        return event_versions.from_core(data)
+
+    @property
+    def _group_version(self) -> GroupVersion:
+        return GroupVersion("", "v1")
+
+
+_VIEWS: Final[dict[str, type[RawObject]]] = {
+    "Pod": core.Pod,
+    "Node": core.Node,
+    "Namespace": core.Namespace,
+    "ResourceQuota": core.ResourceQuota,
+    "Event": core.Event,
+}
+
+
+_ZEROES: Final = {
+    "spec.hostNetwork": False,
+    "spec.unschedulable": False,
+    "status.replicas": 0,
+    "status.succeeded": 0,
+}
+"""Selectable fields that are no texts, as they count when they are not set."""
+
+_STRUCTURED: Final = ("metadata", "spec", "status")
+
+
+def _without_nulls(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Go clients write null for what is not set, such as a creationTimestamp."""
+    return {
+        name: _clean(value) if name in _STRUCTURED else value
+        for name, value in data.items()
+        if value is not None
+    }
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _clean(item) for name, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return value
+
+
+def _with_lists(value: Any) -> Any:
+    """Our objects hold tuples; patches know the lists of JSON only."""
+    if isinstance(value, dict):
+        return {name: _with_lists(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_lists(item) for item in value]
+    return value
+
+
+@cache
+def codec_for(resource: Resource) -> Codec:
+    if resource.group == DRA:
+        return TypedCodec(resource)
+    if resource.same_as is not None:
+        return EventCodec(resource)
+    return RawCodec(resource)
+
+
+@cache
+def stored_resource(resource: Resource) -> Resource:
+    """The resource whose place in the store this one shares; mostly itself."""
+    if resource.same_as is None:
+        return resource
+    group, plural = resource.same_as
+    home = find(GroupVersion(group, "v1"), plural)
+    assert home is not None
+    return home
+
+
+def storage_codec(resource: Resource) -> Codec:
+    """How the resource is written to the store."""
+    return codec_for(stored_resource(resource))

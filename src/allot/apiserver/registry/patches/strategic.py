@@ -1,0 +1,194 @@
+"""Strategic merge patches: merge patches that know types, so that lists of things with names can merge.
+
+A patch says more than its values with directives, fields whose names start with a dollar sign:
+
+    $patch: merge | replace | delete       what becomes of this object, or of the item of a list
+    $retainKeys: [a, b]                    all other fields of this object go
+    $deleteFromPrimitiveList/F: [x, y]     these go from the list F of texts or numbers
+    $setElementOrder/F: [{name: a}, ...]   how the list F is sorted afterwards
+
+What lists do is in `keyed_lists`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from allot.apiserver.registry.patches.documents import (
+    decode_patch,
+    identity,
+    is_same,
+    kind_of,
+    plain,
+)
+from allot.apiserver.registry.patches.errors import PatchError
+from allot.apiserver.registry.patches.keyed_lists import (
+    DELETE_FROM,
+    DIRECTIVE,
+    ORDER_OF,
+    RETAIN_KEYS,
+    ListRule,
+    in_order,
+    is_directive,
+    merged_items,
+    merged_scalars,
+    without_directives,
+)
+from allot.apiserver.schemas.types import Field, Type, type_named
+
+FieldOf = Callable[[str], Field | None]
+"""The field with a name, if the type knows one."""
+
+
+def strategic_merge_patch(document: Any, patch: bytes, schema: Type) -> Any:
+    """`document` merged with the patch by the rules of its type; `PatchError` if it does not fit.
+
+    Fields that the type does not have merge like those of a merge patch.
+    """
+    changes = decode_patch(patch)
+    if not isinstance(changes, dict):
+        raise PatchError.malformed(
+            f"error decoding patch: a strategic merge patch must be a JSON object, found {kind_of(changes)}"
+        )
+    return merged_object(document, changes, schema.fields.get)
+
+
+def merged_object(target: Any, changes: dict[str, Any], field_of: FieldOf) -> Any:
+    """An object with changes; the very same `target` if they change nothing that was kept as bytes."""
+    before = plain(target)
+    after = _Object(before if isinstance(before, dict) else {}, field_of).merged(changes)
+    return target if before is not target and is_same(before, after) else after
+
+
+class _Object:
+    """An object that is being merged."""
+
+    def __init__(self, fields: dict[str, Any], field_of: FieldOf) -> None:
+        self._before = fields
+        self._fields = dict(fields)
+        self._field_of = field_of
+
+    def merged(self, changes: dict[str, Any]) -> dict[str, Any]:
+        match changes.get(DIRECTIVE):
+            case None | "merge":
+                pass
+            case "replace":
+                rest = {name: value for name, value in changes.items() if name != DIRECTIVE}
+                return _Object({}, self._field_of).merged(rest)
+            case "delete":
+                return {}
+            case other:
+                raise PatchError.malformed(f"unknown patch type: {other}")
+        if RETAIN_KEYS in changes:
+            self._retain(changes)
+        for name, value in changes.items():
+            if name.startswith(DELETE_FROM):
+                self._delete_from(name.removeprefix(DELETE_FROM), value)
+        for name, value in changes.items():
+            if not is_directive(name):
+                self._merge(name, value)
+        for name, value in changes.items():
+            if name.startswith(ORDER_OF):
+                self._order(name.removeprefix(ORDER_OF), value, changes)
+        return self._fields
+
+    def _retain(self, changes: dict[str, Any]) -> None:
+        keys = changes[RETAIN_KEYS]
+        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            raise PatchError.malformed("invalid patch format of retainKeys: it must list names")
+        retained = frozenset(keys)
+        for name, value in changes.items():
+            if not is_directive(name) and value is not None and name not in retained:
+                raise PatchError.malformed(
+                    f'invalid patch format of retainKeys: "{name}" is set but not in the list'
+                )
+        self._fields = {name: value for name, value in self._fields.items() if name in retained}
+
+    def _delete_from(self, name: str, values: Any) -> None:
+        if not isinstance(values, list):
+            raise PatchError.malformed(f'invalid patch format of primitive list "{name}"')
+        present = plain(self._fields.get(name))
+        if isinstance(present, list):
+            gone = {identity(value) for value in values}
+            self._fields[name] = [item for item in present if identity(item) not in gone]
+
+    def _merge(self, name: str, value: Any) -> None:
+        if value is None:
+            self._fields.pop(name, None)
+            return
+        field = self._field_of(name)
+        target = self._fields.get(name)
+        if isinstance(value, dict):
+            if name not in self._fields and value.get(DIRECTIVE) == "delete":
+                return
+            if field is not None and field.patch_strategy == "replace":
+                target = None
+            self._fields[name] = merged_object(target, value, _fields_inside(field))
+        elif isinstance(value, list):
+            self._fields[name] = _merged_list(target, value, field)
+        else:
+            self._fields[name] = value
+
+    def _order(self, name: str, order: Any, changes: dict[str, Any]) -> None:
+        rule = _list_rule(self._field_of(name))
+        if not isinstance(order, list):
+            raise PatchError.malformed(
+                f'invalid patch format of setElementOrder list "{name}": it must be a list'
+            )
+        if rule is None:
+            return  # the list is replaced as a whole, in the order of the patch
+        wanted = [rule.identity(item) for item in order]
+        changed = changes.get(name)
+        if isinstance(changed, list):
+            _check_order(name, rule.identities(without_directives(changed)), wanted)
+        present = plain(self._fields.get(name))
+        before = plain(self._before.get(name))
+        if isinstance(present, list):
+            live = before if isinstance(before, list) else []
+            self._fields[name] = in_order(present, wanted, rule.identities(live), rule)
+
+
+def _check_order(name: str, changed: list[Any], wanted: list[Any]) -> None:
+    """What a patch sets must be in the list that it sorts by, and in the same order."""
+    place = {key: index for index, key in enumerate(wanted)}
+    places = [place.get(key, -1) for key in changed]
+    if -1 in places or places != sorted(places):
+        raise PatchError.malformed(
+            f'invalid patch format of setElementOrder list "{name}": '
+            "it does not have the order of the items in the patch"
+        )
+
+
+def _merged_list(target: Any, changes: list[Any], field: Field | None) -> Any:
+    rule = _list_rule(field)
+    live = plain(target)
+    if not isinstance(live, list):
+        live = []
+    if rule is None:
+        return without_directives(changes)
+    if not rule.merge_key:
+        return merged_scalars(live, without_directives(changes), rule)
+    inside = _fields_inside(field)
+    return merged_items(
+        live, changes, rule, lambda item, change: merged_object(item, change, inside)
+    )
+
+
+def _list_rule(field: Field | None) -> ListRule | None:
+    """How the items of a list are told apart; None for lists that are replaced."""
+    if field is None or field.container != "list":
+        return None
+    if "merge" not in field.patch_strategy.split(","):
+        return None
+    return ListRule(field.merge_key)
+
+
+def _fields_inside(field: Field | None) -> FieldOf:
+    """The fields of an object in this field, or of the items of its list. Those of a map are all alike."""
+    if field is not None and field.container == "map":
+        value = field._replace(container="", patch_strategy="")
+        return lambda _: value
+    if field is not None and field.is_type:
+        return type_named(field.type).fields.get
+    return lambda _: None

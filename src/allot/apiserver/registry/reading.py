@@ -1,0 +1,236 @@
+"""get and list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from allot.api.identities import ObjectKey
+from allot.apiserver import api_errors
+from allot.apiserver.http.rendering import ListMeta
+from allot.apiserver.http.requests import ApiRequest, options_error
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry import continue_tokens
+from allot.apiserver.registry.cache import ResourceCache
+from allot.apiserver.registry.caches import Caches, key_prefix
+from allot.apiserver.registry.codecs import storage_codec
+from allot.apiserver.registry.object_store import api_errors_for_storage
+from allot.apiserver.registry.selection import Selection
+from allot.apiserver.registry.stored_objects import StoredObject
+from allot.storage.interface import Store
+from allot.validation.fields import FieldError, FieldPath, forbidden, not_supported
+from allot.validation.fields import invalid as invalid_field
+
+WAIT_FOR_REVISION_SECONDS: Final = 3.0
+"""How long a read waits for a revision that is not here yet."""
+MATCHES: Final = ("Exact", "NotOlderThan")
+SCAN_PAGE: Final = 1000
+MATCHED_AT_ONCE: Final = 8
+"""Objects that are matched before the clock is looked at."""
+
+
+class ListOptions(NamedTuple):
+    """Which state to read, and how much of it."""
+
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        if self.match:
+            return self.match == "Exact"
+        # With a limit, an unspecified match has always meant exactly that version.
+        return self.limit > 0 and self.resource_version not in ("", "0")
+
+
+class Listing(NamedTuple):
+    objects: Sequence[StoredObject]
+    meta: ListMeta
+
+
+def list_options(request: ApiRequest) -> ListOptions:
+    """The options of a list; 422 for combinations that mean nothing."""
+    query = request.query
+    options = ListOptions(
+        query.get("resourceVersion", ""),
+        query.get("resourceVersionMatch", ""),
+        max(request.number("limit") or 0, 0),
+        query.get("continue", ""),
+    )
+    errors = list(_problems(options))
+    if errors:
+        raise options_error("ListOptions", errors)
+    if options.resource_version:
+        revision_of(options.resource_version)
+    return options
+
+
+def _problems(options: ListOptions) -> list[FieldError]:
+    path = FieldPath("resourceVersionMatch")
+    if not options.match:
+        return []
+    if options.match not in MATCHES:
+        return [not_supported(path, options.match, ["", *MATCHES])]
+    if options.continue_:
+        return [forbidden(path, "resourceVersionMatch is forbidden when continue is provided")]
+    if not options.resource_version:
+        return [
+            forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+        ]
+    if options.match == "Exact" and options.resource_version == "0":
+        return [
+            forbidden(path, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+        ]
+    return []
+
+
+def revision_of(text: str) -> int:
+    """A resourceVersion as a number; 400 if it is none."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        error = invalid_field(
+            FieldPath("resourceVersion"),
+            text,
+            f'strconv.ParseUint: parsing "{text[:64]}": invalid syntax',
+        )
+        raise api_errors.bad_request(f"invalid resource version: {error.message}")
+    return int(text)
+
+
+class Reader:
+    """Reads of one API server."""
+
+    def __init__(self, store: Store, caches: Caches) -> None:
+        self._store = store
+        self._caches = caches
+
+    async def get(self, resource: Resource, key: ObjectKey, resource_version: str) -> StoredObject:
+        cache = self._caches.of(resource)
+        await self.at_least(cache, resource_version)
+        stored = cache.get(self._caches.key(resource, *key))
+        if stored is None:
+            raise api_errors.not_found(resource, key.name)
+        return stored
+
+    async def list(self, selection: Selection, options: ListOptions) -> Listing:
+        if options.continue_:
+            return await self._continued(selection, options)
+        if options.is_exact:
+            revision = revision_of(options.resource_version)
+            return await self._past(selection, revision, "", options.limit)
+        cache = self._caches.of(selection.resource)
+        await self.at_least(cache, options.resource_version)
+        return await self._present(cache, selection, "", options.limit)
+
+    async def at_least(self, cache: ResourceCache, resource_version: str) -> None:
+        """Let the cache show the newest state ("", the default), any ("0"), or one not older."""
+        with api_errors_for_storage():
+            if resource_version == "0":
+                await cache.start()
+                return
+            wanted = revision_of(resource_version) if resource_version else 0
+            await cache.refresh()
+            if cache.revision < wanted:
+                await self._wait_for(cache, wanted)
+
+    async def _wait_for(self, cache: ResourceCache, wanted: int) -> None:
+        deadline = asyncio.get_running_loop().time() + WAIT_FOR_REVISION_SECONDS
+        while cache.revision < wanted:
+            if asyncio.get_running_loop().time() > deadline:
+                raise api_errors.too_large(wanted, cache.revision)
+            await asyncio.sleep(0.05)
+            await cache.refresh()
+
+    async def _continued(self, selection: Selection, options: ListOptions) -> Listing:
+        if options.resource_version not in ("", "0"):
+            raise api_errors.bad_request(
+                "specifying resource version is not allowed when using continue"
+            )
+        prefix = key_prefix(selection.resource)
+        try:
+            token = continue_tokens.decode(options.continue_, prefix)
+        except continue_tokens.ContinueTokenError as error:
+            raise api_errors.bad_request(str(error)) from None
+        cache = self._caches.of(selection.resource)
+        with api_errors_for_storage():
+            await cache.refresh()
+        if token.revision > cache.revision:
+            raise api_errors.bad_request(
+                f"continue key is not valid: revision {token.revision} has not happened yet"
+            )
+        if cache.last_change <= token.revision:
+            listing = await self._present(cache, selection, token.after_key, options.limit)
+            return self._at(listing, selection, token.revision)
+        try:
+            return await self._past(selection, token.revision, token.after_key, options.limit)
+        except api_errors.ApiError as error:
+            if error.code != 410:
+                raise
+            raise api_errors.expired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You must start a new list without the continue parameter."
+            ) from None
+
+    def _at(self, listing: Listing, selection: Selection, revision: int) -> Listing:
+        """The same page, told to be of an earlier revision at which it was the same."""
+        meta = listing.meta
+        if meta.continue_:
+            last = listing.objects[-1].key
+            token = continue_tokens.encode(revision, last, key_prefix(selection.resource))
+            meta = meta._replace(continue_=token)
+        return listing._replace(meta=meta._replace(revision=revision))
+
+    async def _present(
+        self, cache: ResourceCache, selection: Selection, after: str, limit: int
+    ) -> Listing:
+        # Nothing is awaited between taking the objects and noting the revision they show.
+        candidates, revision = cache.select(selection.prefix, after), cache.revision
+        if selection.is_everything:
+            found = candidates
+        else:
+            found = []
+            pacer, matches = Pacer(), selection.matches
+            for start in range(0, len(candidates), MATCHED_AT_ONCE):
+                some = candidates[start : start + MATCHED_AT_ONCE]
+                found += [stored for stored in some if matches(stored)]
+                if pacer.is_due:
+                    await pacer.rest()
+        return _page(found, selection, revision, limit)
+
+    async def _past(self, selection: Selection, revision: int, after: str, limit: int) -> Listing:
+        codec = storage_codec(selection.resource)
+        found: list[StoredObject] = []
+        wanted = limit + 1 if limit else 0
+        while True:
+            size = wanted if selection.is_everything else SCAN_PAGE
+            with api_errors_for_storage():
+                page = await self._store.list(
+                    selection.prefix, revision=revision, after=after, limit=size
+                )
+            async for entry in Pacer().each(page.entries):
+                stored = StoredObject(entry, codec)
+                if selection.matches(stored):
+                    found.append(stored)
+            if not page.remaining or (wanted and len(found) >= wanted):
+                break
+            after = page.entries[-1].key
+        return _page(found, selection, revision, limit, beyond=page.remaining)
+
+
+def _page(
+    found: Sequence[StoredObject],
+    selection: Selection,
+    revision: int,
+    limit: int,
+    beyond: int = 0,
+) -> Listing:
+    if not limit or len(found) <= limit:
+        return Listing(found, ListMeta(revision))
+    shown = found[:limit]
+    token = continue_tokens.encode(revision, shown[-1].key, key_prefix(selection.resource))
+    # With selectors nobody knows how many more there are without looking at all of them.
+    remaining = len(found) - limit + beyond if selection.is_everything else 0
+    return Listing(shown, ListMeta(revision, token, remaining))

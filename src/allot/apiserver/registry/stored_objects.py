@@ -1,0 +1,81 @@
+"""An object as it was stored at one revision, and everything that is made from it once and kept for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Final
+
+from allot.api.base import replace
+from allot.apiserver.registry.codecs import METADATA_HEAD, Codec
+from allot.apiserver.registry.object_forms import DECODED_FACTOR, FORMS
+from allot.storage.interface import Entry
+
+_DECODED: Final = "decoded"
+
+
+class StoredObject:
+    """Shared by all who read it: gets, lists and every watcher of the event that brought it."""
+
+    __slots__ = ("_bodies", "_object", "codec", "entry")
+
+    def __init__(self, entry: Entry, codec: Codec) -> None:
+        self.entry = entry
+        self.codec = codec
+        self._object: Any = None
+        self._bodies: dict[tuple[Codec, str], bytes] | None = None
+
+    @property
+    def key(self) -> str:
+        return self.entry.key
+
+    @property
+    def revision(self) -> int:
+        return self.entry.revision
+
+    @property
+    def object(self) -> Any:
+        """The object with its resourceVersion; decoded when it is first asked for."""
+        found = self._object
+        if found is None:
+            obj = self.codec.decode_stored(self.entry.value)
+            version = str(self.entry.revision)
+            metadata = replace(obj.metadata, resource_version=version)
+            found = self._object = self.codec.with_metadata(obj, metadata)
+            FORMS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
+        return found
+
+    def body(self, codec: Codec, version: str) -> bytes:
+        """JSON in a version, without kind and apiVersion, as it stands in lists."""
+        key = (codec, version)
+        bodies = self._bodies
+        body = bodies.get(key) if bodies is not None else None
+        if body is None:
+            body = with_revision(self.without_revision(codec, version), self.revision)
+            if bodies is None:
+                bodies = self._bodies = {}
+            bodies[key] = body
+            FORMS.keep(self, key, len(body))
+        return body
+
+    def without_revision(self, codec: Codec, version: str) -> bytes:
+        if codec is self.codec and version == codec.storage_version:
+            return self.entry.value
+        return codec.encode(self.object, version)
+
+    def forget(self, form: Hashable) -> None:
+        if form == _DECODED:
+            self._object = None
+        elif self._bodies is not None:
+            self._bodies.pop(form, None)  # type: ignore[call-overload]
+
+
+def with_revision(body: bytes, revision: int) -> bytes:
+    """Stored JSON with a resourceVersion in its metadata; a dry run has none."""
+    if not revision:
+        return body
+    return b'%b"resourceVersion":"%d",%b' % (METADATA_HEAD, revision, body[len(METADATA_HEAD) :])
+
+
+def with_type(body: bytes, kind: str, api_version: str) -> bytes:
+    """JSON of a list item as a document of its own."""
+    return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), api_version.encode(), body[1:])

@@ -1,0 +1,259 @@
+"""Parts of objects that are kinds of their own: binding, eviction, scale, token; and finalize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from allot.api.core import Pod
+from allot.api.decoding import DecodeError
+from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.raw import RawObject
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
+from allot.apiserver.auth.token_requests import TokenRequests
+from allot.apiserver.http.negotiation import BodyError, patch_format
+from allot.apiserver.http.requests import ApiRequest, WriteOptions, write_options
+from allot.apiserver.http.responses import Response, json_response, warning_headers
+from allot.apiserver.http.routes import Target
+from allot.apiserver.kinds import namespaces
+from allot.apiserver.kinds.eviction import (
+    BUDGET_CAUSE,
+    EvictionGranted,
+    EvictionRefused,
+    decide_eviction,
+    evicted,
+)
+from allot.apiserver.kinds.pipeline import (
+    Accepted,
+    Outcome,
+    Refused,
+    Rejected,
+    unmet_precondition,
+)
+from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
+from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
+from allot.apiserver.pacing import Pacer, Workers
+from allot.apiserver.registry.behaviours import behaviour_for
+from allot.apiserver.registry.caches import Caches, key_prefix, resource_named
+from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
+from allot.apiserver.registry.object_store import ObjectStore, Written, api_errors_for_storage
+from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
+from allot.apiserver.registry.reading import Reader
+from allot.apiserver.registry.writing import WriteHandlers, check_options, check_type
+from allot.apiserver.schemas.strictness import type_errors
+
+SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+
+
+class Subresources:
+    """What can be done with parts of objects."""
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        reader: Reader,
+        caches: Caches,
+        writes: WriteHandlers,
+        tokens: TokenRequests,
+        clock: Callable[[], datetime],
+        workers: Workers,
+    ) -> None:
+        self._objects = objects
+        self._reader = reader
+        self._caches = caches
+        self._writes = writes
+        self._tokens = tokens
+        self._clock = clock
+        self._workers = workers
+        self._budgets = resource_named("policy", "poddisruptionbudgets")
+
+    async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
+        assert target.subresource is not None
+        match target.subresource.name:
+            case "binding":
+                return await self._bind(request, target)
+            case "eviction":
+                return await self._evict(request, target)
+            case "token":
+                return await self._token(request, target)
+            case _:
+                return await self._scale(request, target, verb)
+
+    # --- binding ---
+
+    async def _bind(self, request: ApiRequest, target: Target) -> Response:
+        options = write_options(request, "create")
+        binding = await self._document(request, target)
+        errors = list(validate_binding(binding))
+        if errors:
+            raise api_errors.invalid("", "Binding", target.name, errors)
+
+        def change(pod: Pod, circumstances: WriteRequest) -> Outcome:
+            bound = bind(pod, binding, circumstances.now)
+            if isinstance(bound, BindingRefused):
+                name = f"{target.name}"
+                raise ApiError(
+                    409,
+                    "Conflict",
+                    f'Operation cannot be fulfilled on pods/binding "{name}": {bound.message}',
+                    Details(name, "", "pods/binding"),
+                )
+            return Accepted(bound, [])
+
+        await self._writes.apply(request, target, change, "create", options)
+        return json_response(201, {**SUCCESS, "code": 201})
+
+    # --- eviction ---
+
+    async def _evict(self, request: ApiRequest, target: Target) -> Response:
+        options = write_options(request, "create")
+        eviction = await self._document(request, target)
+        try:
+            asked = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
+        except msgspec.ValidationError as error:
+            raise bad_request(f"the delete options cannot be read: {error}") from None
+        check_options(asked)
+        dry_run = options.dry_run or bool(asked.dry_run)
+        key = ObjectKey(target.namespace, target.name)
+        stored = await self._reader.get(target.resource, key, "")
+        pod: Pod = stored.object
+        check_preconditions(asked, pod.metadata, target.resource)
+        granted = await self._decision(pod)
+        quietly = WriteOptions(dry_run, "Ignore")
+        if granted.budget is not None and not dry_run:
+            await self._spend(request, target, granted.budget)
+        if not granted.only_this_version and pod.metadata.deletion_timestamp is None:
+            await self._writes.apply(
+                request,
+                target,
+                lambda old, circumstances: Accepted(evicted(old, circumstances.now), []),
+                "update",
+                quietly,
+            )
+        # A condition that was just added makes a new version of the same pod.
+        version = str(stored.revision) if granted.only_this_version else None
+        same = Preconditions(uid=pod.metadata.uid, resource_version=version)
+        asked = msgspec.structs.replace(asked, preconditions=same)
+        writer = self._writes.writer(request, target, "delete", quietly)
+        await self._objects.delete(target.resource, key, asked, writer)
+        return json_response(201, {**SUCCESS, "code": 201})
+
+    async def _decision(self, pod: Pod) -> EvictionGranted:
+        cache = self._caches.of(self._budgets)
+        with api_errors_for_storage():
+            await cache.refresh()
+        prefix = key_prefix(self._budgets, pod.metadata.namespace)
+        budgets = [stored.object async for stored in Pacer().each(cache.select(prefix))]
+        decision = decide_eviction(pod, budgets, self._clock())
+        if isinstance(decision, EvictionRefused):
+            causes = (Cause(BUDGET_CAUSE, decision.cause),) if decision.cause else ()
+            raise ApiError(
+                decision.code,
+                decision.reason,
+                decision.message,
+                Details(causes=causes, retry_after_seconds=decision.retry_after_seconds),
+            )
+        return decision
+
+    async def _spend(self, request: ApiRequest, target: Target, budget: RawObject) -> None:
+        """Write the budget exactly as it was decided on; 409 if it changed meanwhile."""
+        place = Target(self._budgets, "v1", target.namespace, budget.metadata.name)
+
+        def change(old: RawObject, _: WriteRequest) -> Outcome:
+            refused = unmet_precondition(budget.metadata, old.metadata)
+            return refused or Accepted(budget, [])
+
+        await self._writes.apply(request, place, change, "update", WriteOptions(False, "Ignore"))
+
+    # --- scale ---
+
+    async def _scale(self, request: ApiRequest, target: Target, verb: str) -> Response:
+        if verb == "get":
+            key = ObjectKey(target.namespace, target.name)
+            stored = await self._reader.get(target.resource, key, "")
+            return json_response(200, scale_of(stored.object))
+        options = write_options(request, verb)
+        sent = await self._document(request, target) if verb == "update" else None
+        if sent is not None and not (sent.get("metadata") or {}).get("name"):
+            raise bad_request("name must be provided")
+
+        def change(workload: RawObject, circumstances: WriteRequest) -> Outcome:
+            scale = sent if sent is not None else _patched(scale_of(workload), request, target)
+            errors = list(validate_scale(scale))
+            if errors:
+                return Rejected(errors)
+            resized = with_scale(workload, scale)
+            return behaviour_for(target.resource).update(resized, workload, circumstances)
+
+        written = await self._writes.apply(request, target, change, verb, options)
+        return json_response(200, scale_of(written.stored.object))
+
+    # --- token ---
+
+    async def _token(self, request: ApiRequest, target: Target) -> Response:
+        options = write_options(request, "create")
+        asked = await self._document(request, target)
+        issued = await self._tokens.issue(target, asked)
+        if options.dry_run:
+            issued.document["status"].pop("token", None)
+        headers = warning_headers(issued.warnings)
+        return json_response(201, issued.document)._replace(headers=headers)
+
+    # --- finalize ---
+
+    async def finalize(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "update")
+        read = await self._writes.read_object(request, target, options, "update")
+        sent = read.object
+
+        def change(old: RawObject, _: WriteRequest) -> Outcome:
+            refused: Refused | None = unmet_precondition(sent.metadata, old.metadata)
+            return refused or Accepted(namespaces.finalize(sent, old), [])
+
+        return await self._writes.apply(request, target, change, "update", options)
+
+    async def _document(self, request: ApiRequest, target: Target) -> dict[str, Any]:
+        """The body as JSON values, of the kind that belongs here."""
+        assert target.subresource is not None
+        assert target.subresource.kind is not None
+        kind = target.subresource.kind
+        body = (await self._writes.read_body(request)).json
+        return await self._workers.run(len(body), lambda: _document_of(kind, body, target.name))
+
+
+def _document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any]:
+    """The JSON values in `body`; 400 if they are not of this kind, or have another name."""
+    check_type(body, kind)
+    try:
+        document = dict(RawObject.from_json(body).data)
+    except DecodeError as error:
+        raise api_errors.cannot_be_read(kind.kind, kind.version, error.located) from None
+    problem = type_errors(document, kind)
+    if problem is not None:
+        raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
+    found = (document.get("metadata") or {}).get("name")
+    if found and found != name:
+        raise bad_request(
+            f"the name of the object ({found}) does not match the name on the URL ({name})"
+        )
+    return document
+
+
+def _patched(scale: dict[str, Any], request: ApiRequest, target: Target) -> dict[str, Any]:
+    try:
+        patch = (
+            json_patch if patch_format(request.header("content-type")) == "json" else merge_patch
+        )
+        patched = patch(scale, request.body)
+    except (BodyError, PatchError) as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+    if not isinstance(patched, dict):
+        raise bad_request("the patched document is not an object")
+    assert target.subresource is not None
+    assert target.subresource.kind is not None
+    return _document_of(target.subresource.kind, msgspec.json.encode(patched), target.name)

@@ -1,0 +1,263 @@
+"""watch: a stream of events from any kept version on.
+
+A watcher is a cursor into the window of its resource's cache. It wakes when the cache changes, writes all
+that is new in one piece, and sleeps again. One that asks for what has left the window reads the store's
+own history until it has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import chain
+from typing import Final, NamedTuple
+
+import msgspec
+
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.http.rendering import Renderer
+from allot.apiserver.http.requests import ApiRequest, options_error
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.cache import ObjectChange, ResourceCache, event_line
+from allot.apiserver.registry.object_store import api_errors_for_storage
+from allot.apiserver.registry.reading import Reader, revision_of
+from allot.apiserver.registry.selection import Selection
+from allot.apiserver.registry.stored_objects import StoredObject
+from allot.storage.interface import Change, SlowWatcherError, Store, StoreUnavailableError
+from allot.validation.fields import FieldError, FieldPath, forbidden
+
+BOOKMARK_SECONDS: Final = 60.0
+BATCH: Final = 500
+"""Changes that are looked at together."""
+CHUNK_BYTES: Final = 64 * 1024
+"""Events are written in pieces of about this size."""
+INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
+
+
+class WatchOptions(NamedTuple):
+    """Where a watch begins and how long it lasts."""
+
+    resource_version: str
+    initial_events: bool | None
+    bookmarks: bool
+    timeout_seconds: float
+
+    @property
+    def starts_with_objects(self) -> bool:
+        """Whether the objects that are already there come first, as ADDED."""
+        if self.initial_events is not None:
+            return self.initial_events
+        return self.resource_version in ("", "0")
+
+
+def watch_options(request: ApiRequest) -> WatchOptions:
+    """The options of a watch; 422 for combinations that mean nothing."""
+    query = request.query
+    match = query.get("resourceVersionMatch", "")
+    initial = request.flag("sendInitialEvents") if "sendInitialEvents" in query else None
+    errors = list(_problems(initial, match))
+    if errors:
+        raise options_error("ListOptions", errors)
+    version = query.get("resourceVersion", "")
+    if version:
+        revision_of(version)
+    seconds = request.number("timeoutSeconds")
+    timeout = float(seconds) if seconds else random.uniform(1800, 3600)  # noqa: S311
+    return WatchOptions(version, initial, request.flag("allowWatchBookmarks"), timeout)
+
+
+def _problems(initial: bool | None, match: str) -> Iterable[FieldError]:
+    if initial is None:
+        if match:
+            yield forbidden(
+                FieldPath("resourceVersionMatch"),
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
+        return
+    if match != "NotOlderThan":
+        yield forbidden(
+            FieldPath("resourceVersionMatch"),
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        )
+
+
+class Watcher:
+    """One client's watch."""
+
+    def __init__(
+        self,
+        store: Store,
+        cache: ResourceCache,
+        selection: Selection,
+        renderer: Renderer,
+        options: WatchOptions,
+    ) -> None:
+        self._store = store
+        self._cache = cache
+        self._selection = selection
+        self._renderer = renderer
+        self._options = options
+        self._wake = asyncio.Event()
+        self._stopped = False
+        self._position = 0
+        self._seen = 0
+
+    def stop(self) -> None:
+        """End the stream at the next opportunity: the client is gone, or the server is going."""
+        self._stopped = True
+        self._wake.set()
+
+    async def prepare(self, reader: Reader) -> None:
+        """Wait until the cache can serve this watch; raises what is better said before the stream."""
+        version = self._options.resource_version
+        await reader.at_least(self._cache, version)
+        self._seen = self._cache.revision
+        if not self._options.starts_with_objects and version:
+            self._seen = int(version) or self._cache.revision
+        self._epoch = self._cache.epoch
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.time() + self._options.timeout_seconds
+        self._cache.listen(self._wake.set)
+        try:
+            yield b""  # the client learns at once that the watch has begun
+            if self._options.starts_with_objects:
+                # Nothing is awaited between taking the objects and noting the revision they show.
+                objects = self._cache.select(self._selection.prefix)
+                self._seen = self._cache.revision
+                async for chunk in self._initial(objects):
+                    yield chunk
+            if self._seen < self._cache.window_start:
+                async for chunk in self._history():
+                    yield chunk
+            self._position = self._cache.position_after(self._seen)
+            async for chunk in self._follow():
+                yield chunk
+        except ApiError as error:
+            yield error_event(error)
+        finally:
+            self._cache.unlisten(self._wake.set)
+
+    async def _initial(self, objects: list[StoredObject]) -> AsyncIterator[bytes]:
+        matches, render = self._selection.matches, self._renderer.initial
+        lines = (render(stored) if matches(stored) else b"" for stored in objects)
+        async for chunk in _chunks(lines):
+            yield chunk
+        if self._options.initial_events and self._options.bookmarks:
+            yield self._renderer.bookmark(self._seen, INITIAL_EVENTS_END)
+
+    async def _history(self) -> AsyncIterator[bytes]:
+        """Changes that have left the window, from the store, until the window has the next one."""
+        with api_errors_for_storage():
+            oldest = await self._store.oldest()
+            # From here on the store's watches have all that the cache was loaded with.
+            await self._store.revision()
+        if self._seen < oldest:
+            raise api_errors.too_old(self._seen, oldest)
+        async with self._store.watch(self._cache.prefix, after=self._seen) as watch:
+            while self._seen < (start := self._cache.window_start) and not self._is_over:
+                with api_errors_for_storage():
+                    try:
+                        batches = await watch.backlog()
+                    except SlowWatcherError:
+                        raise api_errors.too_old(self._seen, start) from None
+                changes = map(self._past_change, chain.from_iterable(batches))
+                async for chunk in _chunks(self._lines(changes)):
+                    yield chunk
+                self._seen = batches[-1][0].revision if batches else start
+
+    def _past_change(self, change: Change) -> ObjectChange:
+        codec = self._cache.codec
+        old = StoredObject(change.previous, codec) if change.previous else None
+        new = StoredObject(change.entry, codec) if change.entry else None
+        return ObjectChange(change.revision, old, new)
+
+    async def _follow(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        next_bookmark = loop.time() + BOOKMARK_SECONDS
+        while not self._is_over:
+            self._wake.clear()
+            changes = self._cache.changes_from(self._position, BATCH)
+            if changes is None or self._cache.epoch != self._epoch:
+                raise api_errors.too_old(self._seen, self._cache.window_start)
+            if changes:
+                self._position += len(changes)
+                if changes[0].revision <= self._seen:
+                    # The store's history was ahead of the cache, so these have been sent.
+                    changes = [change for change in changes if change.revision > self._seen]
+                    if not changes:
+                        continue
+                self._seen = changes[-1].revision
+                async for chunk in _chunks(self._lines(changes)):
+                    yield chunk
+                continue
+            due = next_bookmark if self._options.bookmarks else self._deadline
+            if not await self._sleep(min(due, self._deadline)) and self._options.bookmarks:
+                next_bookmark = loop.time() + BOOKMARK_SECONDS
+                try:
+                    await self._cache.refresh()
+                except StoreUnavailableError:
+                    continue  # it may be back before the next one is due, and nothing is lost
+                if not self._cache.changes_from(self._position, 1):
+                    yield self._renderer.bookmark(self._cache.revision)
+
+    async def _sleep(self, until: float) -> bool:
+        """Whether something happened before `until`."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_at(until, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+        return loop.time() < until
+
+    @property
+    def _is_over(self) -> bool:
+        return self._stopped or asyncio.get_running_loop().time() >= self._deadline
+
+    def _lines(self, changes: Iterable[ObjectChange]) -> Iterable[bytes]:
+        """A line for each change, empty if it is not to be seen."""
+        selection, event = self._selection, self._renderer.event
+        if selection.is_everything:
+            prefix = selection.prefix
+            for change in changes:
+                yield event(change, change.type) if change.key.startswith(prefix) else b""
+            return
+        for change in changes:
+            type_ = seen_as(selection.matches, change)
+            yield event(change, type_) if type_ is not None else b""
+
+
+async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Lines in pieces that are worth sending, with rests while they are made."""
+    pacer = Pacer()
+    parts: list[bytes] = []
+    size = 0
+    for line in lines:
+        if line:
+            parts.append(line)
+            size += len(line)
+        if size >= CHUNK_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+        if pacer.is_due:
+            await pacer.rest()
+    if parts:
+        yield b"".join(parts)
+
+
+def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:
+    """How a change looks to somebody who sees only what matches; None if not at all."""
+    was, is_ = matches(change.old), matches(change.new)
+    if was and is_:
+        return "MODIFIED"
+    if is_:
+        return "ADDED"
+    return "DELETED" if was else None
+
+
+def error_event(error: ApiError) -> bytes:
+    return event_line("ERROR", msgspec.json.encode(error.status()))

@@ -1,0 +1,415 @@
+"""create, update, patch, delete and deletecollection of objects and their statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.base import replace
+from allot.api.decoding import MAX_VALUES, DecodeError, has_too_many_values, is_too_deep
+from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
+from allot.api.meta import ObjectMeta
+from allot.api.resource import GROUP as DRA
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.auth.authorization import Attributes, Authorizer
+from allot.apiserver.http.negotiation import (
+    YAML,
+    Body,
+    BodyError,
+    media_type,
+    patch_format,
+    read_body,
+)
+from allot.apiserver.http.requests import ApiRequest, WriteOptions, options_error, write_options
+from allot.apiserver.http.routes import Target
+from allot.apiserver.kinds.pipeline import Outcome
+from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
+from allot.apiserver.pacing import LARGE, SLOW, Workers, release_interpreter
+from allot.apiserver.registry.behaviours import behaviour_for
+from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.registry.deletion import POLICIES, DeleteOptions
+from allot.apiserver.registry.object_store import ObjectStore, Writer, Written
+from allot.apiserver.registry.patches import (
+    PatchError,
+    json_patch,
+    merge_patch,
+    strategic_merge_patch,
+)
+from allot.apiserver.registry.reading import Listing, Reader, list_options
+from allot.apiserver.registry.selection import Selection
+from allot.apiserver.schemas.types import type_of
+from allot.client.cooperative import with_pauses
+from allot.validation.fields import FieldPath, not_supported
+from allot.validation.fields import invalid as invalid_field
+
+DELETES_AT_ONCE: Final = 10
+"""Objects of a collection that are deleted between two pauses."""
+MAX_ISSUES: Final = 100
+"""Unknown and duplicate fields that are told, as in Kubernetes."""
+
+
+class TypeMeta(msgspec.Struct, rename="camel"):
+    """The kind a body claims to be."""
+
+    kind: str | None = None
+    api_version: str | None = None
+
+
+class ReadBody(NamedTuple):
+    """An object from a request's body, and what was ignored in it."""
+
+    object: Any
+    warnings: list[str]
+
+
+class WriteHandlers:
+    """The writing verbs."""
+
+    def __init__(
+        self, objects: ObjectStore, reader: Reader, authorizer: Authorizer, workers: Workers
+    ) -> None:
+        self._objects = objects
+        self._reader = reader
+        self._authorizer = authorizer
+        self._workers = workers
+
+    async def create(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "create")
+        read = await self.read_object(request, target, options, "create")
+        written = await self._objects.create(
+            target.resource,
+            target.namespace,
+            read.object,
+            self.writer(request, target, "create", options),
+        )
+        return written.with_warnings(read.warnings)
+
+    async def update(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "update")
+        read = await self.read_object(request, target, options, "update")
+        write = _behaviour(target)
+
+        def change(old: Any, circumstances: WriteRequest) -> Outcome:
+            return write(read.object, old, circumstances)
+
+        written = await self.apply(request, target, change, "update", options)
+        return written.with_warnings(read.warnings)
+
+    async def patch(self, request: ApiRequest, target: Target) -> Written:
+        options = write_options(request, "patch")
+        patch = _Patch(request, target)
+        write = _behaviour(target)
+        warnings: list[str] = []
+
+        def change(old: Any, circumstances: WriteRequest) -> Outcome:
+            document = codec_for(target.resource).document(old, target.version)
+            read = self._read_patched(patch.applied_to(document), old, target, options)
+            placed = in_place(read.object, target, verb="patch")
+            warnings[:] = read.warnings
+            return write(placed, old, circumstances)
+
+        written = await self.apply(request, target, change, "patch", options)
+        return written.with_warnings(warnings)
+
+    async def delete(self, request: ApiRequest, target: Target) -> Written:
+        options = delete_options(request, "delete")
+        writer = self.writer(request, target, "delete", _plain(options))
+        key = ObjectKey(target.namespace, target.name)
+        return await self._objects.delete(target.resource, key, options, writer)
+
+    async def delete_collection(
+        self, request: ApiRequest, target: Target, selection: Selection
+    ) -> Listing:
+        """Delete what a list with the same options shows, which is also the answer."""
+        options = delete_options(request, "deletecollection")
+        writer = self.writer(request, target, "deletecollection", _plain(options))
+        listing = await self._reader.list(selection, list_options(request))
+        async for stored in with_pauses(listing.objects, DELETES_AT_ONCE):
+            metadata = stored.object.metadata
+            key = ObjectKey(metadata.namespace, metadata.name)
+            try:
+                await self._objects.delete(target.resource, key, options, writer)
+            except ApiError as error:
+                if error.code != 404:  # deleted by someone else meanwhile
+                    raise
+        return listing
+
+    # --- what subresources share ---
+
+    async def apply(
+        self,
+        request: ApiRequest,
+        target: Target,
+        change: Callable[[Any, WriteRequest], Outcome],
+        verb: str,
+        options: WriteOptions,
+    ) -> Written:
+        key = ObjectKey(target.namespace, target.name)
+        writer = self.writer(request, target, verb, options)
+        return await self._objects.update(target.resource, key, change, writer)
+
+    def writer(
+        self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
+    ) -> Writer:
+        user, authorizer, group = request.user, self._authorizer, target.resource.group
+
+        def may(permission: Permission) -> bool:
+            verb, resource, namespace, name = permission
+            return authorizer.allows(
+                user, Attributes(verb, request.path, group, resource, namespace, name)
+            )
+
+        caller = Caller(user.name, user.extra, may)
+        size = work_size(request, target)
+        return Writer(caller, target.version, verb, options.dry_run, size)
+
+    async def read_object(
+        self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
+    ) -> ReadBody:
+        """The object in the body of a request, in the place that the URL names."""
+        size = max(work_size(request, target), reading_size(request))
+        if size <= LARGE:
+            return self._read(request, target, options, verb)
+        return await self._workers.run(size, lambda: self._read(request, target, options, verb))
+
+    def _read(
+        self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
+    ) -> ReadBody:
+        body = json_body(request)
+        obj, warnings = self.read_json(body.json, target, options, body.duplicates)
+        return ReadBody(in_place(obj, target, verb=verb), warnings)
+
+    async def read_body(self, request: ApiRequest) -> Body:
+        """The body of a request as JSON; 400 if it is empty."""
+        return await self._workers.run(reading_size(request), lambda: json_body(request))
+
+    def read_json(
+        self,
+        body: bytes,
+        target: Target,
+        options: WriteOptions,
+        duplicates: tuple[str, ...] = (),
+    ) -> ReadBody:
+        """The object in JSON, as strictly as the client wants it."""
+        resource, version = target.resource, target.version
+        gvk = resource.gvk(version)
+        check_type(body, gvk)
+        codec = codec_for(resource)
+        release_interpreter(len(body))
+        try:
+            obj = codec.decode(body, version, self._objects.clock())
+        except DecodeError as error:
+            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
+        if options.field_validation == "Ignore":
+            return ReadBody(obj, [])
+        release_interpreter(len(body))
+        issues = [
+            *(f'duplicate field "{path}"' for path in duplicates),
+            *codec.strict_issues(body, version),
+        ]
+        del issues[MAX_ISSUES:]
+        if issues and options.field_validation == "Strict":
+            raise api_errors.strict_decoding(resource.kind, version, issues)
+        return ReadBody(obj, issues)
+
+    def _read_patched(
+        self, body: bytes, old: Any, target: Target, options: WriteOptions
+    ) -> ReadBody:
+        """The object that a patch makes of `old`. That it cannot be read is the patch's fault: 422."""
+        resource, version = target.resource, target.version
+        check_type(body, resource.gvk(version))
+        codec = codec_for(resource)
+        release_interpreter(len(body))
+        try:
+            obj = codec.decode(body, version, self._objects.clock())
+        except DecodeError as error:
+            raise api_errors.bad_patch(body, error.located) from None
+        if options.field_validation == "Ignore":
+            return ReadBody(obj, [])
+        release_interpreter(len(body))
+        issues = codec.strict_issues(body, version)
+        if issues:
+            # Unknown fields are kept: those that are stored already are not this patch's.
+            stored = msgspec.json.encode(codec.document(old, version))
+            known = frozenset(codec.strict_issues(stored, version))
+            issues = [issue for issue in issues if issue not in known][:MAX_ISSUES]
+        if issues and options.field_validation == "Strict":
+            raise api_errors.bad_patch(body, f"strict decoding error: {', '.join(issues)}")
+        return ReadBody(obj, issues)
+
+
+def work_size(request: ApiRequest, target: Target) -> int:
+    """How much work the body of a request makes, in bytes of a plain object."""
+    has_expressions = target.resource.group == DRA and b'"expression' in request.body
+    return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
+
+
+def reading_size(request: ApiRequest) -> int:
+    """How much work it is to make JSON of the body of a request, in bytes of JSON."""
+    is_yaml = media_type(request.header("content-type")) == YAML
+    return len(request.body) * (SLOW if is_yaml else 1)
+
+
+def json_body(request: ApiRequest) -> Body:
+    """The body of a request as JSON; 400 if it is empty."""
+    try:
+        body = read_body(request.body, request.header("content-type"))
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+    if not body.json.strip():
+        raise bad_request("the body of the request is empty; an object was expected")
+    return body
+
+
+def _behaviour(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:
+    behaviour = behaviour_for(target.resource)
+    return behaviour.update_status if target.subresource else behaviour.update
+
+
+_type_decoder: Final = msgspec.json.Decoder(TypeMeta)
+
+
+def check_type(body: bytes, expected: GroupVersionKind) -> None:
+    """400 if the body says it is of another kind or version. It need not say anything."""
+    if has_too_many_values(body):
+        raise api_errors.too_many_values(MAX_VALUES)
+    if is_too_deep(body):
+        raise bad_request("json: document is nested too deeply")
+    _check_encoding(body)
+    try:
+        found = _type_decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = str(error).removeprefix("JSON is ")
+        raise bad_request(
+            f'{expected.kind} in version "{expected.version}" cannot be handled as a {expected.kind}: '
+            f"{text[:1].lower()}{text[1:]}"
+        ) from None
+    wanted = str(expected.group_version)
+    if found.api_version and found.api_version != wanted:
+        raise bad_request(
+            f"the API version in the data ({found.api_version}) does not match the expected "
+            f"API version ({wanted})"
+        )
+    if found.kind and found.kind != expected.kind:
+        version = GroupVersion.parse(wanted).version
+        raise bad_request(
+            f'{found.kind} in version "{version}" cannot be handled as a {expected.kind}: '
+            f"the body is a {found.kind}, not a {expected.kind}"
+        )
+
+
+def _check_encoding(body: bytes) -> None:
+    """400 if the body is not UTF-8. Decoders pass over what is in fields they do not know."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None
+
+
+def in_place(obj: Any, target: Target, *, verb: str) -> Any:
+    """The object with the namespace of the URL; 400 if it names another place."""
+    metadata: ObjectMeta = obj.metadata
+    if target.resource.namespaced and metadata.namespace not in ("", target.namespace):
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if verb != "create" and metadata.name != target.name:
+        if not metadata.name:
+            raise bad_request("name must be provided")
+        raise bad_request(
+            f"the name of the object ({metadata.name}) does not match the name on the URL ({target.name})"
+        )
+    if metadata.namespace == target.namespace:
+        return obj
+    # A namespace given for a cluster-wide kind is cleared, as Kubernetes does.
+    placed = replace(metadata, namespace=target.namespace)
+    return codec_for(target.resource).with_metadata(obj, placed)
+
+
+class _Patch:
+    """A patch that can be applied again when somebody else was quicker."""
+
+    def __init__(self, request: ApiRequest, target: Target) -> None:
+        try:
+            self._format = patch_format(request.header("content-type"))
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        self._body = request.body
+        self._schema = type_of(target.resource.gvk(target.version))
+
+    def applied_to(self, document: dict[str, Any]) -> bytes:
+        try:
+            match self._format:
+                case "json":
+                    patched = json_patch(document, self._body)
+                case "merge":
+                    patched = merge_patch(document, self._body)
+                case _:
+                    assert self._schema is not None
+                    patched = strategic_merge_patch(document, self._body, self._schema)
+        except PatchError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        if not isinstance(patched, dict):
+            raise bad_request("the patched document is not an object")
+        return msgspec.json.encode(patched)
+
+
+# --- delete ---
+
+
+def delete_options(request: ApiRequest, verb: str) -> DeleteOptions:
+    """The options of a delete, from the body or, if that is empty, the query."""
+    write_options(request, verb)  # checks what the query says
+    if request.body.strip():
+        options = _options_from_body(request)
+    else:
+        options = DeleteOptions(
+            grace_period_seconds=request.number("gracePeriodSeconds"),
+            propagation_policy=request.query.get("propagationPolicy") or None,
+            orphan_dependents=(
+                request.flag("orphanDependents") if "orphanDependents" in request.query else None
+            ),
+        )
+    if request.query.get("dryRun"):
+        options = msgspec.structs.replace(options, dry_run=("All",))
+    check_options(options)
+    return options
+
+
+def _options_from_body(request: ApiRequest) -> DeleteOptions:
+    try:
+        body = read_body(request.body, request.header("content-type")).json
+        kind = _type_decoder.decode(body).kind
+        if kind not in (None, "", "DeleteOptions"):
+            raise bad_request(f"the body of a delete must be DeleteOptions, not a {kind}")
+        return msgspec.json.decode(body, type=DeleteOptions)
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"the delete options cannot be read: {error}") from None
+
+
+def check_options(options: DeleteOptions) -> None:
+    errors = []
+    policy = options.propagation_policy
+    if policy is not None and policy not in POLICIES:
+        errors.append(not_supported(FieldPath("propagationPolicy"), policy, POLICIES))
+    if policy is not None and options.orphan_dependents is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid_field(FieldPath("propagationPolicy"), policy, detail))
+    errors += [
+        not_supported(FieldPath("dryRun"), value, ["All"])
+        for value in options.dry_run
+        if value != "All"
+    ]
+    if errors:
+        raise options_error("DeleteOptions", errors)
+
+
+def _plain(options: DeleteOptions) -> WriteOptions:
+    return WriteOptions(bool(options.dry_run), "Ignore")

@@ -1,0 +1,173 @@
+"""The census: the devices of a pool, one by one, and whether anybody could get them.
+
+A pool is what its newest generation says; slices of older ones wait for their driver to delete them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+from allot.allocation.allocated_devices import Ledger
+from allot.allocation.pools import PoolId
+from allot.allocation.taints import blocking_taints
+from allot.api.classes import DeviceTaintRule
+from allot.api.identities import DeviceId
+from allot.api.slices import Device, ResourceSlice
+from allot.client.cooperative import Steps, finish
+
+DEVICES_AT_ONCE: Final = 200
+"""Devices, or things of about that size, that are counted between two pauses."""
+
+
+class DeviceState(Enum):
+    """A device has exactly one: a tainted device that a claim holds is allocated."""
+
+    AVAILABLE = "available"
+    ALLOCATED = "allocated"
+    UNAVAILABLE = "unavailable"
+
+
+class CountedDevice(NamedTuple):
+    """A device as a slice lists it."""
+
+    slice: ResourceSlice
+    device: Device
+    state: DeviceState
+    is_tainted: bool = False
+    """Whether a taint keeps new claims away that do not tolerate it."""
+
+    @property
+    def id(self) -> DeviceId:
+        spec = self.slice.spec
+        return DeviceId(spec.driver, spec.pool.name, self.device.name)
+
+    @property
+    def node_name(self) -> str:
+        """The one node it is on; empty if there is no such."""
+        return self.slice.spec.node_name or self.device.node_name or ""
+
+
+class PoolCensus(NamedTuple):
+    """A pool and its devices. Without all its slices there is no telling how many there are."""
+
+    id: PoolId
+    generation: int
+    slices: tuple[ResourceSlice, ...]
+    devices: tuple[CountedDevice, ...]
+    taken: Collection[str]
+    """The names that claims hold, also of devices which are no longer published."""
+
+    @property
+    def announced(self) -> int:
+        """How many slices there should be."""
+        return self.slices[0].spec.pool.resource_slice_count
+
+    @property
+    def is_incomplete(self) -> bool:
+        return len(self.slices) < self.announced
+
+    @property
+    def node_name(self) -> str | None:
+        """The node of all slices, if that is one."""
+        first = self.slices[0].spec.node_name
+        same = all(slice_.spec.node_name == first for slice_ in self.slices)
+        return first or None if same else None
+
+    @property
+    def unpublished(self) -> int:
+        """How many devices claims hold that the pool no longer has."""
+        return len(frozenset(self.taken) - {counted.device.name for counted in self.devices})
+
+
+SlicesByPool = Mapping[PoolId, tuple[ResourceSlice, ...]]
+
+
+def newest_slices(
+    slices: Iterable[ResourceSlice], driver: str | None = None, pool_name: str | None = None
+) -> SlicesByPool:
+    """The slices of each pool's newest generation, pools and slices in order of their names."""
+    return finish(finding_newest_slices(slices, driver, pool_name))
+
+
+def finding_newest_slices(
+    slices: Iterable[ResourceSlice], driver: str | None = None, pool_name: str | None = None
+) -> Steps[SlicesByPool]:
+    """`newest_slices` in steps."""
+    found: dict[PoolId, list[ResourceSlice]] = {}
+    for position, slice_ in enumerate(slices, 1):
+        spec = slice_.spec
+        if driver in (None, spec.driver) and pool_name in (None, spec.pool.name):
+            found.setdefault(PoolId(spec.driver, spec.pool.name), []).append(slice_)
+        if not position % (5 * DEVICES_AT_ONCE):
+            yield
+    newest: dict[PoolId, tuple[ResourceSlice, ...]] = {}
+    for position, pool in enumerate(sorted(found), 1):
+        newest[pool] = _newest(found[pool])
+        if not position % DEVICES_AT_ONCE:
+            yield
+    return newest
+
+
+def _newest(slices: list[ResourceSlice]) -> tuple[ResourceSlice, ...]:
+    generation = max(slice_.spec.pool.generation for slice_ in slices)
+    newest = [slice_ for slice_ in slices if slice_.spec.pool.generation == generation]
+    return tuple(sorted(newest, key=lambda slice_: slice_.metadata.name))
+
+
+def take_census(
+    pool: PoolId,
+    slices: tuple[ResourceSlice, ...],
+    ledger: Ledger,
+    rules: Iterable[DeviceTaintRule] = (),
+) -> PoolCensus:
+    """Look at every device of a pool. `slices` are those of its newest generation, at least one."""
+    return finish(taking_census(pool, slices, ledger, rules))
+
+
+def taking_census(
+    pool: PoolId,
+    slices: tuple[ResourceSlice, ...],
+    ledger: Ledger,
+    rules: Iterable[DeviceTaintRule] = (),
+) -> Steps[PoolCensus]:
+    """`take_census` in steps. What is taken is what was taken at the first of them."""
+    taken = frozenset(ledger.taken(pool))
+    concerning: list[DeviceTaintRule] = []
+    for position, rule in enumerate(rules, 1):
+        if _may_concern(rule, pool):
+            concerning.append(rule)
+        if not position % (5 * DEVICES_AT_ONCE):
+            yield
+
+    def is_tainted(device: Device) -> bool:
+        if not device.taints and not concerning:
+            return False
+        id_ = DeviceId(pool.driver, pool.pool, device.name)
+        return bool(blocking_taints(id_, device.taints, concerning))
+
+    def counted(slice_: ResourceSlice, device: Device) -> CountedDevice:
+        tainted = is_tainted(device)
+        state = DeviceState.UNAVAILABLE if tainted else DeviceState.AVAILABLE
+        if device.name in taken:
+            state = DeviceState.ALLOCATED
+        return CountedDevice(slice_, device, state, tainted)
+
+    devices: list[CountedDevice] = []
+    at_once = max(1, DEVICES_AT_ONCE // (1 + len(concerning)))
+    for slice_ in slices:
+        for device in slice_.spec.devices or ():
+            devices.append(counted(slice_, device))
+            if not len(devices) % at_once:
+                yield
+    return PoolCensus(pool, slices[0].spec.pool.generation, slices, tuple(devices), taken)
+
+
+def _may_concern(rule: DeviceTaintRule, pool: PoolId) -> bool:
+    selector = rule.spec.device_selector
+    return (
+        selector is not None
+        and selector.driver in (None, pool.driver)
+        and selector.pool in (None, pool.pool)
+    )

@@ -1,0 +1,67 @@
+"""Questions that wait for pools which are still being published."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from allot.api.identities import ObjectKey
+from allot.client.clock import Clock
+from allot.client.work_queue import WorkQueue
+from allot.controllers.pool_status.requests import Question
+
+INCOMPLETE_POOL_SECONDS: Final = 5.0
+"""How long an incomplete pool is waited for."""
+SLICES_SETTLE_SECONDS: Final = 0.2
+"""Slice events come in bursts: debounce."""
+
+
+class _Waiting(NamedTuple):
+    uid: str
+    driver: str
+    since: float
+
+
+class WaitingQuestions:
+    """Those that some pools are not ready for. They come back when slices do, or when their time is up."""
+
+    def __init__(self, queue: WorkQueue[ObjectKey], clock: Clock) -> None:
+        self._queue = queue
+        self._clock = clock
+        self._waiting: dict[ObjectKey, _Waiting] = {}
+        self._keys_by_driver: dict[str, dict[ObjectKey, None]] = {}
+        self._waking: set[str] = set()
+
+    def is_worth_it(self, question: Question) -> bool:
+        """Whether to wait on; the question is queued for later then."""
+        now = self._clock.now()
+        key, uid = question.key, question.metadata.uid
+        waiting = self._waiting.get(key)
+        if waiting is None or waiting.uid != uid:
+            self.forget(key)
+            waiting = self._waiting[key] = _Waiting(uid, question.spec.driver, now)
+            self._keys_by_driver.setdefault(waiting.driver, {})[key] = None
+        left = waiting.since + INCOMPLETE_POOL_SECONDS - now
+        if left <= 0:
+            return False
+        self._queue.add_after(key, left)
+        return True
+
+    def forget(self, key: ObjectKey) -> None:
+        waiting = self._waiting.pop(key, None)
+        if waiting is None:
+            return
+        keys = self._keys_by_driver[waiting.driver]
+        del keys[key]
+        if not keys:
+            del self._keys_by_driver[waiting.driver]
+
+    def wake(self, driver: str) -> None:
+        """A slice of the driver has changed. However many do, its questions are queued once for all of them."""
+        if driver in self._keys_by_driver and driver not in self._waking:
+            self._waking.add(driver)
+            self._clock.call_later(SLICES_SETTLE_SECONDS, lambda: self._wake_now(driver))
+
+    def _wake_now(self, driver: str) -> None:
+        self._waking.discard(driver)
+        for key in self._keys_by_driver.get(driver, ()):
+            self._queue.add(key)

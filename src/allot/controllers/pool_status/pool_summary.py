@@ -1,0 +1,147 @@
+"""A pool in figures, as a ResourcePoolStatusRequest shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from allot.allocation.allocated_devices import Ledger
+from allot.api.base import replace
+from allot.api.pool_status import PartitionTypeStatus, PoolStatus, ShareableSummaryStatus
+from allot.api.texts import shortened
+from allot.client.cooperative import Steps, finish
+from allot.controllers.pool_status.consistency import Contradiction, finding_contradictions
+from allot.controllers.pool_status.device_availability import DeviceState, PoolCensus
+from allot.controllers.pool_status.partitions import SummaryError, summing_up_partitions
+from allot.controllers.pool_status.shares import summing_up_shares
+from allot.features import DEFAULTS, FeatureGates
+from allot.rules import (
+    AVAILABLE_IS_ALLOCATABLE,
+    COUNT_LISTED_DEVICES_ONCE,
+    CROSS_SLICE_VALIDATION,
+)
+
+MAX_ERROR_BYTES: Final = 256
+
+
+class PoolFigures(NamedTuple):
+    """The figures, and everything that is wrong with the pool, one by one."""
+
+    status: PoolStatus
+    errors: tuple[str, ...] = ()
+
+
+def pool_status(
+    census: PoolCensus,
+    ledger: Ledger,
+    default_attribute: str | None = None,
+    gates: FeatureGates = DEFAULTS,
+) -> PoolStatus:
+    """The figures; of an incomplete pool only that it is."""
+    return finish(counting_pool(census, ledger, default_attribute, gates)).status
+
+
+def counting_pool(
+    census: PoolCensus,
+    ledger: Ledger,
+    default_attribute: str | None = None,
+    gates: FeatureGates = DEFAULTS,
+) -> Steps[PoolFigures]:
+    """`pool_status` in steps."""
+    driver, name = census.id
+    status = PoolStatus(
+        driver=driver,
+        pool_name=name,
+        node_name=census.node_name,
+        generation=census.generation,
+    )
+    if census.is_incomplete:
+        error = (
+            f"PoolIncomplete: pool {census.id} is incomplete: observed"
+            f" {len(census.slices)}/{census.announced} slices at generation {census.generation}"
+        )
+        return PoolFigures(replace(status, validation_error=joined((error,))), (error,))
+    contradictions: list[Contradiction] = []
+    if CROSS_SLICE_VALIDATION in gates:
+        contradictions = yield from finding_contradictions(census)
+    blocks_taints = AVAILABLE_IS_ALLOCATABLE in gates
+    is_refused = blocks_taints and any(found.is_refused for found in contradictions)
+    errors = [found.text for found in contradictions]
+    partitions: tuple[PartitionTypeStatus, ...] = ()
+    shares: ShareableSummaryStatus | None = None
+    try:
+        partitions = yield from summing_up_partitions(
+            census, default_attribute, blocks_taints=blocks_taints
+        )
+    except SummaryError as error:
+        errors.insert(0, str(error))
+    try:
+        shares = yield from summing_up_shares(
+            census,
+            ledger,
+            listed_only=COUNT_LISTED_DEVICES_ONCE in gates,
+            blocks_taints=blocks_taints,
+        )
+    except SummaryError as error:
+        errors.insert(0, str(error))
+    if is_refused:
+        partitions = tuple(replace(entry, allocatable=0) for entry in partitions)
+    counts = _counts(census, gates)
+    if counts.unpublished:
+        errors.append(_unpublished(counts.unpublished))
+    refused = counts.available if is_refused else 0
+    status = replace(
+        status,
+        resource_slice_count=len(census.slices),
+        total_devices=len(census.devices),
+        allocated_devices=counts.allocated,
+        available_devices=counts.available - refused,
+        unavailable_devices=counts.unavailable + refused,
+        validation_error=joined(errors) or None,
+        partition_summary=partitions,
+        shareable_summary=shares,
+    )
+    return PoolFigures(status, tuple(errors))
+
+
+class _Counts(NamedTuple):
+    allocated: int
+    available: int
+    unavailable: int
+    unpublished: int = 0
+
+
+def _counts(census: PoolCensus, gates: FeatureGates) -> _Counts:
+    """Devices by state.
+
+    v1.38 subtracts a tainted device that a claim holds twice, and counts what claims hold of devices that are
+    no longer published.
+    """
+    states = Counter(counted.state for counted in census.devices)
+    if COUNT_LISTED_DEVICES_ONCE in gates:
+        return _Counts(
+            states[DeviceState.ALLOCATED],
+            states[DeviceState.AVAILABLE],
+            states[DeviceState.UNAVAILABLE],
+            census.unpublished,
+        )
+    allocated = len(census.taken)
+    tainted = sum(counted.is_tainted for counted in census.devices)
+    return _Counts(allocated, max(0, len(census.devices) - allocated - tainted), tainted)
+
+
+def _unpublished(count: int) -> str:
+    what = "device is" if count == 1 else "devices are"
+    return f"{count} allocated {what} no longer published"
+
+
+def joined(errors: tuple[str, ...] | list[str], limit: int = MAX_ERROR_BYTES) -> str:
+    """Whole errors, as many as fit, and how many more there are."""
+    text = "; ".join(errors)
+    if len(text.encode()) <= limit:
+        return text
+    for kept in range(len(errors) - 1, 0, -1):
+        text = "; ".join((*errors[:kept], f"and {len(errors) - kept} more"))
+        if len(text.encode()) <= limit:
+            return text
+    return shortened(errors[0], limit)

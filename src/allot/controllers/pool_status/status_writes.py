@@ -1,0 +1,97 @@
+"""Writes answers, one way or another: a request always gets a status.
+
+An answer that is too large for the server, or for what it stores objects in, is tried again with fewer pools. One
+that is refused for another reason becomes a failure.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from allot.api.base import replace, whole_seconds
+from allot.api.meta import Condition
+from allot.api.pool_status import ResourcePoolStatusRequestStatus
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.projection import METADATA
+from allot.controllers.pool_status.requests import KEP_REQUESTS, REQUESTS, Question, answered
+from allot.controllers.pool_status.shared_answers import SharedAnswer
+
+log = logging.getLogger(__name__)
+
+_TOO_LARGE: Final = 413
+_TOO_LARGE_FOR_ETCD: Final = ("request is too large", "larger than max")
+
+
+class TooLargeError(Exception):
+    """The answer does not fit."""
+
+
+def is_too_large(error: ApiStatusError) -> bool:
+    """Whether fewer bytes would have helped. API servers pass on what etcd says as a fault of their own."""
+    if error.code == _TOO_LARGE:
+        return True
+    return error.is_server_error and any(text in error.message for text in _TOO_LARGE_FOR_ETCD)
+
+
+async def write_answer(
+    client: Client,
+    question: Question,
+    answer: SharedAnswer,
+    condition: Condition,
+    *,
+    knows_kep: bool,
+) -> None:
+    """`ApiStatusError`, or `TooLargeError`. The KEP's fields go only to a server that knows them."""
+    try:
+        if answer.generation_zero:
+            # v1alpha3 has no word for the generation 0, which slices may have.
+            status = ResourcePoolStatusRequestStatus(
+                answer.pool_count,
+                answer.generation_zero,
+                (condition,),
+                whole_seconds(answer.counted_at),
+                answer.errors,
+            )
+            if await _write_as_kep(client, question, status):
+                return
+        # Nothing of what was written is needed: the metadata will do for an answer.
+        errors = answer.errors if knows_kep else ()
+        await client.request(
+            "PUT",
+            REQUESTS.path(question.key, "status"),
+            {"fieldValidation": "Ignore"},
+            body=answered(question, answer.pool_count, answer.json, condition, errors),
+            headers=METADATA.headers,
+        )
+    except ApiStatusError as error:
+        if is_too_large(error):
+            raise TooLargeError(str(error)) from error
+        raise
+
+
+async def _write_as_kep(
+    client: Client, question: Question, status: ResourcePoolStatusRequestStatus
+) -> bool:
+    """Whether the server has the KEP's version."""
+    try:
+        await client.update_status(KEP_REQUESTS, replace(question.whole(), status=status))
+    except ApiStatusError as error:
+        if error.is_not_found:
+            return False
+        raise
+    return True
+
+
+async def write_failure(
+    client: Client, question: Question, status: ResourcePoolStatusRequestStatus
+) -> None:
+    """Raises `ApiStatusError` unless the request is gone, or answered by another controller."""
+    try:
+        # The time is in the condition, where every server finds it.
+        status = replace(status, observation_time=None)
+        await client.update_status(REQUESTS, replace(question.whole(), status=status))
+    except ApiStatusError as error:
+        if not (error.is_conflict or error.is_not_found):
+            raise

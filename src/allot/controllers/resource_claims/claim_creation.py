@@ -1,0 +1,218 @@
+"""Makes the claims that pods want from templates, and tells the pods their names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, Final
+
+from allot.api.claims import ResourceClaim
+from allot.api.core import Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.events import WARNING, EventRecorder, reference_to
+from allot.client.informer import Informer
+from allot.client.options import PatchType
+from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from allot.controllers.resource_claims.indexes import CLAIMS_BY_POD, owning_pod
+from allot.controllers.resource_claims.metrics import ClaimMetrics, Uses
+from allot.controllers.resource_claims.mutation_cache import MADE_SECONDS, MadeClaims
+from allot.controllers.resource_claims.pods import (
+    ClaimEntry,
+    claim_entries,
+    claim_statuses,
+    key_of,
+    uid_of,
+)
+from allot.controllers.resource_claims.templates import (
+    claim_already_made,
+    claim_from,
+    claim_key,
+    has_prioritized_list,
+    is_made_for,
+    refusal,
+    statuses_to_tell,
+    wants_admin_access,
+)
+from allot.features import FeatureGates
+
+log = logging.getLogger(__name__)
+
+TEMPLATES: Final = RESOURCE_CLAIM_TEMPLATES.as_raw()
+"""As JSON: what a template asks for is copied, not understood."""
+_RAW_CLAIMS: Final = RESOURCE_CLAIMS.as_raw()
+
+NAME_ATTEMPTS: Final = 10
+MAX_COMPARED: Final = 500
+"""Among so many names of templates a similar one is looked for."""
+REASON: Final = "FailedResourceClaimCreation"
+ACTION: Final = "CreatingResourceClaim"
+
+
+class ClaimNotMadeError(Exception):
+    """A pod does not get a claim, for now."""
+
+    def __init__(self, reason: str, *, may_work_later: bool = False) -> None:
+        super().__init__(reason)
+        self.may_work_later = may_work_later
+        """Without anything happening that we would hear of."""
+
+
+class ClaimMaker:
+    """Makes claims for pods. Never two for one entry: see `templates`."""
+
+    def __init__(
+        self,
+        client: Client,
+        claims: Informer[ResourceClaim],
+        templates: Informer[RawObject],
+        recorder: EventRecorder,
+        gates: FeatureGates,
+        metrics: ClaimMetrics,
+        look_again: Callable[[ObjectKey, float], None],
+    ) -> None:
+        """`look_again` lets a pod be looked at after so many seconds, even if nothing happens to it."""
+        self._client = client
+        self._claims = claims
+        self._templates = templates
+        self._recorder = recorder
+        self._gates = gates
+        self._metrics = metrics
+        self._look_again = look_again
+        self._made = MadeClaims(client.clock.now)
+
+    def claim_seen(self, key: ObjectKey) -> None:
+        """The informer shows a claim."""
+        self._made.forget(key)
+
+    async def make_missing(self, pod: Pod) -> None:
+        """See to it that all entries with a template have their claim, and the pod knows."""
+        claim_by_entry = {}
+        failed: ClaimNotMadeError | None = None
+        for entry in claim_entries(pod):
+            if not entry.template_name:
+                continue
+            try:
+                claim = await self._claim_of(pod, entry)
+            except ClaimNotMadeError as failure:
+                self._complain(pod, f"PodResourceClaim {entry.name}: {failure}")
+                if failure.may_work_later:
+                    failed = failure
+            else:
+                if claim is not None:
+                    claim_by_entry[entry.name] = claim
+        await self._tell(pod, claim_by_entry)
+        if failed is not None:
+            raise failed
+
+    async def _claim_of(self, pod: Pod, entry: ClaimEntry) -> str | None:
+        """The name of an entry's claim, which is made if need be; None if the entry needs none."""
+        uid, (namespace, _) = uid_of(pod), key_of(pod)
+        told = claim_statuses(pod)
+        if entry.name in told:
+            name = told[entry.name]
+            if name is None or await self._is_there(ObjectKey(namespace, name), pod):
+                return name
+        made = claim_already_made(self._claims.by_index(CLAIMS_BY_POD, uid), uid, entry.name)
+        if made is not None:
+            return made.metadata.name
+        key = claim_key(pod, entry.name)
+        if self._is_made(key, pod):
+            return key.name
+        return await self._make(pod, entry)
+
+    async def _is_there(self, key: ObjectKey, pod: Pod) -> bool:
+        """Whether a claim exists that was made for the pod."""
+        claim = self._claims.get(key)
+        if claim is not None and is_made_for(claim, uid_of(pod)):
+            return True
+        if self._is_made(key, pod):
+            return True
+        return await self._owner_on_server(key) == uid_of(pod)
+
+    def _is_made(self, key: ObjectKey, pod: Pod) -> bool:
+        if not self._made.is_made_for(key, uid_of(pod)):
+            return False
+        self._look_again(key_of(pod), MADE_SECONDS)
+        return True
+
+    async def _owner_on_server(self, key: ObjectKey) -> str | None:
+        """The uid of the pod for which a claim was made, empty if it was for none; None if there is no claim."""
+        claim = await self._client.find(RESOURCE_CLAIMS, key)
+        if claim is None:
+            return None
+        owner = owning_pod(claim)
+        return owner.uid if owner is not None else ""
+
+    async def _make(self, pod: Pod, entry: ClaimEntry) -> str | None:
+        template = await self._template(ObjectKey(key_of(pod).namespace, entry.template_name))
+        if (reason := refusal(template, self._gates)) is not None:
+            raise ClaimNotMadeError(reason)
+        uses = Uses(wants_admin_access(template), has_prioritized_list(template))
+        for attempt in range(NAME_ATTEMPTS):
+            key = claim_key(pod, entry.name, attempt)
+            try:
+                await self._client.create(
+                    _RAW_CLAIMS, claim_from(template, pod, entry.name, key.name)
+                )
+            except ApiStatusError as error:
+                if error.is_namespace_terminating:
+                    return None  # the pod will go, too
+                if not error.is_already_exists:
+                    self._metrics.tried_to_create(uses, worked=False)
+                    text = f"create ResourceClaim {key.name}: {error.message}"
+                    raise ClaimNotMadeError(text, may_work_later=True) from error
+                owner = await self._owner_on_server(key)
+                if owner is None:  # it was there a moment ago: the name is still ours
+                    raise
+                if owner == uid_of(pod):
+                    return key.name
+            else:
+                self._metrics.tried_to_create(uses, worked=True)
+                self._made.add(key, uid_of(pod))
+                return key.name
+        raise ClaimNotMadeError(f"all names up to {key.name} are taken", may_work_later=True)
+
+    async def _template(self, key: ObjectKey) -> RawObject:
+        template = self._templates.get(key)
+        if template is None:
+            # The informer may be behind; if it is not, it will tell us when the template appears.
+            template = await self._client.find(TEMPLATES, key)
+        if template is None:
+            missing = f'resourceclaimtemplate.resource.k8s.io "{key.name}" not found'
+            text = f'resource claim template "{key.name}": {missing}{self._similar_templates(key)}'
+            raise ClaimNotMadeError(text)
+        return template
+
+    def _similar_templates(self, key: ObjectKey) -> str:
+        """Templates of the namespace that may have been meant."""
+        known = (template.key for template in self._templates.list())
+        names = (other.name for other in known if other.namespace == key.namespace)
+        close = get_close_matches(key.name, sorted(islice(names, MAX_COMPARED)), 1, 0.8)
+        return f'; did you mean "{close[0]}"?' if close else ""
+
+    async def _tell(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
+        """Write the names into the pod's status, beside what others write there."""
+        told = statuses_to_tell(pod, claim_by_entry)
+        if told is None:
+            return
+        patch: dict[str, Any] = {
+            "metadata": {"uid": uid_of(pod)},
+            "status": {"resourceClaimStatuses": told},
+        }
+        try:
+            await self._client.patch(
+                PODS, key_of(pod), patch, PatchType.STRATEGIC, subresource="status"
+            )
+        except ApiStatusError as error:
+            # A conflict: another pod has this name now.
+            if not (error.is_not_found or error.is_conflict):
+                raise
+
+    def _complain(self, pod: Pod, note: str) -> None:
+        log.info("pod %s: %s", key_of(pod), note)
+        self._recorder.event(reference_to(PODS, pod), WARNING, REASON, ACTION, note)

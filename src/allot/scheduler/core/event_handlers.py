@@ -1,0 +1,330 @@
+"""From informers to what the scheduler decides on: every change of an object becomes a change of state and an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from allot.api.claims import ResourceClaim
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.core import Namespace, Node, Pod
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.api.slices import ResourceSlice
+from allot.client import resources
+from allot.client.informer import InformerFactory
+from allot.client.options import Scope
+from allot.client.resources import Resource
+from allot.scheduler.core.scheduling_queue import SchedulingQueue
+from allot.scheduler.framework import events
+from allot.scheduler.framework.events import (
+    ASSIGNED_POD,
+    NODE,
+    WAITING_POD,
+    Action,
+    ClusterEvent,
+    node_update_actions,
+    pod_update_actions,
+)
+from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeFacts
+from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.state.volumes import VolumeState
+from allot.scheduler.state.workloads import WorkloadSelectors
+
+T = TypeVar("T")
+
+UNFINISHED: Final = Scope(field_selector="status.phase!=Succeeded,status.phase!=Failed")
+
+
+class ClusterFollower:
+    """Keeps all state of one scheduler up to date. Its methods are the handlers of informers."""
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        cluster: ClusterState,
+        claims: ClaimTracker,
+        devices: DeviceState,
+        volumes: VolumeState,
+        workloads: WorkloadSelectors,
+        is_ours: Callable[[str], bool],
+        wake: Callable[[], None],
+        clock: Callable[[], float],
+        pod_is_gone: Callable[[PodInfo], None] = lambda _: None,
+    ) -> None:
+        """`is_ours` says whether pods with a scheduler name are for this scheduler.
+
+        `pod_is_gone` is told of every pod that was deleted.
+        """
+        self._pod_is_gone = pod_is_gone
+        self._queue = queue
+        self._cluster = cluster
+        self._claims = claims
+        self._devices = devices
+        self._volumes = volumes
+        self._workloads = workloads
+        self._is_ours = is_ours
+        self._wake = wake
+        self._clock = clock
+        self._waiting: dict[str, PodInfo] = {}
+        claims.listen(self._claim_changed)
+        claims.listen_to_ledger(devices.allocation_changed)
+        claims.listen_to_releases(self._claim_released)
+
+    def follow(self, informers: InformerFactory) -> None:
+        """Register for everything; nothing is called before the informers start."""
+        informers.informer(resources.NODES).add_handlers(
+            self.node_changed, lambda _, node: self.node_changed(node), self.node_gone
+        )
+        informers.informer(resources.NAMESPACES).add_handlers(
+            self.namespace_changed, lambda _, new: self.namespace_changed(new), self.namespace_gone
+        )
+        informers.informer(resources.DEVICE_CLASSES).add_handlers(
+            lambda new: self.class_changed(None, new), self.class_changed, self.class_gone
+        )
+        informers.informer(resources.RESOURCE_SLICES).add_handlers(
+            lambda new: self.slice_changed(None, new), self.slice_changed, self.slice_gone
+        )
+        informers.informer(resources.DEVICE_TAINT_RULES).add_handlers(
+            self.rule_changed, lambda _, new: self.rule_changed(new), self.rule_gone
+        )
+        informers.informer(resources.RESOURCE_CLAIMS).add_handlers(
+            self._claims.put, lambda _, new: self._claims.put(new), self._claims.remove
+        )
+        self._follow_workloads(informers)
+        self._follow_volumes(informers)
+        # Last, so that the first pods find the rest in place.
+        informers.informer(resources.PODS, UNFINISHED).add_handlers(
+            self.pod_changed, lambda _, pod: self.pod_changed(pod), self.pod_gone
+        )
+
+    # --- pods ---
+
+    def pod_changed(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        info = PodInfo.of(pod, self._waiting.get(uid) or self._cluster.pod(uid))
+        if info.node_name or info.is_finished:
+            self._placed(info)
+        elif self._is_ours(info.scheduler_name):
+            if self._cluster.is_assumed(info.uid) and info.uid not in self._queue:
+                return  # bound already; that is still to come
+            before = self._waiting.get(info.uid)
+            self._waiting[info.uid] = info
+            self._note_nomination(before, info)
+            now = self._clock()
+            if before is None:
+                self._queue.add(info, now)
+            else:
+                change = ClusterEvent(WAITING_POD, pod_update_actions(before, info))
+                self._queue.update(info, now, change)
+            self._wake()
+
+    def _note_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
+        """What the scheduler itself knows already stays until the API server says something new.
+
+        A pod that has its place already, such as one that waits for its devices, needs no promise.
+        """
+        if self._cluster.is_assumed(pod.uid):
+            return
+        if before is None or before.nominated_node_name != pod.nominated_node_name:
+            self._cluster.nominations.put(pod, pod.nominated_node_name)
+            if before is not None and before.nominated_node_name:
+                # The room that was kept there is free, as if the pod had gone.
+                gone = before.assigned_to(before.nominated_node_name)
+                self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), gone, None)
+
+    def _placed(self, pod: PodInfo) -> None:
+        """A pod that has a node, or needs none any more."""
+        self._waiting.pop(pod.uid, None)
+        self._cluster.nominations.remove(pod.uid)
+        was_assumed = self._cluster.is_assumed(pod.uid)
+        before = self._cluster.set_pod(pod)
+        self._queue.delete(pod.uid)
+        if pod.is_finished:
+            if before is not None:
+                self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
+        elif before is None or was_assumed:
+            self._happened(ClusterEvent(ASSIGNED_POD, Action.ADD), None, pod)
+        else:
+            change = ClusterEvent(ASSIGNED_POD, pod_update_actions(before, pod))
+            self._happened(change, before, pod)
+
+    def pod_gone(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        self._waiting.pop(uid, None)
+        self._cluster.nominations.remove(uid)
+        self._queue.delete(uid)
+        self._pod_is_gone(PodInfo.of(pod))
+        before = self._cluster.remove_pod(uid)
+        if before is not None:
+            self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
+
+    # --- nodes and namespaces ---
+
+    def node_changed(self, node: Node) -> None:
+        facts = NodeFacts.of(node)
+        before = self._cluster.set_node(facts)
+        if before is None:
+            self._happened(ClusterEvent(NODE, Action.ADD), None, facts)
+            return
+        changed = node_update_actions(before, facts)
+        if changed:
+            self._happened(ClusterEvent(NODE, changed), before, facts)
+
+    def node_gone(self, node: Node) -> None:
+        before = self._cluster.remove_node(node.metadata.name)
+        self._devices.forget_node(node.metadata.name)
+        if before is not None:
+            self._happened(ClusterEvent(NODE, Action.DELETE), before, None)
+
+    def namespace_changed(self, namespace: Namespace) -> None:
+        self._cluster.set_namespace(namespace.metadata.name, namespace.metadata.labels)
+        self._happened(ClusterEvent(events.NAMESPACE, Action.UPDATE_OTHER), None, namespace)
+
+    def namespace_gone(self, namespace: Namespace) -> None:
+        self._cluster.remove_namespace(namespace.metadata.name)
+
+    # --- devices ---
+
+    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        claim = new or old
+        assert claim is not None
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        event = ClusterEvent(events.RESOURCE_CLAIM, _action(old, new))
+        self._queue.happened(event, old, new, self._clock(), key)
+        self._wake()
+
+    def _claim_released(self, claim: ResourceClaim) -> None:
+        """Devices are free that never appeared in the API: as if a claim with them had gone."""
+        self._happened(ClusterEvent(events.RESOURCE_CLAIM, Action.DELETE), claim, None)
+
+    def class_changed(self, old: DeviceClass | None, new: DeviceClass) -> None:
+        self._devices.put_class(new)
+        self._happened(ClusterEvent(events.DEVICE_CLASS, _action(old, new)), old, new)
+
+    def class_gone(self, class_: DeviceClass) -> None:
+        self._devices.remove_class(class_)
+
+    def slice_changed(self, old: ResourceSlice | None, new: ResourceSlice) -> None:
+        self._devices.put_slice(new)
+        self._happened(ClusterEvent(events.RESOURCE_SLICE, _action(old, new)), old, new)
+
+    def slice_gone(self, slice_: ResourceSlice) -> None:
+        self._devices.remove_slice(slice_)
+        self._happened(ClusterEvent(events.RESOURCE_SLICE, Action.DELETE), slice_, None)
+
+    def rule_changed(self, rule: DeviceTaintRule) -> None:
+        self._devices.put_rule(rule)
+        self._devices_tainted_anew()
+
+    def rule_gone(self, rule: DeviceTaintRule) -> None:
+        self._devices.remove_rule(rule)
+        self._devices_tainted_anew()
+
+    def _devices_tainted_anew(self) -> None:
+        """Rules change the taints of devices, as if their slices had changed."""
+        self._happened(ClusterEvent(events.RESOURCE_SLICE, Action.UPDATE_OTHER), None, None)
+
+    # --- what standard plugins need ---
+
+    def _follow_workloads(self, informers: InformerFactory) -> None:
+        known = self._workloads
+        informers.informer(resources.SERVICES).add_handlers(
+            lambda new: known.set_service(*new.key, new.data),
+            lambda _, new: known.set_service(*new.key, new.data),
+            lambda old: known.remove_service(*old.key),
+        )
+        for resource in (
+            resources.REPLICATION_CONTROLLERS,
+            resources.REPLICA_SETS,
+            resources.STATEFUL_SETS,
+        ):
+            self._follow_workload(informers, resource)
+
+    def _follow_workload(self, informers: InformerFactory, resource: Resource[RawObject]) -> None:
+        known, kind = self._workloads, resource.kind
+        informers.informer(resource).add_handlers(
+            lambda new: known.set_workload(kind, *new.key, new.data),
+            lambda _, new: known.set_workload(kind, *new.key, new.data),
+            lambda old: known.remove_workload(kind, *old.key),
+        )
+
+    def _follow_volumes(self, informers: InformerFactory) -> None:
+        volumes = self._volumes
+        followed: tuple[tuple[Resource[RawObject], str, Any, Any], ...] = (
+            (
+                resources.PERSISTENT_VOLUME_CLAIMS,
+                events.PERSISTENT_VOLUME_CLAIM,
+                volumes.set_claim,
+                lambda old: volumes.remove_claim(*old.key),
+            ),
+            (
+                resources.PERSISTENT_VOLUMES,
+                events.PERSISTENT_VOLUME,
+                volumes.set_volume,
+                lambda old: volumes.remove_volume(old.metadata.name),
+            ),
+            (
+                resources.STORAGE_CLASSES,
+                events.STORAGE_CLASS,
+                volumes.set_class,
+                lambda old: volumes.remove_class(old.metadata.name),
+            ),
+            (
+                resources.CSI_STORAGE_CAPACITIES,
+                events.CSI_STORAGE_CAPACITY,
+                volumes.set_capacity,
+                lambda old: volumes.remove_capacity(*old.key),
+            ),
+            (
+                resources.CSI_DRIVERS,
+                events.CSI_DRIVER,
+                volumes.set_csi_driver,
+                lambda old: volumes.remove_csi_driver(old.metadata.name),
+            ),
+            (
+                resources.CSI_NODES,
+                events.CSI_NODE,
+                volumes.set_csi_node,
+                lambda old: volumes.remove_csi_node(old.metadata.name),
+            ),
+            (
+                resources.VOLUME_ATTACHMENTS,
+                events.VOLUME_ATTACHMENT,
+                volumes.set_attachment,
+                lambda old: volumes.remove_attachment(old.metadata.name),
+            ),
+        )
+        for resource, name, put, remove in followed:
+            self._follow_volume_kind(informers, resource, name, put, remove)
+
+    def _follow_volume_kind(
+        self,
+        informers: InformerFactory,
+        resource: Resource[RawObject],
+        name: str,
+        put: Callable[[RawObject], None],
+        remove: Callable[[RawObject], None],
+    ) -> None:
+        def changed(old: RawObject | None, new: RawObject) -> None:
+            put(new)
+            self._happened(ClusterEvent(name, _action(old, new)), old, new)
+
+        def gone(old: RawObject) -> None:
+            remove(old)
+            self._happened(ClusterEvent(name, Action.DELETE), old, None)
+
+        informers.informer(resource).add_handlers(lambda new: changed(None, new), changed, gone)
+
+    def _happened(self, event: ClusterEvent, old: Any, new: Any) -> None:
+        self._queue.happened(event, old, new, self._clock())
+        self._wake()
+
+
+def _action(old: object | None, new: object | None) -> Action:
+    if old is None:
+        return Action.ADD
+    return Action.DELETE if new is None else Action.UPDATE_OTHER

@@ -1,0 +1,495 @@
+"""The scheduler: takes pods from the queue one by one, decides, and binds beside the next decision."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Final
+
+from allot.client.errors import log_failure
+from allot.deadline import DeadlineExceededError
+from allot.scheduler.core.background_decisions import (
+    Findings,
+    HardDecisions,
+    decide_with_limits,
+    slow_plugins,
+)
+from allot.scheduler.core.failure_handler import Beside, Rejected, RejectedPods
+from allot.scheduler.core.forked import ChildFailedError
+from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
+from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_queue import SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import QueuedPod
+from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE
+from allot.scheduler.explain.failure_reasons import FailureReasons
+from allot.scheduler.framework.concurrency_limit import Turns
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import (
+    UNLIMITED,
+    DecisionLimits,
+    DecisionTime,
+    TimeSlice,
+)
+from allot.scheduler.framework.durations import (
+    BIND,
+    PERMIT,
+    POST_BIND,
+    PRE_BIND,
+    RESERVE,
+    Durations,
+)
+from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
+from allot.scheduler.framework.fit_errors import no_node_fits
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.framework.status import Code, KeepsNominationError, Status, failed
+from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.plugins.default_binder import BoundElsewhereError, UnknownBindingError
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.pods import PodInfo
+
+log = logging.getLogger(__name__)
+
+LEFTOVERS_SECONDS: Final = 30.0
+MAX_HARD_ATTEMPTS: Final = 6
+"""So many decisions about one pod are made in child processes before it has to wait."""
+UNDECIDED: Final = "the search for devices takes long and goes on."
+MAX_BINDINGS: Final = 100
+"""So many pods are bound at the same time. Those that only wait, for devices or volumes, do not count."""
+MAX_REPORTS: Final = 16
+"""So many pods are told at the same time why they were not scheduled."""
+
+
+class Scheduler:
+    """Schedules the pods in a queue. Who fills the queue and the cluster state is none of its business."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        queue: SchedulingQueue,
+        cluster: ClusterState,
+        outcomes: Outcomes,
+        metrics: SchedulerMetrics,
+        clock: Callable[[], float] = time.monotonic,
+        reasons: FailureReasons | None = None,
+        limits: DecisionLimits | None = None,
+    ) -> None:
+        """`reasons` add to the usual summary what helps users most.
+
+        Without `limits` only step budgets end a decision, as in virtual time.
+        """
+        self._reasons = reasons
+        self._limits = limits
+        self._hard = HardDecisions(
+            limits or DecisionLimits(), queue.take_up, self._decide_in_child, self._resume
+        )
+        self._hard_worker: asyncio.Task[None] | None = None
+        self.profiles = profiles
+        self.queue = queue
+        self.cluster = cluster
+        self._durations = {name: metrics.durations_of(name) for name in profiles}
+        self._cycles = {
+            name: SchedulingCycle(profile, cluster, self._durations[name])
+            for name, profile in profiles.items()
+        }
+        self._outcomes = outcomes
+        self._metrics = metrics
+        self._clock = clock
+        self._awake = asyncio.Event()
+        self._binding = Turns(MAX_BINDINGS)
+        self._reporting = Turns(MAX_REPORTS)
+        beside = Beside(self.spawn, self.wake, self._not_scheduled, self._reporting)
+        self._rejected = RejectedPods(
+            queue, cluster, outcomes, clock, reasons, limits, beside, self._durations
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._bindings: dict[str, asyncio.Task[None]] = {}
+        """Pods that have a node and are not bound yet, by uid."""
+        self._gone: set[str] = set()
+        """Pods that went away while they were being bound, by uid."""
+
+    def wake(self) -> None:
+        """Something may have come into the queue."""
+        self._awake.set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do something beside the next decision."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def stop_binding(self, uid: str) -> bool:
+        """The pod is gone: give up binding it. Whether it was being bound comes back."""
+        task = self._bindings.pop(uid, None)
+        if task is None or task.done():
+            return False
+        self._gone.add(uid)
+        task.cancel()
+        return True
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log_failure(log, error, "a task of the scheduler failed")
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        next_leftovers = self._clock() + LEFTOVERS_SECONDS
+        try:
+            while True:
+                now = self._clock()
+                self._awake.clear()
+                self.queue.flush(now)
+                if now >= next_leftovers:
+                    self.queue.flush_leftovers(now)
+                    next_leftovers = now + LEFTOVERS_SECONDS
+                if self._binding.all_taken:
+                    await self._binding.until_one_is_free()
+                queued = self.queue.pop(now)
+                if queued is None:
+                    due = self.queue.next_due()
+                    await self._sleep(next_leftovers if due is None else min(due, next_leftovers))
+                    continue
+                await self._attempt(queued)
+                # Bindings and informers get their turn between two decisions.
+                await asyncio.sleep(0)
+        finally:
+            await self._end_tasks()
+
+    async def _sleep(self, until: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(until - self._clock(), 0.001)):
+                await self._awake.wait()
+
+    async def _end_tasks(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- one pod ---
+
+    async def _attempt(self, queued: QueuedPod) -> None:
+        """Schedule a pod, in slices if that takes long; what takes too long for them is left to a child process."""
+        limits = self._limits
+        for _ in range(limits.max_slices if limits is not None else 1):
+            time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
+            if self._try_to_schedule(queued, time_slice or UNLIMITED):
+                return
+            if time_slice is None or not time_slice.has_advanced:
+                break
+            await asyncio.sleep(0)
+            if not self.queue.is_tried(queued):
+                return  # it is gone
+        self._leave_to_child(queued)
+
+    def _try_to_schedule(self, queued: QueuedPod, time: DecisionTime) -> bool:
+        """Whether the attempt came to an end, be it by an error."""
+        try:
+            self.schedule(queued, time)
+        except DeadlineExceededError:
+            return False
+        except Exception:
+            log.exception("pod %s: scheduling failed", queued.pod.key)
+            self.queue.put_back(queued, self._clock())
+        queued.hard_attempts = 0
+        return True
+
+    def schedule(self, queued: QueuedPod, time: DecisionTime = UNLIMITED) -> None:
+        """One attempt. What must be written because of it is written beside the next ones.
+
+        `DeadlineExceededError` if `time` was over before there was a decision; then nothing has happened.
+        """
+        pod = queued.pod
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None or self.cluster.pod(pod.uid) is not None:
+            self.queue.done(queued)
+            return
+        if pod.is_terminating:
+            self.queue.done(queued)
+            self._outcomes.skipped(pod)
+            return
+        started = self._clock()
+        decision = self._cycles[pod.scheduler_name].decide(pod, time)
+        if self._reasons is not None:
+            self._reasons.allowance.earn(self._clock() - started)
+        match decision:
+            case Chosen(node_name, state):
+                reasons = self._reasons
+                passed_over = (
+                    reasons.of_choice(profile, decision, pod) if reasons is not None else ""
+                )
+                failure = self._reserve(profile, state, pod, node_name)
+                if failure is None:
+                    self.queue.decided(queued)
+                    if passed_over:
+                        self._outcomes.pending(pod, ALTERNATIVE_UNAVAILABLE, passed_over)
+                    binding = self.spawn(self._bind(profile, state, queued, node_name, started))
+                    binding.add_done_callback(
+                        partial(self._binding_ended, profile, state, pod, node_name, started)
+                    )
+                    self._bindings[pod.uid] = binding
+                    return
+                self.spawn(self._not_scheduled(queued, failure.message))
+                result = "error"
+            case NoNode() if decision.is_pending:
+                result = "unschedulable"
+                self._rejected.wait(Rejected(profile, queued, decision))
+            case NoNode():
+                result = "unschedulable"
+                self._rejected.add(Rejected(profile, queued, decision))
+            case CycleError(_, status):
+                result = "error"
+                reasons = self._reasons
+                more = reasons.of_error(profile, pod, decision) if reasons is not None else ""
+                self.spawn(self._not_scheduled(queued, status.message, more))
+        self._ended(profile, result, started)
+
+    def _ended(self, profile: Profile, result: str, started: float) -> None:
+        """Count an attempt: with its binding, if it came to that."""
+        seconds = self._clock() - started
+        self._metrics.attempts.labels(result, profile.scheduler_name).inc()
+        self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(seconds)
+
+    def _reserve(
+        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status | None:
+        """Assume the choice; what stands against it, if anything."""
+        self.cluster.assume_pod(pod, node_name)
+        self.cluster.nominations.remove(pod.uid)
+        try:
+            durations = self._durations[profile.scheduler_name]
+            objection = _objection(profile, durations, state, pod, node_name)
+        except Exception:
+            self._unreserve(profile, state, pod, node_name)
+            raise
+        if objection is not None:
+            self._unreserve(profile, state, pod, node_name)
+        return objection
+
+    def _unreserve(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        for plugin in reversed(profile.reserve):
+            plugin.unreserve(state, pod, node_name)
+        self.cluster.forget_pod(pod.uid)
+        gone = ClusterEvent(ASSIGNED_POD, Action.DELETE)
+        self.queue.happened(gone, pod.assigned_to(node_name), None, self._clock())
+        self.wake()
+
+    # --- decisions that take long ---
+
+    def _leave_to_child(self, queued: QueuedPod) -> None:
+        self.queue.set_aside(queued)
+        self._hard.add(queued)
+        if self._hard_worker is None or self._hard_worker.done():
+            self._hard_worker = self.spawn(self._hard.run())
+
+    def _decide_in_child(self, queued: QueuedPod, seconds: float) -> Findings:
+        pod = queued.pod
+        name = pod.scheduler_name
+        return decide_with_limits(
+            self._cycles[name], self.profiles[name], self.cluster, pod, seconds
+        )
+
+    def _resume(
+        self, queued: QueuedPod, found: Findings | ChildFailedError, is_final: bool
+    ) -> None:
+        """Go on with a pod after a child has decided about it, or could not."""
+        assert self._limits is not None
+        if not self.queue.is_tried(queued):
+            return  # it is gone
+        profile = self.profiles[queued.pod.scheduler_name]
+        if isinstance(found, ChildFailedError):
+            if is_final:
+                self._timed_out(profile, queued, str(found))
+            else:
+                self._leave_to_child(queued)
+            return
+        if found.error:
+            self._metrics.attempts.labels("error", profile.scheduler_name).inc()
+            self.spawn(self._not_scheduled(queued, found.error))
+            return
+        needs_more = found.timeouts > 0 and not is_final
+        exported = dict(found.answers)
+        for plugin in slow_plugins(profile):
+            if plugin.name in exported:
+                answers = exported[plugin.name]
+                plugin.import_answers(
+                    answers, queued.pod, self.cluster.node, with_timeouts=not needs_more
+                )
+        if needs_more:
+            message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
+            self.spawn(self._outcomes.failed(queued.pod, UNSCHEDULABLE, message))
+        else:
+            has_ended = self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds))
+            for plugin in slow_plugins(profile):
+                if plugin.name in exported:
+                    plugin.forget_outdated(exported[plugin.name])
+            if has_ended:
+                return
+        if queued.hard_attempts < MAX_HARD_ATTEMPTS:
+            self._leave_to_child(queued)  # or what it found out has been overtaken by changes
+        else:
+            self._timed_out(profile, queued, "the cluster changes faster than it can be decided")
+
+    def _timed_out(self, profile: Profile, queued: QueuedPod, why: str) -> None:
+        queued.hard_attempts = 0
+        self._metrics.attempts.labels("unschedulable", profile.scheduler_name).inc()
+        self.spawn(self._report_timeout(profile, queued, why))
+
+    async def _report_timeout(self, profile: Profile, queued: QueuedPod, why: str) -> None:
+        assert self._limits is not None
+        message = no_node_fits(len(self.cluster), ())
+        message += f" the decision ran into its limit of {self._limits.decision_seconds:g} s: {why}"
+        try:
+            async with self._reporting.turn():
+                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
+        finally:
+            rejected_by = [plugin.name for plugin in slow_plugins(profile)]
+            self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
+            self.wake()
+
+    async def _not_scheduled(
+        self, queued: QueuedPod, message: str, more: str | None = "", nominated_node: str = ""
+    ) -> None:
+        """An attempt that ended in an error: again after a while. `more` follows the message.
+
+        Room is kept on the node that stays nominated.
+        """
+        self.cluster.nominations.put(queued.pod, nominated_node)
+        try:
+            async with self._reporting.turn():
+                await self._outcomes.failed(
+                    queued.pod, SCHEDULER_ERROR, message, nominated_node, more
+                )
+        finally:
+            self.queue.put_back(queued, self._clock())
+            self.wake()
+
+    # --- binding ---
+
+    async def _bind(
+        self,
+        profile: Profile,
+        state: CycleState,
+        queued: QueuedPod,
+        node_name: str,
+        started: float,
+    ) -> None:
+        """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on."""
+        pod = queued.pod
+        try:
+            async with self._binding.turn():
+                status = await self._bound(profile, state, pod, node_name)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            log_failure(log, error, "pod %s: binding failed", pod.key)
+            status = failed(error)
+        self._bindings.pop(pod.uid, None)
+        self._ended(profile, "scheduled" if status.is_success else "error", started)
+        if status.is_success:
+            self._outcomes.scheduled(pod, node_name)
+            self._metrics.pod_attempts.observe(queued.attempts)
+            waited = self._clock() - queued.added_at
+            shown = str(queued.attempts) if queued.attempts < 15 else "15+"
+            self._metrics.pod_seconds.labels(shown).observe(waited)
+            self._post_bind(profile, state, pod, node_name)
+            self.queue.done(queued)
+            return
+        self._unreserve(profile, state, pod, node_name)
+        if isinstance(status.error, BoundElsewhereError) or self.cluster.pod(pod.uid) is not None:
+            log.info("pod %s: another scheduler was quicker", pod.key)
+            self.queue.done(queued)
+            return
+        cause = status.error
+        if isinstance(cause, UnknownBindingError):
+            log.warning("pod %s: binding to node %s: %s", pod.key, node_name, cause)
+            self.queue.put_back(queued, self._clock())
+            self.wake()
+            return
+        keeps = isinstance(cause, KeepsNominationError) and cause.keeps_nomination
+        await self._not_scheduled(queued, status.message, nominated_node=node_name if keeps else "")
+
+    def _binding_ended(
+        self,
+        profile: Profile,
+        state: CycleState,
+        pod: PodInfo,
+        node_name: str,
+        started: float,
+        task: asyncio.Task[None],
+    ) -> None:
+        """If the pod itself is gone, there is nothing to go on with: what was reserved for it is taken back.
+
+        A task that is cancelled before its first step does not even begin, so it could not do that itself.
+        """
+        is_gone = pod.uid in self._gone
+        self._gone.discard(pod.uid)
+        if is_gone and task.cancelled():
+            self._ended(profile, "error", started)
+            self._unreserve(profile, state, pod, node_name)
+
+    async def _bound(
+        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
+    ) -> Status:
+        durations, samples = self._durations[profile.scheduler_name], state.samples
+        began = started = durations.now()
+        for plugin in profile.pre_bind:
+            if not plugin.needs_pre_bind(state, pod, node_name):
+                continue
+            started = durations.now()
+            status = await plugin.pre_bind(state, pod, node_name)
+            if samples is not None:
+                samples.add(plugin.name, PRE_BIND, status.code, started)
+            if not status.is_success:
+                durations.point(PRE_BIND, status.code, began)
+                text = f'running PreBind plugin "{plugin.name}": {status.message}'
+                return Status(Code.ERROR, (text,), plugin.name, status.error)
+        began = started = durations.point(PRE_BIND, Code.SUCCESS, began)
+        for binder in profile.bind:
+            status = await binder.bind(state, pod, node_name)
+            if samples is not None:
+                samples.add(binder.name, BIND, status.code, started)
+                started = samples.now()
+            if not status.is_skip:
+                durations.point(BIND, status.code, began)
+                return status
+        return Status(Code.ERROR, ("no bind plugin took the pod",))
+
+    def _post_bind(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        durations, samples = self._durations[profile.scheduler_name], state.samples
+        began = started = durations.now()
+        for plugin in profile.post_bind:
+            plugin.post_bind(state, pod, node_name)
+            if samples is not None:
+                samples.add(plugin.name, POST_BIND, Code.SUCCESS, started)
+                started = samples.now()
+        durations.point(POST_BIND, Code.SUCCESS, began)
+
+
+def _objection(
+    profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
+) -> Status | None:
+    """What a plugin has against the choice when it is made."""
+    samples = state.samples
+    began = started = durations.now()
+    for plugin in profile.reserve:
+        status = plugin.reserve(state, pod, node_name)
+        if samples is not None:
+            samples.add(plugin.name, RESERVE, status.code, started)
+            started = samples.now()
+        if not status.is_success:
+            durations.point(RESERVE, status.code, began)
+            return status
+    began = started = durations.point(RESERVE, Code.SUCCESS, began)
+    for permit in profile.permit:
+        status = permit.permit(state, pod, node_name).status
+        if samples is not None:
+            samples.add(permit.name, PERMIT, status.code, started)
+            started = samples.now()
+        if not status.is_success:
+            durations.point(PERMIT, status.code, began)
+            return status
+    durations.point(PERMIT, Code.SUCCESS, began)
+    return None

@@ -1,0 +1,442 @@
+"""Pods that wait to be scheduled, and what wakes them.
+
+    add ─► pre_enqueue ─► active ─► pop ─► (attempt) ─► scheduled: gone
+             │ no           ▲ ▲                │
+             ▼              │ └── backoff ◄────┤ an error, or an event came meanwhile
+           gated ─ event ───┤        ▲         │ rejected by plugins
+                            └────────┴── unschedulable ◄┘
+                              an event that one of those plugins has a hint for
+
+Times come in as arguments: nothing here reads a clock or waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+from allot.scheduler.core.in_flight_events import Happening, Happenings
+from allot.scheduler.core.unschedulable_pods import Place, QueuedPod, SleepingPods
+from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, Backoff
+from allot.scheduler.framework.events import (
+    WAITING_POD,
+    Action,
+    ClusterEvent,
+    EventRegistration,
+    Hint,
+)
+from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
+from allot.scheduler.framework.status import SUCCESS, Status
+from allot.scheduler.state.pods import PodInfo
+
+LEFTOVER_SECONDS: Final = 300.0
+"""A pod that nothing woke for so long is tried again: a hint may have been wrong."""
+
+
+Observer = Callable[[Place, str], None]
+"""Told when a pod comes to a queue, and by which event."""
+
+
+_Active = list[tuple[tuple[float, ...], int, QueuedPod]]
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """A pod that is being tried, and what happened meanwhile."""
+
+    since: int
+    """The number of the first happening after the attempt began."""
+    own: list[Happening] = field(default_factory=list)
+    """Changes of the pod itself."""
+
+
+class SchedulingQueue:
+    """All pods of one scheduler that are not bound yet."""
+
+    def __init__(
+        self,
+        sort: QueueSortPlugin,
+        gates: Mapping[str, Sequence[PreEnqueuePlugin]],
+        registrations: Mapping[str, Sequence[EventRegistration]],
+        backoff: Backoff = Backoff(),  # noqa: B008 - immutable
+        observe: Observer = lambda *_: None,
+    ) -> None:
+        """`gates` are the pre-enqueue plugins by scheduler name; `registrations` the events by plugin."""
+        self._opens_by_name = {
+            plugin.name
+            for plugins in gates.values()
+            for plugin in plugins
+            if plugin.opens_by_named_objects
+        }
+        self._sort = sort
+        self._gates = gates
+        self._registrations = registrations
+        self._backoff = backoff
+        self._observe = observe
+        self._pods: dict[str, QueuedPod] = {}
+        self._in_flight: dict[str, _InFlight] = {}
+        self._happenings = Happenings()
+        self._new: _Active = []
+        self._rejected: _Active = []
+        """Pods to try: those that were never rejected, and those that were. They take turns."""
+        self._rejected_next = False
+        self._rejected_backoff: list[tuple[float, int, QueuedPod]] = []
+        self._error_backoff: list[tuple[float, int, QueuedPod]] = []
+        self._timed_out: list[tuple[float, int, int, QueuedPod]] = []
+        """Unschedulable pods that come back by themselves, with the attempt after which they were put here."""
+        self._sleeping = SleepingPods(self._named_objects)
+        self.checks = 0
+        """How often a sleeping pod was looked at because of an event; for tests that count."""
+        self._tickets = count(1)
+
+    # --- pods come and go ---
+
+    def add(self, pod: PodInfo, now: float) -> None:
+        """A pod that is not bound yet."""
+        if pod.uid in self._pods:
+            self.update(pod, now)
+            return
+        queued = QueuedPod(pod, now, now)
+        self._pods[pod.uid] = queued
+        self._enqueue(queued, now, "PodAdd")
+
+    def update(self, pod: PodInfo, now: float, event: ClusterEvent | None = None) -> None:
+        """A new version of a pod that waits; `event` says what changed, if anything that matters."""
+        queued = self._pods.get(pod.uid)
+        if queued is None:
+            self.add(pod, now)
+            return
+        old, queued.pod = queued.pod, pod
+        if self._sleeping.remove(queued):
+            self._sleeping.add(queued)  # it may name other objects now
+        match queued.place:
+            case Place.ACTIVE:
+                self._push_active(queued)  # its priority may have changed
+            case Place.GATED:
+                if self._gate(queued).is_success:
+                    self._enqueue(queued, now, "PodUpdate")
+            case Place.UNSCHEDULABLE | Place.IN_FLIGHT if event is not None:
+                self._consider(queued, Happening(event, old, pod), now)
+            case _:
+                pass
+
+    def retry(self, uid: str, now: float) -> None:
+        """What kept a pod's claims from being allocated is over, and no object says so."""
+        queued = self._pods.get(uid)
+        if queued is not None:
+            change = ClusterEvent(WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES)
+            self.update(queued.pod, now, change)
+
+    def delete(self, uid: str) -> None:
+        queued = self._pods.pop(uid, None)
+        self._landed(uid)
+        if queued is not None:
+            self._sleeping.remove(queued)
+            queued.ticket = 0
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._pods
+
+    # --- attempts ---
+
+    def pop(self, now: float) -> QueuedPod | None:
+        """The next pod to try; None if nothing is due."""
+        queued = self._pop_active() or self._pop_early()
+        if queued is None:
+            return None
+        queued.attempts += 1
+        self._begin(queued)
+        return queued
+
+    def _begin(self, queued: QueuedPod) -> None:
+        self._move(queued, Place.IN_FLIGHT)
+        self._in_flight[queued.pod.uid] = _InFlight(self._happenings.end)
+
+    def set_aside(self, queued: QueuedPod) -> None:
+        """The attempt goes on later, when `take_up` is called. It begins anew, so events do not matter meanwhile."""
+        self._landed(queued.pod.uid)
+        if self._pods.get(queued.pod.uid) is queued:
+            self._move(queued, Place.BACKOFF, next(self._tickets))
+
+    def take_up(self, queued: QueuedPod) -> bool:
+        """Go on with an attempt that was set aside; False if the pod is gone."""
+        if self._pods.get(queued.pod.uid) is not queued:
+            return False
+        self._begin(queued)
+        return True
+
+    def is_tried(self, queued: QueuedPod) -> bool:
+        """Whether the pod is being tried, as opposed to gone or waiting."""
+        return queued.place is Place.IN_FLIGHT and self._pods.get(queued.pod.uid) is queued
+
+    def decided(self, queued: QueuedPod) -> None:
+        """The attempt chose a node; from now on no event can change that."""
+        self._landed(queued.pod.uid)
+
+    def done(self, queued: QueuedPod) -> None:
+        """The pod is bound, or somebody else's now."""
+        self.delete(queued.pod.uid)
+
+    def put_back(
+        self,
+        queued: QueuedPod,
+        now: float,
+        *,
+        rejected_by: Iterable[str] = (),
+        pending_on: Iterable[str] = (),
+        timed_out: bool = False,
+    ) -> None:
+        """The attempt ended without a node: rejected by plugins, or (without any) by an error.
+
+        If it ran into a time limit, the pod comes back even without an event, after a pause that grows.
+        """
+        flight = self._in_flight.get(queued.pod.uid)
+        happenings = [*self._happenings.since(flight.since), *flight.own] if flight else ()
+        self._landed(queued.pod.uid)
+        if self._pods.get(queued.pod.uid) is not queued:
+            return  # deleted meanwhile
+        queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
+        queued.queued_at = now
+        queued.last_failed = not (queued.rejected_by or queued.pending_on)
+        queued.timeouts = queued.timeouts + 1 if timed_out else 0
+        if queued.last_failed:
+            queued.errors += 1
+            self._push_backoff(queued, now, "ScheduleAttemptFailure")
+            return
+        queued.errors = 0
+        queued.rejections += 1
+        self._move(queued, Place.UNSCHEDULABLE)
+        for happening in happenings:
+            if queued.place is Place.UNSCHEDULABLE:
+                self._consider(queued, happening, now)
+        if queued.place is Place.UNSCHEDULABLE:
+            self._observe(Place.UNSCHEDULABLE, "ScheduleAttemptFailure")
+            if timed_out:
+                due = now + TIMEOUT_BACKOFF.after(queued.timeouts)
+                heapq.heappush(self._timed_out, (due, next(self._tickets), queued.attempts, queued))
+
+    # --- events ---
+
+    def happened(
+        self, event: ClusterEvent, old: Any, new: Any, now: float, about: Hashable = None
+    ) -> None:
+        """Something in the cluster changed: wake the pods it may help.
+
+        `about` is what pods that name the object call it.
+        """
+        if not self._sleeping and not self._in_flight:
+            return
+        concerned = self._concerned_plugins(event)
+        if not concerned:
+            return
+        happening = Happening(event, old, new)
+        if self._in_flight:
+            self._happenings.add(happening)
+        for queued in self._sleeping.gated(concerned, self._opens_by_name, about):
+            self.checks += 1
+            if self._gate(queued).is_success:
+                self._enqueue(queued, now, event.resource)
+        only_users = about is not None and self._helps_only_users(concerned, happening)
+        for queued in self._sleeping.unschedulable(about if only_users else None):
+            if concerned & (queued.rejected_by | queued.pending_on):
+                self.checks += 1
+                self._consider(queued, happening, now)
+
+    def flush(self, now: float) -> None:
+        """Move pods whose backoff is over."""
+        for heap in (self._rejected_backoff, self._error_backoff):
+            while heap and heap[0][0] <= now:
+                _, ticket, queued = heapq.heappop(heap)
+                if queued.ticket == ticket:
+                    self._enqueue(queued, now, "BackoffComplete")
+        while self._timed_out and self._timed_out[0][0] <= now:
+            _, _, attempts, queued = heapq.heappop(self._timed_out)
+            if queued.place is Place.UNSCHEDULABLE and queued.attempts == attempts:
+                self._enqueue(queued, now, "TimeoutBackoffComplete")
+
+    def flush_leftovers(self, now: float) -> None:
+        """Try pods again that nothing woke for long."""
+        for queued in self._sleeping.unschedulable():
+            if now - queued.queued_at > LEFTOVER_SECONDS:
+                queued.was_flushed = True
+                self._wake(queued, now, "UnschedulableTimeout", at_once=False)
+
+    def next_due(self) -> float | None:
+        """When `flush` or `pop` will have something to do; None if only an event can change that."""
+        if self._has_active() or self._trimmed(self._rejected_backoff):
+            return 0.0
+        due = [self._timed_out[0][0]] if self._timed_out else []
+        if self._trimmed(self._error_backoff):
+            due.append(self._error_backoff[0][0])
+        return min(due, default=None)
+
+    # --- what is here ---
+
+    @property
+    def has_active(self) -> bool:
+        """Whether a pod waits to be tried now."""
+        return self._has_active()
+
+    def lengths(self) -> Mapping[Place, int]:
+        return Counter(queued.place for queued in self._pods.values())
+
+    def rejections(self) -> Mapping[tuple[str, str], int]:
+        """Pods that plugins rejected and that were not tried again since, by plugin and scheduler name."""
+        found: Counter[tuple[str, str]] = Counter()
+        for queued in self._pods.values():
+            match queued.place:
+                case Place.GATED:
+                    plugins = frozenset({queued.gate.plugin})
+                case Place.IN_FLIGHT:
+                    continue
+                case _:
+                    plugins = queued.rejected_by | queued.pending_on
+            found.update((plugin, queued.pod.scheduler_name) for plugin in plugins)
+        return found
+
+    def pods(self) -> Iterable[QueuedPod]:
+        return self._pods.values()
+
+    # --- inside ---
+
+    def _gate(self, queued: QueuedPod) -> Status:
+        for plugin in self._gates.get(queued.pod.scheduler_name, ()):
+            status = plugin.pre_enqueue(queued.pod)
+            if not status.is_success:
+                queued.gate = status.by(plugin.name)
+                return queued.gate
+        queued.gate = SUCCESS
+        return SUCCESS
+
+    def _enqueue(self, queued: QueuedPod, now: float, event: str) -> None:
+        """To the active queue, unless a gate is closed."""
+        if not self._gate(queued).is_success:
+            self._move(queued, Place.GATED)
+            self._observe(Place.GATED, event)
+            return
+        queued.queued_at = now
+        self._push_active(queued)
+        self._observe(Place.ACTIVE, event)
+
+    def _named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+        for plugin in self._gates.get(pod.scheduler_name, ()):
+            yield from plugin.named_objects(pod)
+
+    def _landed(self, uid: str) -> None:
+        """The attempt is over."""
+        if self._in_flight.pop(uid, None) is not None:
+            # The first of them has been in flight longest.
+            oldest = next(iter(self._in_flight.values()), None)
+            end = self._happenings.end
+            self._happenings.forget_before(end if oldest is None else oldest.since)
+
+    def _move(self, queued: QueuedPod, place: Place, ticket: int = 0) -> None:
+        self._sleeping.remove(queued)
+        queued.place, queued.ticket = place, ticket
+        if place is Place.GATED or place is Place.UNSCHEDULABLE:
+            self._sleeping.add(queued)
+
+    def _push_active(self, queued: QueuedPod) -> None:
+        self._move(queued, Place.ACTIVE, next(self._tickets))
+        key = self._sort.sort_key(queued.pod, queued.queued_at)
+        heap = self._rejected if queued.rejections else self._new
+        heapq.heappush(heap, (key, queued.ticket, queued))
+
+    def _push_backoff(self, queued: QueuedPod, now: float, event: str) -> None:
+        failures = queued.errors if queued.last_failed else queued.rejections
+        due = queued.queued_at + self._backoff.after(failures)
+        if due <= now:
+            self._enqueue(queued, now, event)
+            return
+        self._move(queued, Place.BACKOFF, next(self._tickets))
+        heap = self._error_backoff if queued.last_failed else self._rejected_backoff
+        heapq.heappush(heap, (due, queued.ticket, queued))
+        self._observe(Place.BACKOFF, event)
+
+    def _has_active(self) -> bool:
+        return bool(self._current(self._new) or self._current(self._rejected))
+
+    def _pop_active(self) -> QueuedPod | None:
+        """The first by priority. Of the same priority, new pods and rejected ones take turns: thousands that an event
+        woke for nothing do not hold up those that were never tried."""
+        new, rejected = self._current(self._new), self._current(self._rejected)
+        if not new or not rejected:
+            heap = new or rejected
+        elif new[0][0][0] != rejected[0][0][0]:
+            heap = min(new, rejected, key=lambda heap: heap[0][0])
+        else:
+            heap = rejected if self._rejected_next else new
+            self._rejected_next = not self._rejected_next
+        return heapq.heappop(heap)[2] if heap else None
+
+    def _current(self, heap: _Active) -> _Active:
+        """The heap, with a pod in front that is still to be tried."""
+        while heap and heap[0][2].ticket != heap[0][1]:
+            heapq.heappop(heap)
+        return heap
+
+    def _pop_early(self) -> QueuedPod | None:
+        """With nothing else to do, a pod need not sit out its backoff, unless it failed with an error."""
+        while self._trimmed(self._rejected_backoff):
+            queued = heapq.heappop(self._rejected_backoff)[2]
+            if self._gate(queued).is_success:
+                return queued
+            self._move(queued, Place.GATED)
+            self._observe(Place.GATED, "BackoffComplete")
+        return None
+
+    def _trimmed(self, heap: list[tuple[float, int, QueuedPod]]) -> bool:
+        while heap and heap[0][2].ticket != heap[0][1]:
+            heapq.heappop(heap)
+        return bool(heap)
+
+    def _concerned_plugins(self, event: ClusterEvent) -> set[str]:
+        return {
+            plugin
+            for plugin, registrations in self._registrations.items()
+            if any(registration.event.covers(event) for registration in registrations)
+        }
+
+    def _helps_only_users(self, concerned: Iterable[str], happening: Happening) -> bool:
+        event, old, new = happening.event, happening.old, happening.new
+        return all(
+            registration.helps_only_users is not None and registration.helps_only_users(old, new)
+            for plugin in concerned
+            for registration in self._registrations[plugin]
+            if registration.event.covers(event)
+        )
+
+    def _consider(self, queued: QueuedPod, happening: Happening, now: float) -> None:
+        """Ask the plugins that rejected the pod whether this may change their mind."""
+        if queued.place is Place.IN_FLIGHT:
+            flight = self._in_flight.get(queued.pod.uid)
+            if flight is not None:
+                flight.own.append(happening)
+            return
+        for plugin in sorted(queued.pending_on | queued.rejected_by):
+            if self._hints(plugin, queued.pod, happening):
+                at_once = plugin in queued.pending_on
+                event = happening.event.resource
+                name = "PodUpdate" if event == WAITING_POD else event
+                self._wake(queued, now, name, at_once=at_once)
+                return
+
+    def _hints(self, plugin: str, pod: PodInfo, happening: Happening) -> bool:
+        for registration in self._registrations.get(plugin, ()):
+            if not registration.event.covers(happening.event):
+                continue
+            if registration.hint is None:
+                return True
+            if registration.hint(pod, happening.old, happening.new) is Hint.QUEUE:
+                return True
+        return False
+
+    def _wake(self, queued: QueuedPod, now: float, event: str, *, at_once: bool) -> None:
+        if at_once:
+            self._enqueue(queued, now, event)
+        else:
+            self._push_backoff(queued, now, event)

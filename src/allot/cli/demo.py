@@ -81,8 +81,7 @@ async def _run(kubeconfig: Path, stories: Sequence[Story], fast: bool) -> None:
 
 async def _check(client: Client, kubeconfig: Path) -> None:
     from allot.client.client import without_retries
-    from allot.client.errors import ClientError, TransportError
-    from allot.client.kubeconfig import ConfigError
+    from allot.client.errors import ClientError, ConfigError, TransportError
 
     try:
         await without_retries(client).request("GET", "/version")

@@ -13,6 +13,10 @@ class ClientError(Exception):
     """Something did not work."""
 
 
+class ConfigError(ClientError):
+    """The kubeconfig, or what it refers to, cannot be used."""
+
+
 class TransportError(ClientError):
     """There is no answer. `was_sent` tells whether the server may have done it nevertheless."""
 

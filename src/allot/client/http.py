@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 import aiohttp
 from yarl import URL
 
-from allot.client.errors import TransportError
-from allot.client.kubeconfig import AccessSource, ClusterAccess, ConfigError
+from allot.client.errors import ConfigError, TransportError
+from allot.client.kubeconfig import AccessSource, ClusterAccess
 from allot.client.transport import JSON, Query, Response, Stream
 
 log = logging.getLogger(__name__)
@@ -138,9 +138,9 @@ class HttpTransport:
     # --- access ---
 
     @property
-    def ca_file(self) -> str | None:
-        """With what the server is verified, once there was a request; None for what the machine trusts."""
-        return self._access.ca_file if self._access is not None else None
+    def root_certificates(self) -> str:
+        """PEM that the server is verified with; empty before the first request or for the machine's own."""
+        return self._access.root_certificates if self._access is not None else ""
 
     async def _current_access(self) -> ClusterAccess:
         now = asyncio.get_running_loop().time()

@@ -1,147 +1,180 @@
-"""Where the API server is and who we are, from a kubeconfig or from inside a cluster.
+"""Where the API server is and as whom to talk to it: kubeconfig files, or the service account of a pod.
 
-Files, contexts, certificates, tokens, exec plugins and identity providers are read by the official
-client's loader. What it leaves out is added here: impersonation, token files that change, and an
-error where an exec plugin gives nothing.
+Files are found and merged as kubectl does. What proves an identity is in `credentials`.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping
+import tempfile
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
-from allot.client.errors import ClientError
+import yaml
 
+from allot.client.credentials import (
+    Credential,
+    CredentialSource,
+    credential_source,
+    read_contents,
+)
+from allot.client.errors import ConfigError
 
-class ConfigError(ClientError):
-    """The kubeconfig cannot be used as it is."""
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 
 
 class ClusterAccess(NamedTuple):
-    """All that a connection needs."""
+    """All that a connection needs. Files are read, so that two of them are equal if nothing has changed."""
 
     server: str
     authorization: str = ""
-    """The value of the header; empty if a certificate or nothing says who we are."""
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
+    """The value of the header; empty if a certificate, or nothing, identifies the user."""
+    root_certificates: str = ""
+    """PEM; empty for the certificates that the machine trusts."""
+    certificate: bytes = b""
+    key: bytes = b""
     verify: bool = True
     tls_server_name: str | None = None
     proxy: str | None = None
     impersonation: tuple[tuple[str, str], ...] = ()
     namespace: str = "default"
-    """The namespace of the context, for people who name none."""
-    files_changed_at: tuple[float, ...] = ()
-    """When the files above were last written: certificates are renewed in place."""
+    """The namespace of the context, used where a command names none."""
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """None for a server without TLS."""
         if not self.server.startswith("https:"):
             return None
-        context = ssl.create_default_context(cafile=self.ca_file)
+        try:
+            context = ssl.create_default_context(cadata=self.root_certificates or None)
+        except (ssl.SSLError, ValueError) as error:
+            raise ConfigError(f"the certificate authority is no PEM certificate: {error}") from None
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if self.certificate_file:
-            context.load_cert_chain(self.certificate_file, self.key_file)
+        if self.certificate:
+            _load_certificate(context, self.certificate, self.key)
         return context
 
 
+def _load_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    # OpenSSL reads a certificate chain from files only. The directory is ours alone (mode 0700).
+    with tempfile.TemporaryDirectory() as directory:
+        chain = Path(directory, "chain.pem")
+        chain.write_bytes(certificate.rstrip() + b"\n" + key)
+        try:
+            context.load_cert_chain(chain)
+        except ssl.SSLError as error:
+            raise ConfigError(
+                f"the client certificate or its key cannot be used: {error}"
+            ) from None
+
+
 class AccessSource(Protocol):
-    """Where access comes from, again and again, because tokens and certificates expire."""
+    """Gives access repeatedly, because tokens and certificates expire."""
 
     def load(self) -> ClusterAccess:
-        """Read everything anew. May take a while: call it beside the event loop."""
+        """Read everything anew. May block: call it in a thread."""
         ...
 
     def refresh(self, access: ClusterAccess) -> ClusterAccess:
-        """The same access with credentials that are still good; cheap if nothing has expired."""
+        """Access with credentials that have not expired; cheap if nothing has."""
         ...
 
 
 class Kubeconfig:
-    """One or more files, as kubectl finds and merges them."""
+    """One or more files, found and merged as kubectl does."""
 
     def __init__(self, path: str | Path | None = None, context: str | None = None) -> None:
         self._path = str(path) if path is not None else default_location()
         self._context = context
-        self._configuration: Any = None
-        self._is_costly = False
+        self._credentials: CredentialSource | None = None
 
     def load(self) -> ClusterAccess:
-        from kubernetes.client import Configuration
-        from kubernetes.config import load_kube_config
-
-        user, context = self._sections()
-        configuration = Configuration()
-        _loading(
-            load_kube_config,
-            config_file=self._path,
-            context=self._context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
-        self._configuration = configuration
-        self._is_costly = "exec" in user or "auth-provider" in user
-        access = _access(configuration)._replace(
-            impersonation=_impersonation(user), namespace=context.get("namespace") or "default"
-        )
-        if "exec" in user and not (access.authorization or access.certificate_file):
-            raise ConfigError(
-                f"the exec plugin {user['exec'].get('command')!r} gave no credentials"
-            )
-        return access
+        return self._access(renew=True)
 
     def refresh(self, access: ClusterAccess) -> ClusterAccess:
-        # The loader runs plugins again only when what they gave is about to expire.
-        if not self._is_costly:
-            return self.load()
-        return access._replace(authorization=_renewed_authorization(self._configuration))
+        return self._access(renew=False)
 
-    def _sections(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The user and the context that are in effect, as they are written."""
-        from kubernetes.config.kube_config import KubeConfigMerger
-
-        merged = _loading(KubeConfigMerger, self._path).config
-        if merged is None:
-            raise ConfigError(f"there is no kubeconfig at {self._path}")
-        config = merged.value
-        name = self._context or config.get("current-context")
-        context = _named(config, "contexts", name).get("context") or {}
-        return _named(config, "users", context.get("user")).get("user") or {}, context
+    def _access(self, *, renew: bool) -> ClusterAccess:
+        config = _merged(self._path)
+        name = self._context or str(config.get("current-context") or "")
+        if not name:
+            raise ConfigError(
+                f"{self._path} has no current context; select one with `kubectl config use-context`"
+            )
+        context = _entry(config, "contexts", name, self._path)
+        cluster = _entry(config, "clusters", str(context.get("cluster") or ""), self._path)
+        user_name = str(context.get("user") or "")
+        user = _entry(config, "users", user_name, self._path) if user_name else {}
+        server = str(cluster.get("server") or "").rstrip("/")
+        if not server.startswith(("https://", "http://")):
+            raise ConfigError(
+                f"cluster {context.get('cluster')!r} in {self._path} has no server URL"
+            )
+        source = credential_source(user, cluster)
+        if renew or source != self._credentials:
+            self._credentials = source
+        assert self._credentials is not None
+        found = self._credentials.current(renew=renew)
+        return ClusterAccess(
+            server,
+            found.authorization,
+            read_contents(cluster, "certificate-authority").decode("ascii", "replace"),
+            found.certificate,
+            found.key,
+            not cluster.get("insecure-skip-tls-verify"),
+            cluster.get("tls-server-name") or None,
+            _proxy(server, cluster.get("proxy-url")),
+            _impersonation(user),
+            str(context.get("namespace") or "default"),
+        )
 
 
 class InCluster:
-    """The service account of the pod we run in."""
+    """The service account of the pod that this process runs in."""
 
-    def __init__(self) -> None:
-        self._configuration: Any = None
+    def __init__(self, directory: Path = SERVICE_ACCOUNT) -> None:
+        self._directory = directory
 
     def load(self) -> ClusterAccess:
-        from kubernetes.client import Configuration
-        from kubernetes.config import load_incluster_config
-
-        configuration = Configuration()
-        _loading(load_incluster_config, client_configuration=configuration)
-        self._configuration = configuration
-        return _access(configuration)
+        host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
+        if ":" in host:
+            host = f"[{host}]"
+        try:
+            token = (self._directory / "token").read_text(encoding="utf-8").strip()
+            authority = (self._directory / "ca.crt").read_text(encoding="ascii")
+        except OSError as error:
+            raise ConfigError(
+                f"the service account of this pod cannot be read: {error.filename}: {error.strerror}"
+            ) from error
+        namespace = self._directory / "namespace"
+        return ClusterAccess(
+            f"https://{host}:{port}",
+            Credential.bearer(token).authorization,
+            authority,
+            namespace=namespace.read_text().strip() if namespace.exists() else "default",
+        )
 
     def refresh(self, access: ClusterAccess) -> ClusterAccess:
-        return access._replace(authorization=_renewed_authorization(self._configuration))
+        return self.load()
 
 
 def find_access(
     kubeconfig: str | Path | None = None, context: str | None = None
 ) -> Kubeconfig | InCluster:
-    """As kubectl: the file that is named, $KUBECONFIG, the file at home, the cluster we run in."""
-    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        paths = default_location().split(os.pathsep)
-        if not any(Path(path).expanduser().exists() for path in paths if path):
-            return InCluster()
+    """As kubectl: the named file, $KUBECONFIG, ~/.kube/config, the service account of this pod."""
+    is_default = kubeconfig is None and context is None
+    if (
+        is_default
+        and "KUBERNETES_SERVICE_HOST" in os.environ
+        and not any(path.exists() for path in _paths(default_location()))
+    ):
+        return InCluster()
     return Kubeconfig(kubeconfig, context)
 
 
@@ -149,56 +182,97 @@ def default_location() -> str:
     return os.environ.get("KUBECONFIG") or "~/.kube/config"
 
 
-def _loading(function: Any, *args: Any, **kwargs: Any) -> Any:
-    from kubernetes.config import ConfigException
-    from yaml import YAMLError
+# --- files ---
 
-    # A file that is YAML, but no kubeconfig, makes the loader stumble over its types.
-    wrong = (ConfigException, YAMLError, OSError, ValueError, TypeError, AttributeError)
+
+def _paths(location: str) -> list[Path]:
+    return [Path(path).expanduser() for path in location.split(os.pathsep) if path]
+
+
+def _merged(location: str) -> dict[str, Any]:
+    """All files as one: of entries with the same name, and of current contexts, the first counts."""
+    files = [(path, _read(path)) for path in _paths(location) if path.exists()]
+    if not files:
+        raise ConfigError(f"no kubeconfig at {location}")
+    merged: dict[str, Any] = {section: {} for section in _SECTIONS}
+    for path, document in files:
+        if not merged.get("current-context"):
+            merged["current-context"] = document.get("current-context")
+        for section, key in _SECTIONS.items():
+            for name, value in _entries(document, section, key, path):
+                merged[section].setdefault(name, _with_absolute_paths(value, path.parent))
+    return merged
+
+
+def _read(path: Path) -> Mapping[str, Any]:
     try:
-        return function(*args, **kwargs)
-    except wrong as error:
-        raise ConfigError(f"the kubeconfig cannot be used: {error}") from error
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"kubeconfig {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"kubeconfig {path} is not YAML: {error}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigError(f"kubeconfig {path} is a {type(document).__name__}, not a mapping")
+    return document
 
 
-def _named(config: Mapping[str, Any], section: str, name: str | None) -> Mapping[str, Any]:
-    for node in config.get(section) or ():
-        entry: Mapping[str, Any] = getattr(node, "value", node)
-        if entry.get("name") == name:
-            return entry
-    return {}
+def _entries(
+    document: Mapping[str, Any], section: str, key: str, path: Path
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    entries = document.get(section) or []
+    if not isinstance(entries, list):
+        raise ConfigError(f"kubeconfig {path}: {section} must be a list")
+    for entry in entries:
+        value = (entry.get(key) or {}) if isinstance(entry, dict) else None
+        if not isinstance(value, dict):
+            raise ConfigError(f"kubeconfig {path}: an entry of {section} has no {key}")
+        yield str(entry.get("name") or ""), value
 
 
-def _access(configuration: Any) -> ClusterAccess:
-    from kubernetes.client.rest import should_bypass_proxies
+def _with_absolute_paths(value: dict[str, Any], directory: Path) -> dict[str, Any]:
+    """Paths in a kubeconfig are relative to the file they are written in."""
+    absolute = dict(value)
+    for field in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
+        if absolute.get(field):
+            absolute[field] = str(directory / str(absolute[field]))
+    plugin = absolute.get("exec")
+    if isinstance(plugin, dict):
+        command = str(plugin.get("command") or "")
+        if os.sep in command:
+            absolute["exec"] = plugin | {"command": str(directory / command)}
+    return absolute
 
-    proxy = configuration.proxy
-    if proxy and should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
-        proxy = None
+
+def _entry(config: Mapping[str, Any], section: str, name: str, location: str) -> dict[str, Any]:
+    entries: Mapping[str, dict[str, Any]] = config[section]
+    if name not in entries:
+        available = ", ".join(sorted(entries)) or "none"
+        kind = _SECTIONS[section]
+        raise ConfigError(f"no {kind} {name!r} in {location} (available: {available})")
+    return entries[name]
+
+
+# --- the rest of a connection ---
+
+
+def _proxy(server: str, configured: object) -> str | None:
+    proxy = str(configured) if configured else _proxy_from_environment(server)
     if proxy and not proxy.startswith(("http://", "https://")):
-        raise ConfigError(f"the proxy {proxy} is of a kind that cannot be used; use http or https")
-    files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-    access = ClusterAccess(
-        configuration.host,
-        _authorization(configuration),
-        *files,
-        configuration.verify_ssl,
-        configuration.tls_server_name,
-        proxy or None,
-    )
-    changed = tuple(Path(file).stat().st_mtime for file in files if file)
-    return access._replace(files_changed_at=changed)
+        raise ConfigError(f"proxy {proxy} is not supported; use an http or https proxy")
+    return proxy
 
 
-def _authorization(configuration: Any) -> str:
-    return str(configuration.api_key.get("BearerToken") or "").strip()
-
-
-def _renewed_authorization(configuration: Any) -> str:
-    """After the loader has had a look at whether it must do something about it."""
-    if configuration.refresh_api_key_hook is not None:
-        configuration.refresh_api_key_hook(configuration)
-    return _authorization(configuration)
+def _proxy_from_environment(server: str) -> str | None:
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    if host == "localhost" or host == "::1" or host.startswith("127."):
+        return None
+    proxies = urllib.request.getproxies_environment()
+    if urllib.request.proxy_bypass(parts.netloc):
+        return None
+    return proxies.get(parts.scheme) or None
 
 
 def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from pathlib import Path
 from typing import Any, Final
 
 from allot.api.core import Namespace
@@ -134,11 +133,5 @@ def trusted_certificates(client: Client) -> str:
     """The certificates that the client verifies the server with; empty if it uses the machine's."""
     from allot.client.http import HttpTransport  # what it stands on takes time to load
 
-    file = client.transport.ca_file if isinstance(client.transport, HttpTransport) else None
-    if not file:
-        return ""
-    try:
-        return Path(file).read_text(encoding="ascii")
-    except (OSError, UnicodeError) as error:
-        log.warning("the server's certificates cannot be published: %s", error)
-        return ""
+    transport = client.transport
+    return transport.root_certificates if isinstance(transport, HttpTransport) else ""

@@ -63,7 +63,7 @@ def without_what_the_version_cannot_say(hub: Any, gvk: GroupVersionKind) -> Any:
 def test_hub_to_version_and_back_is_the_identity(
     gvk: GroupVersionKind, data: st.DataObject
 ) -> None:
-    drawn = data.draw(instances(KINDS[gvk.kind].hub))
+    drawn = data.draw(instances(KINDS[gvk.kind].hub_type))
     # Defaults are filled in when an object is read, so begin with one that was.
     home = hub_version(gvk.kind)
     hub = decode_object(
@@ -153,7 +153,7 @@ def test_any_object_is_answered(kind: str, data: st.DataObject, operation: str) 
     if operation == "status" and not KINDS[kind].has_status:
         operation = "update"
     gvk = hub_version(kind)
-    new, old = (encode_object(data.draw(instances(KINDS[kind].hub)), gvk) for _ in range(2))
+    new, old = (encode_object(data.draw(instances(KINDS[kind].hub_type)), gvk) for _ in range(2))
     vector = b'{"gvk":"%s","operation":"%s","object":%s,"old":%s}' % (
         str(gvk).encode(), operation.encode(), new, old,
     )  # fmt: skip

@@ -1,26 +1,27 @@
-"""The kinds of resource.k8s.io, the versions each is served in, and the way between JSON and hub.
+"""The scheme of the typed kinds: how each version is decoded, defaulted and converted to and from the hub.
 
-The hub is resource.k8s.io/v1 (for ResourcePoolStatusRequest, which has no v1, the union of its two
+The kinds and their versions are rows of `allot.api.kinds`. The hub is resource.k8s.io/v1 (for ResourcePoolStatusRequest, which has no v1, the union of its two
 versions). Everything behind the API border works with hub objects only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from allot.api import defaults, v1alpha1, v1alpha3, v1beta1
-from allot.api.base import ApiObject, replace
+from allot.api import defaults, kinds, v1alpha1, v1alpha3, v1beta1
+from allot.api.base import replace
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersionKind
+from allot.api.kinds import Kind
 from allot.api.pool_status import ResourcePoolStatusRequest
-from allot.api.resource import GROUP
 from allot.api.slices import ResourceSlice
 
 
@@ -44,23 +45,6 @@ class Version(NamedTuple):
     from_hub: Callable[[Any], Any]
     kubernetes_cls: type[Struct] | None = None
     """What v1.38 knows of it, if that is less."""
-
-
-class Kind(NamedTuple):
-    """A kind with all its versions, most preferred first."""
-
-    name: str
-    plural: str
-    namespaced: bool
-    hub: type[ApiObject]
-    storage_version: str
-    versions: dict[str, Version]
-    has_status: bool = False
-    short_names: tuple[str, ...] = ()
-
-    @property
-    def singular(self) -> str:
-        return self.name.lower()
 
 
 def _same(hub_object: Any) -> Any:
@@ -106,113 +90,69 @@ _SLICE = Version(ResourceSlice, defaults.default_slice, _same, _without_empty_li
 _CLASS = Version(DeviceClass, defaults.default_class, _same, _same)
 _TAINT_RULE = Version(DeviceTaintRule, defaults.default_taint_rule, _same, _same)
 
-KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "ResourceClaim",
-            "resourceclaims",
-            True,
-            ResourceClaim,
-            "v1",
-            {
-                "v1": _CLAIM,
-                "v1beta2": _CLAIM,
-                "v1beta1": Version(
-                    v1beta1.ResourceClaim,
-                    defaults.default_flat_claim,
-                    v1beta1.claim_to_hub,
-                    v1beta1.claim_from_hub,
-                ),
-            },
-            has_status=True,
-        ),
-        Kind(
-            "ResourceClaimTemplate",
-            "resourceclaimtemplates",
-            True,
-            ResourceClaimTemplate,
-            "v1",
-            {
-                "v1": _TEMPLATE,
-                "v1beta2": _TEMPLATE,
-                "v1beta1": Version(
-                    v1beta1.ResourceClaimTemplate,
-                    defaults.default_flat_template,
-                    v1beta1.template_to_hub,
-                    v1beta1.template_from_hub,
-                ),
-            },
-        ),
-        Kind(
-            "ResourceSlice",
-            "resourceslices",
-            False,
-            ResourceSlice,
-            "v1",
-            {
-                "v1": _SLICE,
-                "v1beta2": _SLICE,
-                "v1beta1": Version(
-                    v1beta1.ResourceSlice,
-                    defaults.default_flat_slice,
-                    v1beta1.slice_to_hub,
-                    _flat_slice,
-                ),
-            },
-        ),
-        Kind(
-            "DeviceClass",
-            "deviceclasses",
-            False,
-            DeviceClass,
-            "v1",
-            {"v1": _CLASS, "v1beta2": _CLASS, "v1beta1": _CLASS},
-        ),
-        Kind(
-            "DeviceTaintRule",
-            "devicetaintrules",
-            False,
-            DeviceTaintRule,
-            "v1beta2",
-            {"v1": _TAINT_RULE, "v1beta2": _TAINT_RULE, "v1alpha3": _TAINT_RULE},
-            has_status=True,
-        ),
-        Kind(
-            "ResourcePoolStatusRequest",
-            "resourcepoolstatusrequests",
-            False,
-            ResourcePoolStatusRequest,
-            "v1alpha3",
-            {
-                "v1alpha3": Version(
-                    v1alpha3.ResourcePoolStatusRequest,
-                    _leave,
-                    _v1alpha3_request,
-                    v1alpha3.request_from_hub,
-                    v1alpha3.KubernetesRequest,
-                ),
-                "v1alpha1": Version(
-                    v1alpha1.ResourcePoolStatusRequest,
-                    _leave,
-                    _v1alpha1_request,
-                    v1alpha1.request_from_hub,
-                ),
-            },
-            has_status=True,
-            short_names=("rpsr",),
-        ),
-    )
+KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in kinds.KINDS if kind.is_typed}
+"""The typed kinds by name: those of resource.k8s.io."""
+
+_VERSIONS: Final[Mapping[tuple[str, str], Version]] = {
+    ("ResourceClaim", "v1"): _CLAIM,
+    ("ResourceClaim", "v1beta2"): _CLAIM,
+    ("ResourceClaim", "v1beta1"): Version(
+        v1beta1.ResourceClaim,
+        defaults.default_flat_claim,
+        v1beta1.claim_to_hub,
+        v1beta1.claim_from_hub,
+    ),
+    ("ResourceClaimTemplate", "v1"): _TEMPLATE,
+    ("ResourceClaimTemplate", "v1beta2"): _TEMPLATE,
+    ("ResourceClaimTemplate", "v1beta1"): Version(
+        v1beta1.ResourceClaimTemplate,
+        defaults.default_flat_template,
+        v1beta1.template_to_hub,
+        v1beta1.template_from_hub,
+    ),
+    ("ResourceSlice", "v1"): _SLICE,
+    ("ResourceSlice", "v1beta2"): _SLICE,
+    ("ResourceSlice", "v1beta1"): Version(
+        v1beta1.ResourceSlice, defaults.default_flat_slice, v1beta1.slice_to_hub, _flat_slice
+    ),
+    ("DeviceClass", "v1"): _CLASS,
+    ("DeviceClass", "v1beta2"): _CLASS,
+    ("DeviceClass", "v1beta1"): _CLASS,
+    ("DeviceTaintRule", "v1"): _TAINT_RULE,
+    ("DeviceTaintRule", "v1beta2"): _TAINT_RULE,
+    ("DeviceTaintRule", "v1alpha3"): _TAINT_RULE,
+    ("ResourcePoolStatusRequest", "v1alpha3"): Version(
+        v1alpha3.ResourcePoolStatusRequest,
+        _leave,
+        _v1alpha3_request,
+        v1alpha3.request_from_hub,
+        v1alpha3.KubernetesRequest,
+    ),
+    ("ResourcePoolStatusRequest", "v1alpha1"): Version(
+        v1alpha1.ResourcePoolStatusRequest,
+        _leave,
+        _v1alpha1_request,
+        v1alpha1.request_from_hub,
+    ),
 }
+"""Versions with defaults of their own, or another type than the hub."""
 
 
+@cache
+def version_of(kind: Kind, version: str) -> Version:
+    """How a version of a typed kind is read and written; `KeyError` if it is not served."""
+    if version not in kind.versions or kind.hub is None:
+        raise KeyError(version)
+    return _VERSIONS.get((kind.name, version)) or Version(kind.hub, _leave, _same, _same)
+
+
+@cache
 def lookup(gvk: GroupVersionKind) -> tuple[Kind, Version]:
     """The kind and how this version of it is read; `UnknownKindError` if there is none."""
-    kind = KINDS.get(gvk.kind) if gvk.group == GROUP else None
-    version = kind.versions.get(gvk.version) if kind else None
-    if kind is None or version is None:
+    kind = kinds.find_kind(gvk.group, gvk.kind)
+    if kind is None or not kind.is_typed or gvk.version not in kind.versions:
         raise UnknownKindError(gvk)
-    return kind, version
+    return kind, version_of(kind, gvk.version)
 
 
 def decode_object(body: bytes, gvk: GroupVersionKind, now: datetime) -> Any:

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from allot.api.resource import GROUP as DRA
-from allot.api.scheme import KINDS
+from allot.api.kinds import find_kind
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.metadata import MetadataObject, metadata_resource
@@ -28,7 +27,8 @@ async def served(client: Client, resource: Resource[T]) -> Resource[T] | None:
 
 def readable_versions(resource: Resource[T]) -> Iterable[str]:
     """The versions in which we can read it, the best first."""
-    known = KINDS[resource.kind].versions if resource.group == DRA else ()
+    kind = find_kind(resource.group, resource.kind)
+    known = kind.versions if kind is not None and kind.is_typed else ()
     return dict.fromkeys((resource.version, *known))
 
 

@@ -1,4 +1,7 @@
-"""What there is to ask for: the resources that schedulers, controllers and nodes work with."""
+"""The resources that schedulers, controllers and nodes ask the API server for.
+
+Each is a kind of the table `allot.api.kinds` in its preferred version.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.core import Namespace, Node, Pod, ResourceQuota
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
+from allot.api.kinds import KINDS, kind_named
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
@@ -86,69 +90,62 @@ def raw_resource(
     return Resource(group, version, plural, kind, namespaced, codec)
 
 
-def _other(
-    group: str, plural: str, kind: str, *, namespaced: bool = True, version: str = "v1"
-) -> Resource[RawObject]:
-    return raw_resource(RawObject, group, version, plural, kind, namespaced=namespaced)
+def _raw(cls: type[RawT], group: str, plural: str) -> Resource[RawT]:
+    """A raw kind of the table, with objects seen through `cls`."""
+    kind = kind_named(group, plural)
+    assert issubclass(kind.view, cls)
+    return raw_resource(cls, group, kind.versions[0], plural, kind.name, namespaced=kind.namespaced)
 
 
-def _dra(
-    cls: type[T], plural: str, *, namespaced: bool = False, version: str = "v1"
-) -> Resource[T]:
-    codec: TypedCodec[T] = TypedCodec(GroupVersionKind(DRA, version, cls.__name__))
-    return Resource(DRA, version, plural, cls.__name__, namespaced, codec)
+def _typed(cls: type[T], plural: str) -> Resource[T]:
+    """A typed kind of the table, whose objects are of the class `cls`."""
+    kind = kind_named(DRA, plural)
+    assert kind.hub is cls
+    codec: TypedCodec[T] = TypedCodec(kind.gvk(kind.versions[0]))
+    return Resource(DRA, kind.versions[0], plural, kind.name, kind.namespaced, codec)
 
 
-PODS: Final = raw_resource(Pod, "", "v1", "pods", "Pod")
-NODES: Final = raw_resource(Node, "", "v1", "nodes", "Node", namespaced=False)
-NAMESPACES: Final = raw_resource(Namespace, "", "v1", "namespaces", "Namespace", namespaced=False)
-RESOURCE_QUOTAS: Final = raw_resource(ResourceQuota, "", "v1", "resourcequotas", "ResourceQuota")
-SERVICES: Final = _other("", "services", "Service")
-REPLICATION_CONTROLLERS: Final = _other("", "replicationcontrollers", "ReplicationController")
-PERSISTENT_VOLUMES: Final = _other("", "persistentvolumes", "PersistentVolume", namespaced=False)
-PERSISTENT_VOLUME_CLAIMS: Final = _other("", "persistentvolumeclaims", "PersistentVolumeClaim")
-CONFIG_MAPS: Final = _other("", "configmaps", "ConfigMap")
-SERVICE_ACCOUNTS: Final = _other("", "serviceaccounts", "ServiceAccount")
-CORE_EVENTS: Final = _other("", "events", "Event")
-EVENTS: Final = _other("events.k8s.io", "events", "Event")
+PODS: Final = _raw(Pod, "", "pods")
+NODES: Final = _raw(Node, "", "nodes")
+NAMESPACES: Final = _raw(Namespace, "", "namespaces")
+RESOURCE_QUOTAS: Final = _raw(ResourceQuota, "", "resourcequotas")
+SERVICES: Final = _raw(RawObject, "", "services")
+REPLICATION_CONTROLLERS: Final = _raw(RawObject, "", "replicationcontrollers")
+PERSISTENT_VOLUMES: Final = _raw(RawObject, "", "persistentvolumes")
+PERSISTENT_VOLUME_CLAIMS: Final = _raw(RawObject, "", "persistentvolumeclaims")
+CONFIG_MAPS: Final = _raw(RawObject, "", "configmaps")
+SERVICE_ACCOUNTS: Final = _raw(RawObject, "", "serviceaccounts")
+CORE_EVENTS: Final = _raw(RawObject, "", "events")
+EVENTS: Final = _raw(RawObject, "events.k8s.io", "events")
 
-REPLICA_SETS: Final = _other("apps", "replicasets", "ReplicaSet")
-STATEFUL_SETS: Final = _other("apps", "statefulsets", "StatefulSet")
-DEPLOYMENTS: Final = _other("apps", "deployments", "Deployment")
-DAEMON_SETS: Final = _other("apps", "daemonsets", "DaemonSet")
-CONTROLLER_REVISIONS: Final = _other("apps", "controllerrevisions", "ControllerRevision")
-JOBS: Final = _other("batch", "jobs", "Job")
-POD_DISRUPTION_BUDGETS: Final = _other("policy", "poddisruptionbudgets", "PodDisruptionBudget")
+REPLICA_SETS: Final = _raw(RawObject, "apps", "replicasets")
+STATEFUL_SETS: Final = _raw(RawObject, "apps", "statefulsets")
+DEPLOYMENTS: Final = _raw(RawObject, "apps", "deployments")
+DAEMON_SETS: Final = _raw(RawObject, "apps", "daemonsets")
+CONTROLLER_REVISIONS: Final = _raw(RawObject, "apps", "controllerrevisions")
+JOBS: Final = _raw(RawObject, "batch", "jobs")
+POD_DISRUPTION_BUDGETS: Final = _raw(RawObject, "policy", "poddisruptionbudgets")
 
-STORAGE_CLASSES: Final = _other(
-    "storage.k8s.io", "storageclasses", "StorageClass", namespaced=False
-)
-CSI_NODES: Final = _other("storage.k8s.io", "csinodes", "CSINode", namespaced=False)
-CSI_DRIVERS: Final = _other("storage.k8s.io", "csidrivers", "CSIDriver", namespaced=False)
-CSI_STORAGE_CAPACITIES: Final = _other(
-    "storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity"
-)
-VOLUME_ATTACHMENTS: Final = _other(
-    "storage.k8s.io", "volumeattachments", "VolumeAttachment", namespaced=False
-)
+STORAGE_CLASSES: Final = _raw(RawObject, "storage.k8s.io", "storageclasses")
+CSI_NODES: Final = _raw(RawObject, "storage.k8s.io", "csinodes")
+CSI_DRIVERS: Final = _raw(RawObject, "storage.k8s.io", "csidrivers")
+CSI_STORAGE_CAPACITIES: Final = _raw(RawObject, "storage.k8s.io", "csistoragecapacities")
+VOLUME_ATTACHMENTS: Final = _raw(RawObject, "storage.k8s.io", "volumeattachments")
 
-LEASES: Final = _other("coordination.k8s.io", "leases", "Lease")
-PRIORITY_CLASSES: Final = _other(
-    "scheduling.k8s.io", "priorityclasses", "PriorityClass", namespaced=False
-)
+LEASES: Final = _raw(RawObject, "coordination.k8s.io", "leases")
+PRIORITY_CLASSES: Final = _raw(RawObject, "scheduling.k8s.io", "priorityclasses")
 
-RESOURCE_CLAIMS: Final = _dra(ResourceClaim, "resourceclaims", namespaced=True)
-RESOURCE_CLAIM_TEMPLATES: Final = _dra(
-    ResourceClaimTemplate, "resourceclaimtemplates", namespaced=True
-)
-RESOURCE_SLICES: Final = _dra(ResourceSlice, "resourceslices")
-DEVICE_CLASSES: Final = _dra(DeviceClass, "deviceclasses")
-DEVICE_TAINT_RULES: Final = _dra(DeviceTaintRule, "devicetaintrules")
-RESOURCE_POOL_STATUS_REQUESTS: Final = _dra(
-    ResourcePoolStatusRequest, "resourcepoolstatusrequests", version="v1alpha3"
+RESOURCE_CLAIMS: Final = _typed(ResourceClaim, "resourceclaims")
+RESOURCE_CLAIM_TEMPLATES: Final = _typed(ResourceClaimTemplate, "resourceclaimtemplates")
+RESOURCE_SLICES: Final = _typed(ResourceSlice, "resourceslices")
+DEVICE_CLASSES: Final = _typed(DeviceClass, "deviceclasses")
+DEVICE_TAINT_RULES: Final = _typed(DeviceTaintRule, "devicetaintrules")
+RESOURCE_POOL_STATUS_REQUESTS: Final = _typed(
+    ResourcePoolStatusRequest, "resourcepoolstatusrequests"
 )
 
 RESOURCES: Final[tuple[Resource[Any], ...]] = tuple(
-    value for value in list(globals().values()) if isinstance(value, Resource)
+    _typed(kind.hub, kind.plural) if kind.hub else _raw(kind.view, kind.group, kind.plural)
+    for kind in KINDS
 )
-"""All of the above."""
+"""Every kind of the table."""

@@ -9,8 +9,9 @@ from allot.api.base import replace
 from allot.api.core import PodParts
 from allot.api.decoding import DecodeError, decode
 from allot.api.identities import GroupVersionKind
+from allot.api.kinds import Kind
 from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
-from allot.api.scheme import KINDS, Kind, UnknownKindError, decode_object, lookup
+from allot.api.scheme import KINDS, UnknownKindError, decode_object, lookup
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds import pipeline
 from allot.apiserver.kinds.request import Caller, WriteRequest
@@ -135,7 +136,7 @@ def _status_problems(
     version = sent.metadata.resource_version or "1"
     metadata = replace(sent.metadata, resource_version=version, deletion_timestamp=None)
     new = replace(sent, metadata=metadata)
-    empty = kind.hub().status  # type: ignore[attr-defined]
+    empty = kind.hub_type().status  # type: ignore[attr-defined]
     old = replace(new, status=empty)
     outcome = pipeline.update_status(new, old, kind, request)
     # A create ignores the status; only what a server stored can be wrong about it.

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from allot.api.base import replace
+from allot.api.kinds import Kind
 from allot.api.meta import ObjectMeta
-from allot.api.scheme import Kind
 from allot.apiserver.kinds.cluster_kinds import (
     DeviceClassStrategy,
     DeviceTaintRuleStrategy,

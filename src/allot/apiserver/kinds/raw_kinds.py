@@ -363,7 +363,7 @@ _SPECIAL: Final[dict[tuple[str, str], type[RawStrategy]]] = {
 
 def _strategy(resource: Resource) -> RawStrategy:
     # Events of both groups are core events once they are stored.
-    key = (resource.same_as[0] if resource.same_as else resource.group, resource.kind)
+    key = (resource.stored_as[0] if resource.stored_as else resource.group, resource.kind)
     return _SPECIAL.get(key, RawStrategy)(resource, RULES.get(key, KindRules()))
 
 

@@ -6,14 +6,14 @@ it is in `served`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
 
 from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.kinds import KINDS, Kind
 from allot.api.resource import GROUP as DRA
-from allot.api.scheme import KINDS
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
@@ -47,8 +47,10 @@ class Resource:
     verbs: tuple[str, ...] = VERBS
     deleted_shown_in: tuple[str, ...] = ()
     """The versions in which a delete is answered with the deleted object instead of a Status."""
-    same_as: tuple[str, str] | None = None
+    stored_as: tuple[str, str] | None = None
     """The group and plural under which it is stored, if it is another view of that resource."""
+    info: Kind = field(kw_only=True, repr=False)
+    """Its row in the table of kinds."""
 
     @property
     def singular(self) -> str:
@@ -77,7 +79,6 @@ TOKEN: Final = Subresource(
 )
 FINALIZE: Final = Subresource("finalize", ("update",))
 
-_ALL: Final = ("all",)
 _V1: Final = ("v1",)
 _EVENT_FIELDS: Final = {
     "involvedObject.kind": "involvedObject.kind",
@@ -114,234 +115,81 @@ _SLICE_FIELDS: Final = {
 }
 
 
-def _core(kind: str, plural: str, **rest: object) -> Resource:
-    return Resource("", kind, plural, **rest)  # type: ignore[arg-type]
+class _Serving(NamedTuple):
+    """How a kind is served beyond what its row says."""
+
+    subresources: tuple[Subresource, ...] = ()
+    fields: Mapping[str, str] = {}
+    verbs: tuple[str, ...] = VERBS
+    deleted_shown_in: tuple[str, ...] = ()
 
 
-def _dra_resources() -> Iterable[Resource]:
-    for kind in KINDS.values():
-        yield Resource(
-            DRA,
-            kind.name,
-            kind.plural,
-            tuple(kind.versions),
-            kind.namespaced,
-            kind.short_names,
-            subresources=(STATUS,) if kind.has_status else (),
-            fields=_SLICE_FIELDS if kind.name == "ResourceSlice" else {},
-            deleted_shown_in=tuple(
-                version
-                for version in kind.versions
-                if (kind.name, version) != ("DeviceTaintRule", "v1")
-            ),
-        )
+_SERVING: Final[Mapping[tuple[str, str], _Serving]] = {
+    ("", "Event"): _Serving(fields=_EVENT_FIELDS),
+    ("", "Namespace"): _Serving(
+        (FINALIZE, STATUS),
+        {"status.phase": "status.phase"},
+        tuple(verb for verb in VERBS if verb != "deletecollection"),
+    ),
+    ("", "Node"): _Serving((STATUS,), {"spec.unschedulable": "spec.unschedulable"}),
+    ("", "PersistentVolumeClaim"): _Serving((STATUS,), deleted_shown_in=_V1),
+    ("", "PersistentVolume"): _Serving((STATUS,), deleted_shown_in=_V1),
+    ("", "Pod"): _Serving((BINDING, EVICTION, STATUS), _POD_FIELDS, deleted_shown_in=_V1),
+    ("", "PodTemplate"): _Serving(deleted_shown_in=_V1),
+    ("", "ReplicationController"): _Serving(
+        (SCALE, STATUS), {"status.replicas": "status.replicas"}
+    ),
+    ("", "ResourceQuota"): _Serving((STATUS,), deleted_shown_in=_V1),
+    ("", "Secret"): _Serving(fields={"type": "type"}),
+    ("", "ServiceAccount"): _Serving((TOKEN,), deleted_shown_in=_V1),
+    ("", "Service"): _Serving(
+        (STATUS,),
+        {"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},
+        deleted_shown_in=_V1,
+    ),
+    ("apps", "DaemonSet"): _Serving((STATUS,)),
+    ("apps", "Deployment"): _Serving((SCALE, STATUS)),
+    ("apps", "ReplicaSet"): _Serving((SCALE, STATUS), {"status.replicas": "status.replicas"}),
+    ("apps", "StatefulSet"): _Serving((SCALE, STATUS)),
+    ("events.k8s.io", "Event"): _Serving(fields=_NEW_EVENT_FIELDS),
+    ("batch", "CronJob"): _Serving((STATUS,)),
+    ("batch", "Job"): _Serving((STATUS,), {"status.successful": "status.succeeded"}),
+    ("policy", "PodDisruptionBudget"): _Serving((STATUS,)),
+    ("storage.k8s.io", "CSIDriver"): _Serving(deleted_shown_in=_V1),
+    ("storage.k8s.io", "CSINode"): _Serving(deleted_shown_in=_V1),
+    ("storage.k8s.io", "StorageClass"): _Serving(deleted_shown_in=_V1),
+    ("storage.k8s.io", "VolumeAttachment"): _Serving((STATUS,), deleted_shown_in=_V1),
+    ("storage.k8s.io", "VolumeAttributesClass"): _Serving(deleted_shown_in=_V1),
+    (DRA, "ResourceClaim"): _Serving((STATUS,), deleted_shown_in=("v1", "v1beta2", "v1beta1")),
+    (DRA, "ResourceClaimTemplate"): _Serving(deleted_shown_in=("v1", "v1beta2", "v1beta1")),
+    (DRA, "ResourceSlice"): _Serving(
+        fields=_SLICE_FIELDS, deleted_shown_in=("v1", "v1beta2", "v1beta1")
+    ),
+    (DRA, "DeviceClass"): _Serving(deleted_shown_in=("v1", "v1beta2", "v1beta1")),
+    (DRA, "DeviceTaintRule"): _Serving((STATUS,), deleted_shown_in=("v1beta2", "v1alpha3")),
+    (DRA, "ResourcePoolStatusRequest"): _Serving(
+        (STATUS,), deleted_shown_in=("v1alpha3", "v1alpha1")
+    ),
+}
 
 
-RESOURCES: Final[tuple[Resource, ...]] = (
-    _core("ConfigMap", "configmaps", short_names=("cm",)),
-    _core("Endpoints", "endpoints", short_names=("ep",)),
-    _core("Event", "events", short_names=("ev",), fields=_EVENT_FIELDS),
-    _core("LimitRange", "limitranges", short_names=("limits",)),
-    _core(
-        "Namespace",
-        "namespaces",
-        namespaced=False,
-        short_names=("ns",),
-        subresources=(FINALIZE, STATUS),
-        fields={"status.phase": "status.phase"},
-        verbs=tuple(verb for verb in VERBS if verb != "deletecollection"),
-    ),
-    _core(
-        "Node",
-        "nodes",
-        namespaced=False,
-        short_names=("no",),
-        subresources=(STATUS,),
-        fields={"spec.unschedulable": "spec.unschedulable"},
-    ),
-    _core(
-        "PersistentVolumeClaim",
-        "persistentvolumeclaims",
-        short_names=("pvc",),
-        subresources=(STATUS,),
-        deleted_shown_in=_V1,
-    ),
-    _core(
-        "PersistentVolume",
-        "persistentvolumes",
-        namespaced=False,
-        short_names=("pv",),
-        subresources=(STATUS,),
-        deleted_shown_in=_V1,
-    ),
-    _core(
-        "Pod",
-        "pods",
-        short_names=("po",),
-        categories=_ALL,
-        subresources=(BINDING, EVICTION, STATUS),
-        fields=_POD_FIELDS,
-        deleted_shown_in=_V1,
-    ),
-    _core(
-        "PodTemplate",
-        "podtemplates",
-        deleted_shown_in=_V1,
-    ),
-    _core(
-        "ReplicationController",
-        "replicationcontrollers",
-        short_names=("rc",),
-        categories=_ALL,
-        subresources=(SCALE, STATUS),
-        fields={"status.replicas": "status.replicas"},
-    ),
-    _core(
-        "ResourceQuota",
-        "resourcequotas",
-        short_names=("quota",),
-        subresources=(STATUS,),
-        deleted_shown_in=_V1,
-    ),
-    _core("Secret", "secrets", fields={"type": "type"}),
-    _core(
-        "ServiceAccount",
-        "serviceaccounts",
-        short_names=("sa",),
-        subresources=(TOKEN,),
-        deleted_shown_in=_V1,
-    ),
-    _core(
-        "Service",
-        "services",
-        short_names=("svc",),
-        categories=_ALL,
-        subresources=(STATUS,),
-        fields={"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},
-        deleted_shown_in=_V1,
-    ),
-    Resource("apps", "ControllerRevision", "controllerrevisions"),
-    Resource(
-        "apps",
-        "DaemonSet",
-        "daemonsets",
-        short_names=("ds",),
-        categories=_ALL,
-        subresources=(STATUS,),
-    ),
-    Resource(
-        "apps",
-        "Deployment",
-        "deployments",
-        short_names=("deploy",),
-        categories=_ALL,
-        subresources=(SCALE, STATUS),
-    ),
-    Resource(
-        "apps",
-        "ReplicaSet",
-        "replicasets",
-        short_names=("rs",),
-        categories=_ALL,
-        subresources=(SCALE, STATUS),
-        fields={"status.replicas": "status.replicas"},
-    ),
-    Resource(
-        "apps",
-        "StatefulSet",
-        "statefulsets",
-        short_names=("sts",),
-        categories=_ALL,
-        subresources=(SCALE, STATUS),
-    ),
-    Resource(
-        "events.k8s.io",
-        "Event",
-        "events",
-        short_names=("ev",),
-        fields=_NEW_EVENT_FIELDS,
-        same_as=("", "events"),
-    ),
-    Resource(
-        "batch",
-        "CronJob",
-        "cronjobs",
-        short_names=("cj",),
-        categories=_ALL,
-        subresources=(STATUS,),
-    ),
-    Resource(
-        "batch",
-        "Job",
-        "jobs",
-        categories=_ALL,
-        subresources=(STATUS,),
-        fields={"status.successful": "status.succeeded"},
-    ),
-    Resource(
-        "policy",
-        "PodDisruptionBudget",
-        "poddisruptionbudgets",
-        short_names=("pdb",),
-        subresources=(STATUS,),
-    ),
-    Resource(
-        "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", namespaced=False
-    ),
-    Resource("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", namespaced=False),
-    Resource("rbac.authorization.k8s.io", "RoleBinding", "rolebindings"),
-    Resource("rbac.authorization.k8s.io", "Role", "roles"),
-    Resource(
-        "storage.k8s.io",
-        "CSIDriver",
-        "csidrivers",
-        namespaced=False,
-        deleted_shown_in=_V1,
-    ),
-    Resource(
-        "storage.k8s.io",
-        "CSINode",
-        "csinodes",
-        namespaced=False,
-        deleted_shown_in=_V1,
-    ),
-    Resource("storage.k8s.io", "CSIStorageCapacity", "csistoragecapacities"),
-    Resource(
-        "storage.k8s.io",
-        "StorageClass",
-        "storageclasses",
-        namespaced=False,
-        short_names=("sc",),
-        deleted_shown_in=_V1,
-    ),
-    Resource(
-        "storage.k8s.io",
-        "VolumeAttachment",
-        "volumeattachments",
-        namespaced=False,
-        subresources=(STATUS,),
-        deleted_shown_in=_V1,
-    ),
-    Resource(
-        "storage.k8s.io",
-        "VolumeAttributesClass",
-        "volumeattributesclasses",
-        namespaced=False,
-        short_names=("vac",),
-        deleted_shown_in=_V1,
-    ),
-    Resource(
-        "scheduling.k8s.io",
-        "PriorityClass",
-        "priorityclasses",
-        namespaced=False,
-        short_names=("pc",),
-    ),
-    Resource("coordination.k8s.io", "Lease", "leases"),
-    Resource("node.k8s.io", "RuntimeClass", "runtimeclasses", namespaced=False),
-    Resource("discovery.k8s.io", "EndpointSlice", "endpointslices"),
-    *_dra_resources(),
-)
+def _resource(kind: Kind) -> Resource:
+    serving = _SERVING.get((kind.group, kind.name), _Serving())
+    return Resource(
+        kind.group,
+        kind.name,
+        kind.plural,
+        kind.versions,
+        kind.namespaced,
+        kind.short_names,
+        kind.categories,
+        *serving,
+        stored_as=kind.stored_as,
+        info=kind,
+    )
+
+
+RESOURCES: Final = tuple(map(_resource, KINDS))
 
 
 def preference(version: str) -> tuple[int, int, int]:

@@ -53,7 +53,7 @@ def columns(resource: Resource) -> tuple[Column, ...]:
     """The columns of a resource. Both groups show events alike."""
     if resource.group == DRA:
         return COLUMNS[resource.kind]
-    group = resource.same_as[0] if resource.same_as is not None else resource.group
+    group = resource.stored_as[0] if resource.stored_as is not None else resource.group
     return _TABLES.get((group, resource.kind), _PLAIN).columns
 
 

@@ -15,13 +15,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from allot.api import core, scheme
+from allot.api import scheme
 from allot.api.base import replace
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersion
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
-from allot.api.resource import GROUP as DRA
 from allot.api.strictness import strict_issues
 from allot.apiserver.defaults import apply_defaults
 from allot.apiserver.kinds.resources import Resource, find
@@ -72,19 +71,20 @@ class TypedCodec(Codec):
     """Kinds of resource.k8s.io: msgspec structs in the hub version."""
 
     def __init__(self, resource: Resource) -> None:
-        self._kind = kind = scheme.KINDS[resource.kind]
-        says_all = kind.versions[kind.storage_version].cls is kind.hub
+        self._kind = kind = resource.info
+        self._hub = kind.hub_type
+        says_all = scheme.version_of(kind, kind.storage_version).cls is kind.hub
         super().__init__(resource, kind.storage_version if says_all else HUB)
 
     def decode(self, body: bytes, version: str, now: datetime) -> Any:
         return scheme.decode_object(body, self.resource.gvk(version), now)
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:
-        cls = self._kind.versions[version].cls
+        cls = scheme.version_of(self._kind, version).cls
         return [str(issue) for issue in strict_issues(body, cls)]
 
     def decode_stored(self, body: bytes) -> Any:
-        return decode(body, self._kind.hub, self.storage_version)
+        return decode(body, self._hub, self.storage_version)
 
     def encode(self, obj: Any, version: str) -> bytes:
         if obj.metadata.resource_version:
@@ -122,8 +122,8 @@ class RawCodec(Codec):
     view: type[RawObject]
 
     def __init__(self, resource: Resource) -> None:
-        super().__init__(resource, resource.versions[0])
-        self.view = _VIEWS.get(resource.kind, RawObject) if not resource.group else RawObject
+        super().__init__(resource, resource.info.storage_version)
+        self.view = resource.info.view
         self._type_meta = {"kind": resource.kind, "apiVersion": str(self._group_version)}
 
     @property
@@ -194,15 +194,6 @@ class EventCodec(RawCodec):
         return GroupVersion("", "v1")
 
 
-_VIEWS: Final[dict[str, type[RawObject]]] = {
-    "Pod": core.Pod,
-    "Node": core.Node,
-    "Namespace": core.Namespace,
-    "ResourceQuota": core.ResourceQuota,
-    "Event": core.Event,
-}
-
-
 _ZEROES: Final = {
     "spec.hostNetwork": False,
     "spec.unschedulable": False,
@@ -242,9 +233,9 @@ def _with_lists(value: Any) -> Any:
 
 @cache
 def codec_for(resource: Resource) -> Codec:
-    if resource.group == DRA:
+    if resource.info.is_typed:
         return TypedCodec(resource)
-    if resource.same_as is not None:
+    if resource.stored_as is not None:
         return EventCodec(resource)
     return RawCodec(resource)
 
@@ -252,9 +243,9 @@ def codec_for(resource: Resource) -> Codec:
 @cache
 def stored_resource(resource: Resource) -> Resource:
     """The resource whose place in the store this one shares; mostly itself."""
-    if resource.same_as is None:
+    if resource.stored_as is None:
         return resource
-    group, plural = resource.same_as
+    group, plural = resource.stored_as
     home = find(GroupVersion(group, "v1"), plural)
     assert home is not None
     return home

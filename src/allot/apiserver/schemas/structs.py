@@ -31,7 +31,7 @@ from allot.api.resource import (
     NO_EXECUTE,
     NO_SCHEDULE,
 )
-from allot.api.scheme import KINDS
+from allot.api.scheme import KINDS, version_of
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.tables import META, list_of, of_kind, package_of
 from allot.validation.node_operations import OPERATIONS
@@ -58,7 +58,7 @@ def _read(version: str) -> dict[str, Type]:
         if version not in kind.versions:
             continue
         gvk = GroupVersionKind(GROUP, version, kind.name)
-        for cls in _reachable(kind.versions[version].cls):
+        for cls in _reachable(version_of(kind, version).cls):
             types[cls.__name__] = _type(cls, version)
         types[kind.name] = of_kind(types[kind.name], gvk)
         types[f"{kind.name}List"] = list_of(types[kind.name].name, gvk)
@@ -71,7 +71,7 @@ def structs_in(version: str) -> dict[str, type[Struct]]:
         cls.__name__: cls
         for kind in KINDS.values()
         if version in kind.versions
-        for cls in _reachable(kind.versions[version].cls)
+        for cls in _reachable(version_of(kind, version).cls)
     }
 
 

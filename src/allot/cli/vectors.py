@@ -29,9 +29,10 @@ from allot.api.scheme import UnknownKindError, decode_object, encode_object, loo
 from allot.api.semver import Semver, SemverError, is_version_attribute
 from allot.api.strictness import strict_issues
 from allot.apiserver import printers
-from allot.apiserver.kinds import pipeline
 from allot.apiserver.kinds import pod as pod_strategy
 from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
+from allot.apiserver.kinds.resources import find_kind
+from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected, pipeline_for
 from allot.features import KUBERNETES_DEFAULTS, FeatureGates
 from allot.quota.claims import claim_usage, matching_names
 from allot.rules import RuleSet
@@ -168,24 +169,27 @@ def _write(vector: Vector, expressions: ExpressionChecker, gates: FeatureGates) 
 
 
 def _write_object(vector: Vector, gvk: GroupVersionKind, request: WriteRequest) -> Answer:
-    kind, version = lookup(gvk)
+    _, version = lookup(gvk)
+    resource = find_kind(gvk)
+    assert resource is not None
+    pipeline = pipeline_for(resource)
     answer = _strict_errors(vector, version.kubernetes_cls or version.cls)
     new = decode_object(bytes(vector.object), gvk, NOW)
     if vector.operation == "create":
-        outcome = pipeline.create(new, kind, request)
+        outcome = pipeline.create(new, request)
     else:
         old = decode_object(bytes(vector.old), gvk, NOW)
         write = pipeline.update if vector.operation == "update" else pipeline.update_status
-        outcome = write(new, old, kind, request)
+        outcome = write(new, old, request)
     match outcome:
-        case pipeline.Accepted(stored, warnings):
+        case Accepted(stored, warnings):
             body = encode_object(stored, gvk, type_meta=False)
             answer |= {"errors": [], "object": _masked(msgspec.json.decode(body))}
             if warnings:
                 answer["warnings"] = warnings
-        case pipeline.Rejected(errors):
+        case Rejected(errors):
             answer["errors"] = [_error(error) for error in errors]
-        case pipeline.Refused(_, reason, message):
+        case Refused(_, reason, message):
             answer |= {"errors": [], "requestError": f"{reason}: {message}"}
     return answer
 

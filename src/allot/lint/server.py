@@ -13,8 +13,17 @@ from allot.api.kinds import Kind
 from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
 from allot.api.scheme import KINDS, UnknownKindError, decode_object, lookup
 from allot.api.strictness import strict_issues
-from allot.apiserver.kinds import pipeline
 from allot.apiserver.kinds.request import Caller, WriteRequest
+from allot.apiserver.kinds.resources import find_kind
+from allot.apiserver.kinds.strategies import strategy_for
+from allot.apiserver.registry.write_pipeline import (
+    Accepted,
+    Outcome,
+    Refused,
+    Rejected,
+    WritePipeline,
+    pipeline_for,
+)
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expression_errors import expression_problems
@@ -85,7 +94,8 @@ def _typed_problems(
         yield problem
     sent = decode_object(body, gvk, NOW)
     request = write_request(subject, known, gates)
-    for problem in _outcome(subject, known, pipeline.create(_as_new(sent), kind, request), gates):
+    pipeline = _pipeline(gvk)
+    for problem in _outcome(subject, known, pipeline.create(_as_new(sent), request), gates):
         # What moved is missing where it should be, and that was said already.
         if not (problem.path in moved and ONE_OF in problem.message):
             yield problem
@@ -106,20 +116,27 @@ def write_request(subject: Subject, known: KnownObjects, gates: FeatureGates) ->
     )
 
 
-def create_outcome(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
-) -> pipeline.Outcome | None:
+def create_outcome(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Outcome | None:
     """What becomes of the object when it is created; None if it cannot be decoded."""
     if subject.object is None:
         return None
-    kind, _ = lookup(subject.gvk)
-    return pipeline.create(_as_new(subject.object), kind, write_request(subject, known, gates))
+    request = write_request(subject, known, gates)
+    return _pipeline(subject.gvk).create(_as_new(subject.object), request)
 
 
 def prepared_object(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Any:
     """The object as it would be stored: without fields whose gate is off."""
-    strategy = pipeline.STRATEGIES[subject.gvk.kind]
-    return strategy.prepare_create(_as_new(subject.object), write_request(subject, known, gates))
+    resource = find_kind(subject.gvk)
+    assert resource is not None
+    return strategy_for(resource).prepare_create(
+        _as_new(subject.object), write_request(subject, known, gates)
+    )
+
+
+def _pipeline(gvk: GroupVersionKind) -> WritePipeline:
+    resource = find_kind(gvk)
+    assert resource is not None
+    return pipeline_for(resource)
 
 
 def _as_new(sent: Any) -> Any:
@@ -138,7 +155,7 @@ def _status_problems(
     new = replace(sent, metadata=metadata)
     empty = kind.hub_type().status  # type: ignore[attr-defined]
     old = replace(new, status=empty)
-    outcome = pipeline.update_status(new, old, kind, request)
+    outcome = _pipeline(subject.gvk).update_status(new, old, request)
     # A create ignores the status; only what a server stored can be wrong about it.
     severity = None if sent.metadata.uid or sent.metadata.resource_version else Severity.WARNING
     for problem in _outcome(subject, known, outcome, request.gates):
@@ -147,16 +164,16 @@ def _status_problems(
 
 
 def _outcome(
-    subject: Subject, known: KnownObjects, outcome: pipeline.Outcome, gates: FeatureGates
+    subject: Subject, known: KnownObjects, outcome: Outcome, gates: FeatureGates
 ) -> Iterator[Problem]:
     match outcome:
-        case pipeline.Accepted(_, warnings):
+        case Accepted(_, warnings):
             for warning in warnings:
                 path, _, message = warning.partition(": ")
                 yield Problem(rules.SERVER_WARNING, path, message)
-        case pipeline.Rejected(errors):
+        case Rejected(errors):
             yield from field_problems(subject, known, errors, gates)
-        case pipeline.Refused(_, _, message):
+        case Refused(_, _, message):
             yield Problem(rules.REFUSED, "metadata", message)
 
 

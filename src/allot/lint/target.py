@@ -11,7 +11,7 @@ import msgspec
 from allot import features
 from allot.api.classes import DeviceClass
 from allot.api.decoding import to_builtin
-from allot.apiserver.kinds import pipeline
+from allot.apiserver.registry.write_pipeline import Rejected
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expression_errors import compiled
@@ -52,10 +52,10 @@ def target_problems(
 
 def _refusals(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
     there = create_outcome(subject, known, features.KUBERNETES_DEFAULTS)
-    if not isinstance(there, pipeline.Rejected):
+    if not isinstance(there, Rejected):
         return
     here = create_outcome(subject, known, gates)
-    errors = here.errors if isinstance(here, pipeline.Rejected) else ()
+    errors = here.errors if isinstance(here, Rejected) else ()
     said = {(str(error.path), error.message) for error in errors}
     new = [error for error in there.errors if (str(error.path), error.message) not in said]
     for problem in field_problems(subject, known, new, features.KUBERNETES_DEFAULTS):

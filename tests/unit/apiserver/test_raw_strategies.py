@@ -13,7 +13,7 @@ from allot.api.identities import GroupVersionKind
 from allot.api.raw import RawObject
 from allot.apiserver.defaults import apply_defaults
 from allot.apiserver.kinds.namespaces import finalize, terminate
-from allot.apiserver.kinds.raw_kinds import RULES, RawStrategy, strategy_for
+from allot.apiserver.kinds.raw_kinds import RULES, RawStrategy, raw_strategy
 from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.apiserver.kinds.resources import RESOURCES, find_kind
 from allot.apiserver.registry.deletion import is_finished
@@ -33,7 +33,7 @@ REQUEST = WriteRequest(
 def strategy(kind: str) -> RawStrategy:
     resource = find_kind(GroupVersionKind.parse(kind))
     assert resource is not None
-    return strategy_for(resource)
+    return raw_strategy(resource)
 
 
 def an_object(kind: str, **data: Any) -> RawObject:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from allot import features
 from allot.api import v1alpha1, v1alpha3
@@ -70,6 +71,12 @@ class ResourceSliceStrategy(Strategy[ResourceSlice]):
             return []
         why = f'driver names should be lowercase; "{driver}" contains uppercase characters'
         return [f"spec.driver: {why}"]
+
+    def flat_path(self, path: str) -> str:
+        return _in_device.sub(r"\1.basic.", path)
+
+
+_in_device: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name$)")
 
 
 class DeviceClassStrategy(Strategy[DeviceClass]):

@@ -6,22 +6,22 @@ generation, and what else is validated. Pods, namespaces and services need a lit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from allot.api.base import replace
 from allot.api.core import Pod
+from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
-from allot.api.resource import GROUP as DRA
 from allot.apiserver.defaults.services import keep_addresses
 from allot.apiserver.defaults.workloads import STATUS_COUNTERS
 from allot.apiserver.kinds import namespaces, pod
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.kinds.resources import RESOURCES, Resource
-from allot.apiserver.kinds.strategy import metadata_for_status_update
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
 from allot.validation import config_data, core_objects, rbac, workloads
 from allot.validation.core_names import cron_job_name_problems, path_segment_problems
-from allot.validation.fields import FieldError, FieldPath
+from allot.validation.fields import FieldError, FieldPath, first_errors
 from allot.validation.formats import label_problems, subdomain_problems
 from allot.validation.metadata import validate_metadata, validate_metadata_update
 from allot.validation.pod_basics import validate_pod_basics
@@ -63,7 +63,7 @@ class KindRules(NamedTuple):
     """Whether an update has to say which version it is based on."""
 
 
-class RawStrategy:
+class RawStrategy(StatusStrategy[RawObject]):
     """The steps of a write that differ between kinds. All of them are pure.
 
     Names, uids, times and namespaces are the pipeline's: it sets them before or after these steps.
@@ -131,9 +131,11 @@ class RawStrategy:
         """Whether an update may come without a resourceVersion."""
         return not self._rules.needs_resource_version
 
-    def warnings(self, new: RawObject) -> list[str]:
-        """What the client should hear about, although it is allowed."""
-        return []
+    def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
+        return obj.with_metadata(metadata)
+
+    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
+        return first_errors(errors)
 
     def _validate_metadata_update(self, new: RawObject, old: RawObject) -> Iterator[FieldError]:
         yield from validate_metadata_update(
@@ -361,19 +363,7 @@ _SPECIAL: Final[dict[tuple[str, str], type[RawStrategy]]] = {
 }
 
 
-def _strategy(resource: Resource) -> RawStrategy:
+def raw_strategy(resource: Resource) -> RawStrategy:
     # Events of both groups are core events once they are stored.
     key = (resource.stored_as[0] if resource.stored_as else resource.group, resource.kind)
     return _SPECIAL.get(key, RawStrategy)(resource, RULES.get(key, KindRules()))
-
-
-_STRATEGIES: Final = {
-    (resource.group, resource.kind): _strategy(resource)
-    for resource in RESOURCES
-    if resource.group != DRA
-}
-
-
-def strategy_for(resource: Resource) -> RawStrategy:
-    """The strategy of a kind outside resource.k8s.io."""
-    return _STRATEGIES[resource.group, resource.kind]

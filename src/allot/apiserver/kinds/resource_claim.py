@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from allot.api.base import replace
 from allot.api.claims import (
@@ -49,6 +51,14 @@ def _validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> It
             return
 
 
+_in_exactly: Final = re.compile(r"(\.requests\[\d+\])\.exactly\b")
+
+
+def flat_request_path(path: str) -> str:
+    """The path of a field of a request in v1beta1, which has no `exactly`."""
+    return _in_exactly.sub(r"\1", path)
+
+
 class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     """The spec is written once; the status belongs to the scheduler, controllers and drivers."""
 
@@ -92,6 +102,9 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         yield from authorize_status_update(new, old, request)
         yield from validate_claim_status_update(new, old, request.gates)
 
+    def flat_path(self, path: str) -> str:
+        return flat_request_path(path)
+
 
 class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):
     """A claim spec that is judged as strictly as a claim's, also on update."""
@@ -116,6 +129,9 @@ class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):
         self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
     ) -> Iterator[FieldError]:
         return validate_template_update(new, old, request.context)
+
+    def flat_path(self, path: str) -> str:
+        return flat_request_path(path)
 
     def _with_enabled_fields(
         self, new: ResourceClaimTemplate, old: ResourceClaimSpec | None, request: WriteRequest

@@ -1,17 +1,18 @@
-"""What a strategy can do. Each kind overrides what is special about it."""
+"""Strategies: the steps of a write that differ between kinds. Each kind overrides what is special about it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
 from allot.api.base import ApiObject, replace
 from allot.api.meta import ObjectMeta
+from allot.api.raw import RawObject
 from allot.apiserver.kinds.request import WriteRequest
-from allot.validation.fields import FieldError
+from allot.validation.fields import FieldError, FieldPath, first_errors
 
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T", bound=ApiObject | RawObject)
 
 
 class Strategy(ABC, Generic[T]):
@@ -36,12 +37,34 @@ class Strategy(ABC, Generic[T]):
         return True
 
     def warnings(self, new: T) -> list[str]:
-        """What the client should hear about, although it is allowed."""
+        """Warnings for the client about an object that is accepted."""
         return []
+
+    def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
+        return replace(obj, metadata=metadata)
+
+    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
+        """As many errors as an answer lists, with the paths of the request's version.
+
+        Declarative rules report fields of the request's version, and after handwritten ones, which report those of v1.
+        """
+        listed = first_errors(errors)
+        if request.version == "v1beta1":
+            listed = [
+                error._replace(path=FieldPath(self.flat_path(str(error.path))))
+                if error.declared
+                else error
+                for error in listed
+            ]
+        return sorted(listed, key=lambda error: error.declared)
+
+    def flat_path(self, path: str) -> str:
+        """The path of a hub field in v1beta1, where requests and devices have one level less or more."""
+        return path
 
 
 class StatusStrategy(Strategy[T]):
-    """The same for kinds whose status is written apart from the rest."""
+    """The strategy of a kind whose status is a subresource."""
 
     @abstractmethod
     def prepare_status_update(self, new: T, old: T, request: WriteRequest) -> T:
@@ -54,7 +77,7 @@ class StatusStrategy(Strategy[T]):
 
 
 def metadata_for_status_update(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
-    """A status update leaves what people write in the metadata as it was."""
+    """A status update leaves the metadata that clients write unchanged."""
     return replace(
         new,
         generation=old.generation,

@@ -21,17 +21,23 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission import device_exclusivity
 from allot.apiserver.admission.chain import Admission, Attempt
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.kinds.pipeline import Accepted, Outcome, Refused, Rejected
 from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.registry import deletion
-from allot.apiserver.registry.behaviours import behaviour_for
 from allot.apiserver.registry.caches import Caches
 from allot.apiserver.registry.codecs import Codec, storage_codec
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
 from allot.apiserver.registry.stored_objects import StoredObject
 from allot.apiserver.registry.uids import new_uid
+from allot.apiserver.registry.write_pipeline import (
+    Accepted,
+    Outcome,
+    Refused,
+    Rejected,
+    Update,
+    pipeline_for,
+)
 from allot.features import FeatureGates
 from allot.rules import CHECK_CONSUMED_CAPACITY
 from allot.storage.interface import (
@@ -167,7 +173,7 @@ class ObjectStore:
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest
     ) -> tuple[Any, list[str]]:
-        outcome = behaviour_for(resource).create(obj, request)
+        outcome = pipeline_for(resource).create(obj, request)
         new, warnings = _accepted(outcome, resource, obj.metadata.name)
         return new, [*warnings, *rule_warnings(new, self._gates)]
 
@@ -195,16 +201,16 @@ class ObjectStore:
         self,
         resource: Resource,
         key: ObjectKey,
-        change: Callable[[Any, WriteRequest], Outcome],
+        update: Update,
         writer: Writer,
     ) -> Written:
-        """Replace an object by what `change` makes of it, starting over if others were quicker."""
+        """Replace an object by what `update` makes of it, starting over after a write conflict."""
         lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
         async with lock:
             return await self._until_not_overtaken(
                 resource,
                 key,
-                lambda stored: self._try_update(resource, key, stored, change, writer),
+                lambda stored: self._try_update(resource, key, stored, update, writer),
             )
 
     async def _until_not_overtaken(
@@ -230,7 +236,7 @@ class ObjectStore:
         resource: Resource,
         key: ObjectKey,
         stored: StoredObject,
-        change: Callable[[Any, WriteRequest], Outcome],
+        update: Update,
         writer: Writer,
     ) -> Written | None:
         """The outcome, or None if somebody else was quicker."""
@@ -239,7 +245,7 @@ class ObjectStore:
         request = self._request(writer, key.namespace, home)
         size = writer.size + len(stored.entry.value)
         new, warnings = await self._workers.run(
-            size, lambda: self._changed(resource, key, stored.object, change, request)
+            size, lambda: self._changed(resource, key, stored.object, update, request)
         )
         attempt = Attempt("update", resource, key, new, stored.object, writer)
         admitted = await self._admission.admit(attempt)
@@ -272,10 +278,11 @@ class ObjectStore:
         resource: Resource,
         key: ObjectKey,
         old: Any,
-        change: Callable[[Any, WriteRequest], Outcome],
+        update: Update,
         request: WriteRequest,
     ) -> tuple[Any, list[str]]:
-        new, warnings = _accepted(change(old, request), resource, key.name)
+        outcome = update.complete(update.propose(old, request), old, request)
+        new, warnings = _accepted(outcome, resource, key.name)
         if getattr(new, "spec", None) == getattr(old, "spec", None):
             return new, warnings
         return new, [*warnings, *rule_warnings(new, self._gates)]

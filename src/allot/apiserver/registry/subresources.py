@@ -27,23 +27,23 @@ from allot.apiserver.kinds.eviction import (
     decide_eviction,
     evicted,
 )
-from allot.apiserver.kinds.pipeline import (
-    Accepted,
-    Outcome,
-    Refused,
-    Rejected,
-    unmet_precondition,
-)
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.apiserver.pacing import Pacer, Workers
-from allot.apiserver.registry.behaviours import behaviour_for
 from allot.apiserver.registry.caches import Caches, key_prefix, resource_named
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
 from allot.apiserver.registry.object_store import ObjectStore, Written, api_errors_for_storage
 from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.registry.reading import Reader
+from allot.apiserver.registry.write_pipeline import (
+    Accepted,
+    Outcome,
+    Update,
+    accept,
+    pipeline_for,
+    unmet_precondition,
+)
 from allot.apiserver.registry.writing import WriteHandlers, check_options, check_type
 from allot.apiserver.schemas.strictness import type_errors
 
@@ -93,8 +93,8 @@ class Subresources:
         if errors:
             raise api_errors.invalid("", "Binding", target.name, errors)
 
-        def change(pod: Pod, circumstances: WriteRequest) -> Outcome:
-            bound = bind(pod, binding, circumstances.now)
+        def bound_pod(pod: Pod, write: WriteRequest) -> Pod:
+            bound = bind(pod, binding, write.now)
             if isinstance(bound, BindingRefused):
                 name = f"{target.name}"
                 raise ApiError(
@@ -103,9 +103,9 @@ class Subresources:
                     f'Operation cannot be fulfilled on pods/binding "{name}": {bound.message}',
                     Details(name, "", "pods/binding"),
                 )
-            return Accepted(bound, [])
+            return bound
 
-        await self._writes.apply(request, target, change, "create", options)
+        await self._writes.apply(request, target, Update(bound_pod, accept), "create", options)
         return json_response(201, {**SUCCESS, "code": 201})
 
     # --- eviction ---
@@ -131,7 +131,7 @@ class Subresources:
             await self._writes.apply(
                 request,
                 target,
-                lambda old, circumstances: Accepted(evicted(old, circumstances.now), []),
+                Update(lambda old, write: evicted(old, write.now), accept),
                 "update",
                 quietly,
             )
@@ -164,11 +164,11 @@ class Subresources:
         """Write the budget exactly as it was decided on; 409 if it changed meanwhile."""
         place = Target(self._budgets, "v1", target.namespace, budget.metadata.name)
 
-        def change(old: RawObject, _: WriteRequest) -> Outcome:
-            refused = unmet_precondition(budget.metadata, old.metadata)
-            return refused or Accepted(budget, [])
+        def complete(new: RawObject, old: RawObject, _: WriteRequest) -> Outcome:
+            return unmet_precondition(new.metadata, old.metadata) or Accepted(new, [])
 
-        await self._writes.apply(request, place, change, "update", WriteOptions(False, "Ignore"))
+        update = Update(lambda _old, _write: budget, complete)
+        await self._writes.apply(request, place, update, "update", WriteOptions(False, "Ignore"))
 
     # --- scale ---
 
@@ -182,15 +182,16 @@ class Subresources:
         if sent is not None and not (sent.get("metadata") or {}).get("name"):
             raise bad_request("name must be provided")
 
-        def change(workload: RawObject, circumstances: WriteRequest) -> Outcome:
+        def scaled(workload: RawObject, _: WriteRequest) -> RawObject:
             scale = sent if sent is not None else _patched(scale_of(workload), request, target)
             errors = list(validate_scale(scale))
             if errors:
-                return Rejected(errors)
-            resized = with_scale(workload, scale)
-            return behaviour_for(target.resource).update(resized, workload, circumstances)
+                resource = target.resource
+                raise api_errors.invalid(resource.group, resource.kind, target.name, errors)
+            return with_scale(workload, scale)
 
-        written = await self._writes.apply(request, target, change, verb, options)
+        update = Update(scaled, pipeline_for(target.resource).update)
+        written = await self._writes.apply(request, target, update, verb, options)
         return json_response(200, scale_of(written.stored.object))
 
     # --- token ---
@@ -211,11 +212,12 @@ class Subresources:
         read = await self._writes.read_object(request, target, options, "update")
         sent = read.object
 
-        def change(old: RawObject, _: WriteRequest) -> Outcome:
-            refused: Refused | None = unmet_precondition(sent.metadata, old.metadata)
-            return refused or Accepted(namespaces.finalize(sent, old), [])
+        def complete(new: RawObject, old: RawObject, _: WriteRequest) -> Outcome:
+            refused = unmet_precondition(new.metadata, old.metadata)
+            return refused or Accepted(namespaces.finalize(new, old), [])
 
-        return await self._writes.apply(request, target, change, "update", options)
+        update = Update(lambda _old, _write: sent, complete)
+        return await self._writes.apply(request, target, update, "update", options)
 
     async def _document(self, request: ApiRequest, target: Target) -> dict[str, Any]:
         """The body as JSON values, of the kind that belongs here."""

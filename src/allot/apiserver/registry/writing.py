@@ -25,10 +25,8 @@ from allot.apiserver.http.negotiation import (
 )
 from allot.apiserver.http.requests import ApiRequest, WriteOptions, options_error, write_options
 from allot.apiserver.http.routes import Target
-from allot.apiserver.kinds.pipeline import Outcome
 from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers, release_interpreter
-from allot.apiserver.registry.behaviours import behaviour_for
 from allot.apiserver.registry.codecs import codec_for
 from allot.apiserver.registry.deletion import POLICIES, DeleteOptions
 from allot.apiserver.registry.object_store import ObjectStore, Writer, Written
@@ -40,6 +38,7 @@ from allot.apiserver.registry.patches import (
 )
 from allot.apiserver.registry.reading import Listing, Reader, list_options
 from allot.apiserver.registry.selection import Selection
+from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
 from allot.apiserver.schemas.types import type_of
 from allot.client.cooperative import with_pauses
 from allot.validation.fields import FieldPath, not_supported
@@ -90,28 +89,23 @@ class WriteHandlers:
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options, "update")
-        write = _behaviour(target)
-
-        def change(old: Any, circumstances: WriteRequest) -> Outcome:
-            return write(read.object, old, circumstances)
-
-        written = await self.apply(request, target, change, "update", options)
+        update = Update(lambda _old, _request: read.object, _pipeline_step(target))
+        written = await self.apply(request, target, update, "update", options)
         return written.with_warnings(read.warnings)
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
         patch = _Patch(request, target)
-        write = _behaviour(target)
         warnings: list[str] = []
 
-        def change(old: Any, circumstances: WriteRequest) -> Outcome:
+        def patched(old: Any, _request: WriteRequest) -> Any:
             document = codec_for(target.resource).document(old, target.version)
             read = self._read_patched(patch.applied_to(document), old, target, options)
-            placed = in_place(read.object, target, verb="patch")
             warnings[:] = read.warnings
-            return write(placed, old, circumstances)
+            return in_place(read.object, target, verb="patch")
 
-        written = await self.apply(request, target, change, "patch", options)
+        update = Update(patched, _pipeline_step(target))
+        written = await self.apply(request, target, update, "patch", options)
         return written.with_warnings(warnings)
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
@@ -143,13 +137,13 @@ class WriteHandlers:
         self,
         request: ApiRequest,
         target: Target,
-        change: Callable[[Any, WriteRequest], Outcome],
+        update: Update,
         verb: str,
         options: WriteOptions,
     ) -> Written:
         key = ObjectKey(target.namespace, target.name)
         writer = self.writer(request, target, verb, options)
-        return await self._objects.update(target.resource, key, change, writer)
+        return await self._objects.update(target.resource, key, update, writer)
 
     def writer(
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
@@ -264,9 +258,10 @@ def json_body(request: ApiRequest) -> Body:
     return body
 
 
-def _behaviour(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:
-    behaviour = behaviour_for(target.resource)
-    return behaviour.update_status if target.subresource else behaviour.update
+def _pipeline_step(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:
+    """The step of the write pipeline that completes an update of the object or of its status."""
+    pipeline = pipeline_for(target.resource)
+    return pipeline.update_status if target.subresource else pipeline.update
 
 
 _type_decoder: Final = msgspec.json.Decoder(TypeMeta)

@@ -23,14 +23,16 @@ from allot.api.pool_status import (
     ResourcePoolStatusRequestSpec,
     ResourcePoolStatusRequestStatus,
 )
-from allot.api.scheme import KINDS
-from allot.apiserver.kinds import pipeline
-from allot.apiserver.kinds.pipeline import Accepted, Refused, Rejected
 from allot.apiserver.kinds.request import Caller, WriteRequest
+from allot.apiserver.kinds.resources import RESOURCES
+from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected, pipeline_for
 from allot.testing.builders import a_claim, a_slice
 from allot.validation.expressions import AcceptEverything
 
-CLAIMS, SLICES = KINDS["ResourceClaim"], KINDS["ResourceSlice"]
+PIPELINES = {
+    resource.kind: pipeline_for(resource) for resource in RESOURCES if resource.info.is_typed
+}
+CLAIMS, SLICES = PIPELINES["ResourceClaim"], PIPELINES["ResourceSlice"]
 
 
 def a_write(version: str = "v1", **changes: Any) -> WriteRequest:
@@ -54,14 +56,14 @@ def stored(claim: ResourceClaim) -> ResourceClaim:
 def test_created_objects_have_no_version_yet() -> None:
     claim = stored(a_claim())
 
-    assert isinstance(pipeline.create(claim, CLAIMS, a_write()), Refused)
+    assert isinstance(CLAIMS.create(claim, a_write()), Refused)
 
 
 def test_stale_updates_are_refused() -> None:
     old = stored(a_claim())
     stale = replace(old, metadata=replace(old.metadata, resource_version="4"))
 
-    outcome = pipeline.update(stale, old, CLAIMS, a_write())
+    outcome = CLAIMS.update(stale, old, a_write())
 
     assert isinstance(outcome, Refused)
     assert outcome.code == 409
@@ -76,7 +78,7 @@ def test_an_allocation_stays_through_spec_updates() -> None:
         old, status=ResourceClaimStatus(), metadata=replace(old.metadata, labels={"a": "b"})
     )
 
-    outcome = pipeline.update(new, old, CLAIMS, a_write())
+    outcome = CLAIMS.update(new, old, a_write())
 
     assert isinstance(outcome, Accepted)
     assert outcome.object.status.allocation == allocation
@@ -84,7 +86,7 @@ def test_an_allocation_stays_through_spec_updates() -> None:
 
 
 def test_upper_case_drivers_are_worth_a_warning() -> None:
-    outcome = pipeline.create(a_slice(driver="GPU.example.com"), SLICES, a_write())
+    outcome = SLICES.create(a_slice(driver="GPU.example.com"), a_write())
 
     assert isinstance(outcome, Accepted)
     assert outcome.warnings == [
@@ -100,17 +102,17 @@ def a_question(driver: str, **spec: Any) -> ResourcePoolStatusRequest:
 
 
 def test_the_kep_writes_drivers_with_a_slash() -> None:
-    kind = KINDS["ResourcePoolStatusRequest"]
+    pipeline = PIPELINES["ResourcePoolStatusRequest"]
     question = replace(a_question("example.com/gpu"), metadata=ObjectMeta(name="q"))
 
-    assert isinstance(pipeline.create(question, kind, a_write("v1alpha1")), Accepted)
-    assert isinstance(pipeline.create(question, kind, a_write("v1alpha3")), Rejected)
+    assert isinstance(pipeline.create(question, a_write("v1alpha1")), Accepted)
+    assert isinstance(pipeline.create(question, a_write("v1alpha3")), Rejected)
 
 
 def test_errors_show_the_driver_as_it_was_written() -> None:
     question = replace(a_question("exa mple.com/gpu"), metadata=ObjectMeta(name="q"))
 
-    outcome = pipeline.create(question, KINDS["ResourcePoolStatusRequest"], a_write("v1alpha1"))
+    outcome = PIPELINES["ResourcePoolStatusRequest"].create(question, a_write("v1alpha1"))
 
     assert isinstance(outcome, Rejected)
     assert [error.value for error in outcome.errors] == ["exa mple.com/gpu"]
@@ -128,19 +130,19 @@ def test_errors_of_a_status_name_the_fields_of_its_version(version: str, names: 
     old = a_question("d.e")
     new = replace(old, status=ResourcePoolStatusRequestStatus(-1, (pool,)))
 
-    kind = KINDS["ResourcePoolStatusRequest"]
-    outcome = pipeline.update_status(new, old, kind, a_write(version))
+    pipeline = PIPELINES["ResourcePoolStatusRequest"]
+    outcome = pipeline.update_status(new, old, a_write(version))
 
     assert isinstance(outcome, Rejected)
     assert {str(error.path) for error in outcome.errors} == {f"status.{name}" for name in names}
 
 
 def test_a_client_of_one_version_keeps_the_fields_of_the_other() -> None:
-    kind = KINDS["ResourcePoolStatusRequest"]
+    pipeline = PIPELINES["ResourcePoolStatusRequest"]
     old = a_question("d.e", ttl_seconds_after_complete=60)
     sent = a_question("d.e")
 
-    outcome = pipeline.update(sent, old, kind, a_write("v1alpha3"))
+    outcome = pipeline.update(sent, old, a_write("v1alpha3"))
 
     assert isinstance(outcome, Accepted)
     assert outcome.object.spec.ttl_seconds_after_complete == 60
@@ -152,7 +154,7 @@ def test_time_to_live_is_not_negative(seconds: int) -> None:
         a_question("d.e", ttl_seconds_after_complete=seconds), metadata=ObjectMeta(name="q")
     )
 
-    outcome = pipeline.create(question, KINDS["ResourcePoolStatusRequest"], a_write("v1alpha1"))
+    outcome = PIPELINES["ResourcePoolStatusRequest"].create(question, a_write("v1alpha1"))
 
     assert isinstance(outcome, Rejected)
     assert str(outcome.errors[0].path) == "spec.ttlSecondsAfterComplete"

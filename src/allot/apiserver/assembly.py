@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.admission import plugins as admission_plugins
 from allot.apiserver.admission.chain import Admission, AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
-from allot.apiserver.admission.resource_quota import QuotaAdmission
+from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
+from allot.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from allot.apiserver.admission.priority import Priority
+from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authentication import Authentication, Authenticator
@@ -27,14 +29,16 @@ from allot.apiserver.http.flow_control import FlowControl, FlowLimits
 from allot.apiserver.http.handlers import Handlers
 from allot.apiserver.http.health import Health
 from allot.apiserver.http.metrics import Metrics
-from allot.apiserver.kinds.request import Caller
+from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.pacing import Workers
+from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
 from allot.apiserver.registry.caches import Caches, resource_named
 from allot.apiserver.registry.codecs import codec_for
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
-from allot.apiserver.registry.object_store import ObjectStore, Writer
+from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
 from allot.apiserver.registry.served import ServedResources
+from allot.apiserver.registry.service_addresses import ServiceAddresses
 from allot.apiserver.registry.subresources import Subresources
 from allot.apiserver.registry.watch_window import WINDOW
 from allot.apiserver.registry.writing import WriteHandlers
@@ -78,23 +82,23 @@ class ApiServer:
         self.metrics = Metrics()
         show_gates(gates, self.metrics.registry)
         authorizer = authorizer or AdministratorsOnly()
-        quotas = QuotaAdmission(self.caches, gates, clock)
+        quotas = ResourceQuotaAdmission(self.caches, gates, clock)
         admission = Admission(
             [
-                admission_plugins.NamespaceLifecycle(),
-                admission_plugins.PodPriority(self.caches),
-                admission_plugins.JobSelector(),
-                admission_plugins.ServiceAddresses(store, self.caches),
+                NamespaceLifecycle(),
+                Priority(self.caches),
                 *plugins,
                 PoolStatusRequestLimit(pool_status_limit),
                 UnknownDriverWarning(self.caches, gates),
-                quotas,  # last: it counts what all others made of the object
+                DeviceExclusivity(store, self.caches, gates),
+                quotas,  # last: what another plugin rejects is not counted
             ],
-            quotas.turn,
+            quotas.creation_lock,
         )
+        hooks = BeginHooks([JobSelector(), ServiceAddresses(store, self.caches)])
         self._workers = workers = Workers()
         self.objects = ObjectStore(
-            store, self.caches, gates, CelChecker(), admission, workers, clock
+            store, self.caches, gates, CelChecker(), admission, hooks, workers, clock
         )
         self.reader = Reader(store, self.caches)
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
@@ -140,9 +144,9 @@ class ApiServer:
         codec = codec_for(resource)
         body = RawObject(document).to_json()
         obj = codec.decode(body, codec.storage_version, self.objects.clock())
-        writer = Writer(Caller("system:apiserver", {}, lambda _: True), "v1", "create")
+        info = RequestInfo(Caller("system:apiserver", {}, lambda _: True), "v1", "create")
         try:
-            await self.objects.create(resource, "", obj, writer)
+            await self.objects.create(resource, "", obj, info)
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from allot import features
+from allot.apiserver.admission.chain import AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.apiserver.assembly import ApiServer, now
 from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
@@ -100,6 +101,7 @@ class LocalServer:
         *,
         gates: FeatureGates = features.DEFAULTS,
         users: Mapping[str, User] | None = None,
+        plugins: Sequence[AdmissionPlugin] = (),
         window: int = 10_000,
         clock: Callable[[], datetime] = now,
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
@@ -113,6 +115,7 @@ class LocalServer:
             gates,
             [StaticTokens({TOKEN: admin, **(users or {})})],
             ServiceAccountTokens(_signing_key),
+            plugins=plugins,
             window=window,
             clock=clock,
             pool_status_limit=pool_status_limit,

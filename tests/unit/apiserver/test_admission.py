@@ -1,47 +1,148 @@
+"""The admission chain: which plugins see a write, in which phase and order."""
+
 import asyncio
 from typing import Any, cast
 
 from allot.api.identities import ObjectKey
-from allot.apiserver.admission.chain import Admission, Admitted, Attempt
+from allot.api.raw import RawObject
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.caches import resource_named
+from allot.storage.interface import Put
+from allot.testing.servers import LocalServer
 
 PODS, NODES = resource_named("", "pods"), resource_named("", "nodes")
 
 
-class Plugin:
-    """Adds its name to what it admits, and counts how often it is asked what it handles."""
+class Mutating:
+    """Adds its name to the object, and counts how often it is asked what it handles."""
 
-    def __init__(self, name: str, verb: str, resource: Resource) -> None:
+    def __init__(self, name: str, operation: str, resource: Resource) -> None:
         self.name = name
-        self.verb = verb
+        self.operation = operation
         self.resource = resource
         self.asked = 0
 
-    def handles(self, verb: str, resource: Resource) -> bool:
+    def handles(self, operation: str, resource: Resource) -> bool:
         self.asked += 1
-        return verb == self.verb and resource is self.resource
+        return operation == self.operation and resource is self.resource
 
-    async def admit(self, attempt: Attempt) -> Admitted:
-        return Admitted(attempt.new + self.name, (), (f"warned by {self.name}",))
+    async def admit(self, attributes: AdmissionAttributes) -> Any:
+        return attributes.new + self.name
+
+
+class Validating(Mutating):
+    async def admit(self, attributes: AdmissionAttributes) -> Any:
+        return attributes.new
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        operation = Put(f"{self.name} of {attributes.new}", b"", 0)
+        return Admitted((operation,), (f"warned by {self.name}",))
+
+
+def attributes(operation: str, resource: Resource, new: Any = "") -> AdmissionAttributes:
+    return AdmissionAttributes(
+        operation, resource, ObjectKey("", "x"), new, None, cast("Any", None)
+    )
 
 
 def test_only_plugins_that_handle_a_write_see_it_in_order() -> None:
     plugins = [
-        Plugin("a", "create", PODS),
-        Plugin("b", "create", NODES),
-        Plugin("c", "delete", PODS),
-        Plugin("d", "create", PODS),
+        Mutating("a", "create", PODS),
+        Mutating("b", "create", NODES),
+        Mutating("c", "delete", PODS),
+        Mutating("d", "create", PODS),
     ]
     admission = Admission(plugins)
 
-    def admitted(verb: str, resource: Resource) -> Admitted:
-        attempt = Attempt(verb, resource, ObjectKey("", "x"), "", None, cast("Any", None))
-        return asyncio.run(admission.admit(attempt))
-
     for _ in range(3):
-        found = admitted("create", PODS)
-        assert (found.object, found.warnings) == ("ad", ("warned by a", "warned by d"))
-        assert admitted("create", NODES).object == "b"
-        assert admitted("update", PODS).object == ""
+        assert asyncio.run(admission.mutate(attributes("create", PODS))) == "ad"
+        assert asyncio.run(admission.mutate(attributes("create", NODES))) == "b"
+        assert asyncio.run(admission.mutate(attributes("update", PODS))) == ""
     assert {plugin.asked for plugin in plugins} == {3}
+    assert admission.mutates("create", PODS)
+    assert not admission.mutates("update", PODS)
+
+
+def test_operations_and_warnings_of_validating_plugins_add_up() -> None:
+    plugins = [Validating("a", "create", PODS), Validating("b", "create", PODS)]
+
+    admitted = asyncio.run(Admission(plugins).validate(attributes("create", PODS, "x")))
+
+    assert [put.key for put in admitted.operations] == ["a of x", "b of x"]
+    assert admitted.warnings == ("warned by a", "warned by b")
+
+
+def test_plugins_without_a_phase_are_skipped_in_it() -> None:
+    admission = Admission([Mutating("a", "create", PODS)])
+
+    assert asyncio.run(admission.validate(attributes("create", PODS))) == Admitted()
+
+
+class Labels:
+    """Labels config maps with the phase in which it sees them."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource.plural == "configmaps" and operation != "delete"
+
+    async def admit(self, attributes: AdmissionAttributes) -> RawObject:
+        config_map: RawObject = attributes.new
+        self.seen.append(f"admit {attributes.operation} {attributes.key.name}")
+        return config_map.with_value("not a valid value!", "metadata", "labels", "mutated")
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        self.seen.append(f"validate {attributes.operation} {attributes.key.name}")
+        return Admitted()
+
+
+def test_mutating_plugins_run_before_validation_and_validating_ones_after() -> None:
+    async def run() -> None:
+        plugin = Labels()
+        path = "/api/v1/namespaces/default/configmaps"
+        async with LocalServer(plugins=[plugin]) as server:
+            rejected = await server.ask("POST", path, {"metadata": {"generateName": "c-"}})
+            assert rejected.code == 422, "what a mutating plugin writes is validated"
+            assert "metadata.labels" in rejected.json["message"]
+            assert plugin.seen == ["admit create c-"]
+
+    asyncio.run(run())
+
+
+class Annotates(Labels):
+    async def admit(self, attributes: AdmissionAttributes) -> RawObject:
+        config_map: RawObject = attributes.new
+        count = str(len(self.seen))
+        self.seen.append(f"admit {attributes.operation}")
+        return config_map.with_value(count, "metadata", "annotations", "count")
+
+
+def test_updates_and_patches_pass_mutating_plugins() -> None:
+    async def run() -> None:
+        plugin = Annotates()
+        path = "/api/v1/namespaces/default/configmaps"
+        async with LocalServer(plugins=[plugin]) as server:
+            created = await server.post(path, {"metadata": {"name": "c"}})
+            assert created["metadata"]["annotations"] == {"count": "0"}
+            updated = await server.ask("PUT", f"{path}/c", {**created, "data": {"a": "b"}})
+            assert updated.json["metadata"]["annotations"] == {"count": "2"}
+            patched = await server.ask(
+                "PATCH",
+                f"{path}/c",
+                {"data": {"a": "c"}},
+                headers={"content-type": "application/merge-patch+json"},
+            )
+            assert patched.json["metadata"]["annotations"] == {"count": "4"}
+            assert patched.json["data"] == {"a": "c"}
+            assert plugin.seen == [
+                "admit create",
+                "validate create c",
+                "admit update",
+                "validate update c",
+                "admit update",
+                "validate update c",
+            ]
+
+    asyncio.run(run())

@@ -1,81 +1,130 @@
-"""The last word before a write: plugins that may change it, add to its transaction, or refuse it.
+"""The admission chain: plugins that may change a write, reject it, or add to its transaction.
 
-This is the seam for everything that depends on more than the object itself. A plugin that reads other objects
-adds operations that hold only if those did not change, so that what it decided is still true when it
-is written.
+    decode, default ──► mutating plugins ──► write pipeline ──► validating plugins ──► storage
+                        `admit`              (prepare, validate)  `validate`, quota last
+
+A plugin that reads other objects adds operations that hold only if those did not change, so that its decision is
+still true when the object is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from allot.api.identities import ObjectKey
+from allot.apiserver.kinds.request import RequestInfo
 from allot.apiserver.kinds.resources import Resource
 from allot.storage.interface import Operation
 
-if TYPE_CHECKING:
-    from allot.apiserver.registry.object_store import Writer
 
+class AdmissionAttributes(NamedTuple):
+    """A write as admission plugins see it."""
 
-class Attempt(NamedTuple):
-    """A write that passed validation. `new` is None for a delete, `old` for a create."""
-
-    verb: str
+    operation: str
+    """create, update or delete."""
     resource: Resource
     key: ObjectKey
+    """On create the name is `generateName` until the write pipeline has generated a name."""
     new: Any
+    """The object to write; None for a delete."""
     old: Any
-    writer: Writer
-    subresource: str = ""
+    """The stored object; None for a create."""
+    info: RequestInfo
+    is_removal: bool = False
+    """Whether the write removes the object from storage: a delete, or an update that removes the last finalizer."""
 
 
 class Admitted(NamedTuple):
-    """The write goes on with this object and, in the same transaction, these operations."""
+    """What is written in the same transaction, and what the client is warned of."""
 
-    object: Any
     operations: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-class AdmissionPlugin(Protocol):
-    def handles(self, verb: str, resource: Resource) -> bool:
-        """Whether it has a say in these writes at all; the answer never changes."""
-
-    async def admit(self, attempt: Attempt) -> Admitted:
-        """Let it pass, perhaps changed; raises `ApiError` to refuse it."""
+ADMITTED = Admitted()
 
 
-Turn = Callable[[str], AbstractAsyncContextManager[Any]]
+class Handler(Protocol):
+    def handles(self, operation: str, resource: Resource) -> bool:
+        """Whether it takes part in these writes at all; the answer never changes."""
+
+
+@runtime_checkable
+class MutatingPlugin(Handler, Protocol):
+    async def admit(self, attributes: AdmissionAttributes) -> Any:
+        """The object to go on with; raises `ApiError` to reject the write."""
+
+
+@runtime_checkable
+class ValidatingPlugin(Handler, Protocol):
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        """Let the write pass; raises `ApiError` to reject it."""
+
+
+AdmissionPlugin = MutatingPlugin | ValidatingPlugin
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+
+class HandlerIndex(Generic[HandlerT]):
+    """The handlers of each operation on each resource, in order."""
+
+    def __init__(self, handlers: Sequence[HandlerT]) -> None:
+        self._handlers = tuple(handlers)
+        self._found: dict[tuple[str, Resource], tuple[HandlerT, ...]] = {}
+
+    def find(self, operation: str, resource: Resource) -> tuple[HandlerT, ...]:
+        found = self._found.get((operation, resource))
+        if found is None:
+            found = tuple(
+                handler for handler in self._handlers if handler.handles(operation, resource)
+            )
+            self._found[operation, resource] = found
+        return found
+
+
+CreationLock = Callable[[str], AbstractAsyncContextManager[Any]]
 
 
 class Admission:
-    """Plugins in order, each seeing what the ones before it made of the object."""
+    """The chain. A plugin that has both phases takes part in both."""
 
     def __init__(
-        self, plugins: Sequence[AdmissionPlugin] = (), turn: Turn = lambda _: nullcontext()
+        self,
+        plugins: Sequence[AdmissionPlugin] = (),
+        creation_lock: CreationLock = lambda _: nullcontext(),
     ) -> None:
-        """`turn` gives what to hold while something is created in a namespace, from admission to the write."""
-        self._plugins = tuple(plugins)
-        self._concerned: dict[tuple[str, Resource], tuple[AdmissionPlugin, ...]] = {}
-        self.turn = turn
+        """`creation_lock` is held during a create in a namespace, from admission to the write."""
+        self._mutating = HandlerIndex[MutatingPlugin](
+            [plugin for plugin in plugins if isinstance(plugin, MutatingPlugin)]
+        )
+        self._validating = HandlerIndex[ValidatingPlugin](
+            [plugin for plugin in plugins if isinstance(plugin, ValidatingPlugin)]
+        )
+        self.creation_lock = creation_lock
 
-    async def admit(self, attempt: Attempt) -> Admitted:
-        concerned = self._concerned.get((attempt.verb, attempt.resource))
-        if concerned is None:
-            concerned = self._find_concerned(attempt.verb, attempt.resource)
+    def mutates(self, operation: str, resource: Resource) -> bool:
+        """Whether there are mutating plugins for these writes."""
+        return bool(self._mutating.find(operation, resource))
+
+    async def mutate(self, attributes: AdmissionAttributes) -> Any:
+        """The object after all mutating plugins; each sees the changes of those before it."""
+        for plugin in self._mutating.find(attributes.operation, attributes.resource):
+            new = await plugin.admit(attributes)
+            if new is not attributes.new:
+                attributes = attributes._replace(new=new)
+        return attributes.new
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        """The operations and warnings of all validating plugins."""
+        plugins = self._validating.find(attributes.operation, attributes.resource)
+        if not plugins:
+            return ADMITTED
         operations: list[Operation] = []
         warnings: list[str] = []
-        for plugin in concerned:
-            admitted = await plugin.admit(attempt)
-            if admitted.object is not attempt.new:
-                attempt = attempt._replace(new=admitted.object)
+        for plugin in plugins:
+            admitted = await plugin.validate(attributes)
             operations.extend(admitted.operations)
             warnings.extend(admitted.warnings)
-        return Admitted(attempt.new, tuple(operations), tuple(warnings))
-
-    def _find_concerned(self, verb: str, resource: Resource) -> tuple[AdmissionPlugin, ...]:
-        concerned = tuple(plugin for plugin in self._plugins if plugin.handles(verb, resource))
-        self._concerned[verb, resource] = concerned
-        return concerned
+        return Admitted(tuple(operations), tuple(warnings))

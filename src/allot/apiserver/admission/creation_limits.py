@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from allot.api.identities import GroupVersion
 from allot.api.resource import GROUP
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admitted, Attempt
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource, find
 from allot.client.rate_limits import TokenBucket
 
@@ -47,14 +47,14 @@ class PoolStatusRequestLimit:
         self._resource = found
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
-    def handles(self, verb: str, resource: Resource) -> bool:
+    def handles(self, operation: str, resource: Resource) -> bool:
         is_limited = self._limit.per_second > 0
-        return is_limited and resource is self._resource and verb == "create"
+        return is_limited and resource is self._resource and operation == "create"
 
-    async def admit(self, attempt: Attempt) -> Admitted:
-        if not attempt.writer.dry_run:
-            self._take(attempt.writer.caller.name)
-        return Admitted(attempt.new)
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        if not attributes.info.dry_run:
+            self._take(attributes.info.caller.name)
+        return ADMITTED
 
     def _take(self, user: str) -> None:
         now = self._clock()

@@ -1,8 +1,8 @@
-"""Who holds which device, kept beside the claims so that no device is ever given away twice.
+"""Device exclusivity: rejects an allocation of a device that another claim holds.
 
-For every device that some claim is allocated there is a record of its holders. A write to a claim
-changes the claim and the records of its devices in one transaction, each only if it is what was read,
-so this holds for several API servers on one store as well. Kubernetes does not check this; DESIGN law 1.
+For every allocated device there is a record of its holders in the store. A write to a claim changes the claim and the
+records of its devices in one transaction, each on condition that it has not changed since it was read. So this also
+holds for several API servers on one store. Kubernetes does not check this.
 """
 
 from __future__ import annotations
@@ -20,8 +20,17 @@ from allot.api.claims import DeviceRequestAllocationResult, ResourceClaim
 from allot.api.decoding import from_builtin, to_builtin
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
+from allot.api.resource import DEVICE_ALREADY_ALLOCATED, GROUP
 from allot.api.slices import Device
-from allot.storage.interface import MISSING, Delete, Entry, Operation, Put
+from allot.apiserver import api_errors
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.admission.published_devices import PublishedDevices
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.registry.caches import Caches, resource_named
+from allot.features import FeatureGates
+from allot.rules import CHECK_CONSUMED_CAPACITY
+from allot.storage.interface import MISSING, Delete, Entry, Operation, Put, Store
+from allot.validation.consumed_capacity import validate_consumed_capacity
 
 PREFIX: Final = "allocated-devices/"
 
@@ -42,10 +51,48 @@ class Record(ApiObject, frozen=True):
 
 
 class AlreadyHeld(NamedTuple):
-    """The write would give away what others hold: answered with 409."""
+    """Another claim holds the device: answered with 409."""
 
     message: str
     device: DeviceId
+
+
+class DeviceExclusivity:
+    """The admission plugin. Dry runs are not checked."""
+
+    def __init__(self, store: Store, caches: Caches, gates: FeatureGates) -> None:
+        self._store = store
+        self._published = PublishedDevices(caches)
+        self._gates = gates
+        self._claims = resource_named(GROUP, "resourceclaims")
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        """A new claim has no status, so it holds no devices."""
+        return resource is self._claims and operation != "create"
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        old: ResourceClaim = attributes.old
+        new: ResourceClaim | None = None if attributes.is_removal else attributes.new or old
+        devices = [] if attributes.info.dry_run else touched_devices(old, new)
+        if not devices:
+            return ADMITTED
+        entries = {device: await self._store.get(record_key(device)) for device in devices}
+        published = await self._published.find(devices)
+        resource, name = attributes.resource, attributes.key.name
+        if new is not None:
+            errors = list(validate_consumed_capacity(new, old, published, self._gates))
+            if errors:
+                raise api_errors.invalid(resource.group, resource.kind, name, errors)
+        checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
+        changed = changed_records(old, new, entries, published, checks_shares=checks_shares)
+        if isinstance(changed, AlreadyHeld):
+            cause = api_errors.Cause(
+                DEVICE_ALREADY_ALLOCATED,
+                str(changed.device),
+                "status.allocation.devices.results",
+            )
+            raise api_errors.conflict(resource, name, changed.message, [cause])
+        return Admitted(tuple(changed))
 
 
 _decoder: Final = msgspec.json.Decoder(Record, dec_hook=from_builtin)
@@ -73,9 +120,9 @@ def changed_records(
     *,
     checks_shares: bool,
 ) -> list[Operation] | AlreadyHeld:
-    """The operations that go with writing the claim, or who stands against it.
+    """The operations to write along with the claim, or the conflict with another claim.
 
-    `entry_by_device` has the records of all `touched_devices`, `published` those devices that are.
+    `entry_by_device` has the records of all `touched_devices`, `published` the devices that are published.
     `checks_shares` is the rule `CheckConsumedCapacity`.
     """
     before, after = _holdings(old), _holdings(new)

@@ -18,7 +18,7 @@ from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.resource import GROUP as DRA
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admitted, Attempt
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.caches import Caches, key_prefix, resource_named
@@ -41,7 +41,7 @@ _GROWING: Final = frozenset({"pods", "services", "persistentvolumeclaims"})
 """Core resources whose objects may come to use more."""
 
 
-class QuotaAdmission:
+class ResourceQuotaAdmission:
     """The quotas of the namespace, before every write that uses something of them."""
 
     def __init__(self, caches: Caches, gates: FeatureGates, clock: Callable[[], datetime]) -> None:
@@ -51,41 +51,42 @@ class QuotaAdmission:
         self._quotas = resource_named("", "resourcequotas")
         self._pods = resource_named("", "pods")
         self._classes = resource_named(DRA, "deviceclasses")
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._creation_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def turn(self, namespace: str) -> AbstractAsyncContextManager[Any]:
-        """To be held while something is created: those who count on one quota would only disturb each other."""
+    def creation_lock(self, namespace: str) -> AbstractAsyncContextManager[Any]:
+        """Held during a create: concurrent creates that count on one quota would only cause write conflicts."""
         if not namespace or not self._in_force(namespace):
             return nullcontext()
-        return self._turns.setdefault(namespace, asyncio.Lock())
+        return self._creation_locks.setdefault(namespace, asyncio.Lock())
 
-    def handles(self, verb: str, resource: Resource) -> bool:
+    def handles(self, operation: str, resource: Resource) -> bool:
         """Whether such writes may use more of a quota than before."""
         if not resource.namespaced:
             return False
         may_grow = not resource.group and resource.plural in _GROWING
-        return verb == "create" or (verb == "update" and may_grow)
+        return operation == "create" or (operation == "update" and may_grow)
 
-    async def admit(self, attempt: Attempt) -> Admitted:
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         await self._caches.of(self._quotas).refresh()
         stored_by_uid = {
-            stored.object.metadata.uid: stored for stored in self._in_force(attempt.key.namespace)
+            stored.object.metadata.uid: stored
+            for stored in self._in_force(attributes.key.namespace)
         }
         if not stored_by_uid:
-            return Admitted(attempt.new)
-        counter = await self._counter(attempt.resource)
+            return ADMITTED
+        counter = await self._counter(attributes.resource)
         quotas = [stored.object for stored in stored_by_uid.values()]
-        charged = charge(quotas, counter, attempt.new, attempt.old)
+        charged = charge(quotas, counter, attributes.new, attributes.old)
         if isinstance(charged, Exceeded):
-            name = attempt.key.name
-            raise api_errors.forbidden(attempt.resource, name, charged.message)
+            name = attributes.key.name
+            raise api_errors.forbidden(attributes.resource, name, charged.message)
         codec = storage_codec(self._quotas)
         operations: list[Operation] = []
         for quota in charged:
             stored = stored_by_uid[quota.metadata.uid]
             body = codec.encode(quota, codec.storage_version)
             operations.append(Put(stored.key, body, stored.revision))
-        return Admitted(attempt.new, tuple(operations))
+        return Admitted(tuple(operations))
 
     def _in_force(self, namespace: str) -> list[StoredObject]:
         cache = self._caches.of(self._quotas)

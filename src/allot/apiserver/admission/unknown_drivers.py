@@ -6,7 +6,8 @@ from allot.api.identities import GroupVersion
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.resource import GROUP
 from allot.api.texts import without_slices
-from allot.apiserver.admission.chain import Admitted, Attempt
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.admission.published_devices import PublishedDevices
 from allot.apiserver.kinds.resources import Resource, find
 from allot.apiserver.registry.caches import Caches
 from allot.features import FeatureGates
@@ -17,17 +18,17 @@ class UnknownDriverWarning:
     """Lets every request pass. Drivers may come later, and a controller will say the same in the answer."""
 
     def __init__(self, caches: Caches, gates: FeatureGates) -> None:
-        self._caches = caches
+        self._devices = PublishedDevices(caches)
         self._is_on = UNKNOWN_DRIVER_WARNING in gates
         self._resource = find(GroupVersion(GROUP, "v1alpha3"), "resourcepoolstatusrequests")
 
-    def handles(self, verb: str, resource: Resource) -> bool:
-        return self._is_on and resource is self._resource and verb == "create"
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return self._is_on and resource is self._resource and operation == "create"
 
-    async def admit(self, attempt: Attempt) -> Admitted:
-        request: ResourcePoolStatusRequest = attempt.new
-        drivers = await self._caches.drivers()
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        request: ResourcePoolStatusRequest = attributes.new
+        drivers = await self._devices.drivers()
         if request.spec.driver not in drivers:
             warning = f"spec.driver: {without_slices(request.spec.driver, drivers)}"
-            return Admitted(attempt.new, warnings=(warning,))
-        return Admitted(attempt.new)
+            return Admitted(warnings=(warning,))
+        return ADMITTED

@@ -30,6 +30,17 @@ class Caller(NamedTuple):
     may: Callable[[Permission], bool]
 
 
+class RequestInfo(NamedTuple):
+    """A write request apart from its object: the caller, the verb, the version and the options."""
+
+    caller: Caller
+    version: str
+    verb: str
+    dry_run: bool = False
+    size: int = 0
+    """The work of handling the request, in bytes of a plain object, without that of the stored object."""
+
+
 class WriteRequest(NamedTuple):
     """One create, update or status update."""
 

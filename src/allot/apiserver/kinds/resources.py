@@ -6,7 +6,7 @@ it is in `served`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.kinds import KINDS, Kind
 from allot.api.resource import GROUP as DRA
+from allot.apiserver.kinds.pool_index import pool_of
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
@@ -49,6 +50,8 @@ class Resource:
     """The versions in which a delete is answered with the deleted object instead of a Status."""
     stored_as: tuple[str, str] | None = None
     """The group and plural under which it is stored, if it is another view of that resource."""
+    index: Callable[[bytes], Hashable] | None = None
+    """The value by which the watch cache indexes objects, read from their stored JSON."""
     info: Kind = field(kw_only=True, repr=False)
     """Its row in the table of kinds."""
 
@@ -185,6 +188,7 @@ def _resource(kind: Kind) -> Resource:
         kind.categories,
         *serving,
         stored_as=kind.stored_as,
+        index=pool_of if kind.name == "ResourceSlice" else None,
         info=kind,
     )
 

@@ -107,7 +107,7 @@ class ResourceCache:
         window: int = WINDOW,
         window_bytes: int = WINDOW_BYTES,
         budget: WindowBudget | None = None,
-        index: Callable[[StoredObject], Hashable] | None = None,
+        index: Callable[[bytes], Hashable] | None = None,
     ) -> None:
         self.prefix = prefix
         self.codec = codec
@@ -151,7 +151,7 @@ class ResourceCache:
         async for entry in Pacer().each(page.entries):
             stored = objects[entry.key] = StoredObject(entry, self.codec)
             if self._index:
-                by_index.setdefault(self._index(stored), {})[stored.key] = stored
+                by_index.setdefault(self._index(entry.value), {})[stored.key] = stored
         self._watch = watch
         self._objects, self._by_index = objects, by_index
         self._keys = None
@@ -254,13 +254,13 @@ class ResourceCache:
     def _reindex(self, old: StoredObject | None, new: StoredObject | None) -> None:
         assert self._index
         if old is not None:
-            place = self._index(old)
+            place = self._index(old.entry.value)
             group = self._by_index.get(place, {})
             group.pop(old.key, None)
             if not group:
                 self._by_index.pop(place, None)
         if new is not None:
-            self._by_index.setdefault(self._index(new), {})[new.key] = new
+            self._by_index.setdefault(self._index(new.entry.value), {})[new.key] = new
 
     def shrink_window(self, max_bytes: int, max_changes: int) -> None:
         """Forget the oldest changes until the rest is small enough, but never part of a revision."""

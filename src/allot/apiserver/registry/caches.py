@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import Final
 
-import msgspec
-
-from allot.api.identities import DeviceId, GroupVersion
-from allot.api.resource import GROUP as DRA
-from allot.api.slices import Device, ResourceSlice
+from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.resources import Resource, find
-from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.cache import ResourceCache
 from allot.apiserver.registry.codecs import codec_for, stored_resource
 from allot.apiserver.registry.stored_objects import StoredObject
@@ -47,7 +41,6 @@ class Caches:
         self, store: Store, *, window: int = WINDOW, window_bytes: int = WINDOW_BYTES
     ) -> None:
         self.namespaces = resource_named("", "namespaces")
-        self._slices = resource_named(DRA, "resourceslices")
         self._store = store
         self._window = window
         self._budget = WindowBudget(window_bytes)
@@ -64,7 +57,7 @@ class Caches:
             codec_for(home),
             window=self._window,
             budget=self._budget,
-            index=_pool_of if home is self._slices else None,
+            index=home.index,
         )
         return found
 
@@ -80,58 +73,6 @@ class Caches:
     async def namespace(self, name: str) -> StoredObject | None:
         return await self.get(self.namespaces, self.key(self.namespaces, "", name))
 
-    async def published_devices(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
-        """Those devices that are published, as their newest generation has them."""
-        cache = self.of(self._slices)
-        await cache.refresh()
-        wanted: dict[tuple[str, str], set[str]] = {}
-        for driver, pool, name in devices:
-            wanted.setdefault((driver, pool), set()).add(name)
-        found: dict[DeviceId, Device] = {}
-        generations: dict[DeviceId, int] = {}
-        pacer = Pacer()
-        for (driver, pool), names in wanted.items():
-            async for stored in pacer.each(tuple(cache.indexed((driver, pool)))):
-                slice_: ResourceSlice = stored.object
-                generation = slice_.spec.pool.generation
-                for published in slice_.spec.devices or ():
-                    if published.name not in names:
-                        continue
-                    device = DeviceId(driver, pool, published.name)
-                    if generation > generations.get(device, -1):
-                        generations[device] = generation
-                        found[device] = published
-        return found
-
-    async def drivers(self) -> set[str]:
-        """Every driver that has slices."""
-        cache = self.of(self._slices)
-        await cache.refresh()
-        return {place[0] for place in cache.index_values if isinstance(place, tuple)}
-
     async def close(self) -> None:
         for each in self._caches.values():
             await each.close()
-
-
-class _Pool(msgspec.Struct):
-    name: str = ""
-
-
-class _SliceSpec(msgspec.Struct):
-    driver: str = ""
-    pool: _Pool = msgspec.field(default_factory=_Pool)
-
-
-class _Slice(msgspec.Struct):
-    """As much of a stored slice as the index needs."""
-
-    spec: _SliceSpec = msgspec.field(default_factory=_SliceSpec)
-
-
-_slice_decoder: Final = msgspec.json.Decoder(_Slice)
-
-
-def _pool_of(stored: StoredObject) -> Hashable:
-    spec = _slice_decoder.decode(stored.entry.value).spec
-    return (spec.driver, spec.pool.name)

@@ -14,17 +14,15 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from allot.api.base import replace
-from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
-from allot.api.resource import DEVICE_ALREADY_ALLOCATED
 from allot.apiserver import api_errors
-from allot.apiserver.admission import device_exclusivity
-from allot.apiserver.admission.chain import Admission, Attempt
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.kinds.request import Caller, WriteRequest
+from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.registry import deletion
+from allot.apiserver.registry.begin_hooks import BeginHooks
 from allot.apiserver.registry.caches import Caches
 from allot.apiserver.registry.codecs import Codec, storage_codec
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
@@ -39,7 +37,6 @@ from allot.apiserver.registry.write_pipeline import (
     pipeline_for,
 )
 from allot.features import FeatureGates
-from allot.rules import CHECK_CONSUMED_CAPACITY
 from allot.storage.interface import (
     MISSING,
     Check,
@@ -55,7 +52,6 @@ from allot.storage.interface import (
     StoreFullError,
     StoreUnavailableError,
 )
-from allot.validation.consumed_capacity import validate_consumed_capacity
 from allot.validation.expressions import ExpressionChecker
 from allot.validation.kubernetes_warnings import rule_warnings
 
@@ -63,17 +59,6 @@ MAX_TRIES: Final = 100
 """How often a write that others overtook is done again before the client hears of it."""
 NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 MAX_GENERATED_NAMES: Final = 8
-
-
-class Writer(NamedTuple):
-    """Who writes, in which version, and whether it is meant."""
-
-    caller: Caller
-    version: str
-    verb: str
-    dry_run: bool = False
-    size: int = 0
-    """How much work the request makes, in bytes; that of the stored object comes on top."""
 
 
 class Written(NamedTuple):
@@ -98,6 +83,7 @@ class ObjectStore:
         gates: FeatureGates,
         expressions: ExpressionChecker,
         admission: Admission,
+        hooks: BeginHooks,
         workers: Workers,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC).replace(microsecond=0),
     ) -> None:
@@ -106,6 +92,7 @@ class ObjectStore:
         self._gates = gates
         self._expressions = expressions
         self._admission = admission
+        self._hooks = hooks
         self._workers = workers
         self._clock = clock
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -116,57 +103,70 @@ class ObjectStore:
 
     # --- create ---
 
-    async def create(self, resource: Resource, namespace: str, obj: Any, writer: Writer) -> Written:
+    async def create(
+        self, resource: Resource, namespace: str, obj: Any, info: RequestInfo
+    ) -> Written:
         """Store a new object; its name may be generated."""
         generated = not obj.metadata.name and bool(obj.metadata.generate_name)
         attempts = MAX_GENERATED_NAMES if generated else 1
         for attempt in range(attempts):
             try:
                 with api_errors_for_storage():
-                    async with self._admission.turn(namespace):
-                        return await self._create(resource, namespace, obj, writer)
+                    async with self._admission.creation_lock(namespace):
+                        return await self._create(resource, namespace, obj, info)
             except ApiError as error:
                 if error.reason != "AlreadyExists" or attempt + 1 == attempts:
                     raise
         raise AssertionError("unreachable")
 
     async def _create(
-        self, resource: Resource, namespace: str, obj: Any, writer: Writer
+        self, resource: Resource, namespace: str, obj: Any, info: RequestInfo
     ) -> Written:
         codec = storage_codec(resource)
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
-            request = self._request(writer, namespace, home)
-            if writer.size <= LARGE:
-                new, warnings = self._prepared(resource, obj, request)
+            request = self._request(info, namespace, home)
+            proposed = obj
+            if self._admission.mutates("create", resource):
+                key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
+                attributes = AdmissionAttributes("create", resource, key, obj, None, info)
+                proposed = await self._admission.mutate(attributes)
+            if info.size <= LARGE:
+                new, warnings = self._prepared(resource, proposed, request)
             else:
                 new, warnings = await self._workers.run(
-                    writer.size, partial(self._prepared, resource, obj, request)
+                    info.size, partial(self._prepared, resource, proposed, request)
                 )
             metadata = replace(new.metadata, uid=new_uid(), creation_timestamp=self._clock())
             new = codec.with_metadata(new, metadata)
             name = metadata.name
             if home is not None and home.object.is_terminating:
                 raise api_errors.namespace_is_terminating(resource, name, namespace)
-            attempt = Attempt("create", resource, ObjectKey(namespace, name), new, None, writer)
-            admitted = await self._admission.admit(attempt)
-            new = admitted.object
-            key = self._caches.key(resource, namespace, name)
-            body = await self._encoded(codec, new, writer.size)
-            if writer.dry_run:
-                await self._refuse_existing(resource, key, name)
-                entry = Entry(key, body, MISSING, MISSING)
+            key = ObjectKey(namespace, name)
+            attributes = AdmissionAttributes("create", resource, key, new, None, info)
+            begun = await self._hooks.begin(attributes)
+            new = begun.object
+            admitted = await self._admission.validate(attributes._replace(new=new))
+            store_key = self._caches.key(resource, namespace, name)
+            body = await self._encoded(codec, new, info.size)
+            if info.dry_run:
+                await self._refuse_existing(resource, store_key, name)
+                entry = Entry(store_key, body, MISSING, MISSING)
                 return Written(StoredObject(entry, codec), [*warnings, *admitted.warnings])
-            operations: list[Operation] = [Put(key, body, MISSING), *admitted.operations]
+            operations: list[Operation] = [
+                Put(store_key, body, MISSING),
+                *begun.operations,
+                *admitted.operations,
+            ]
             if home is not None:
                 operations.append(Check(home.key, home.revision))
             try:
                 revision = await self._store.write(*operations)
             except RevisionConflictError as error:
-                if error.key == key:
+                if error.key == store_key:
                     raise api_errors.already_exists(resource, name) from None
                 continue  # the namespace or a quota changed meanwhile
-            entry = Entry(key, body, revision, revision)
+            entry = Entry(store_key, body, revision, revision)
             return Written(StoredObject(entry, codec), [*warnings, *admitted.warnings])
         raise api_errors.conflict(resource, obj.metadata.name, api_errors.MODIFIED)
 
@@ -202,7 +202,7 @@ class ObjectStore:
         resource: Resource,
         key: ObjectKey,
         update: Update,
-        writer: Writer,
+        info: RequestInfo,
     ) -> Written:
         """Replace an object by what `update` makes of it, starting over after a write conflict."""
         lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
@@ -210,7 +210,7 @@ class ObjectStore:
             return await self._until_not_overtaken(
                 resource,
                 key,
-                lambda stored: self._try_update(resource, key, stored, update, writer),
+                lambda stored: self._try_update(resource, key, stored, update, info),
             )
 
     async def _until_not_overtaken(
@@ -237,63 +237,69 @@ class ObjectStore:
         key: ObjectKey,
         stored: StoredObject,
         update: Update,
-        writer: Writer,
+        info: RequestInfo,
     ) -> Written | None:
         """The outcome, or None if somebody else was quicker."""
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
-        request = self._request(writer, key.namespace, home)
-        size = writer.size + len(stored.entry.value)
-        new, warnings = await self._workers.run(
-            size, lambda: self._changed(resource, key, stored.object, update, request)
-        )
-        attempt = Attempt("update", resource, key, new, stored.object, writer)
-        admitted = await self._admission.admit(attempt)
+        request = self._request(info, key.namespace, home)
+        size = info.size + len(stored.entry.value)
+        old = stored.object
+        attributes = AdmissionAttributes("update", resource, key, None, old, info)
+        new, warnings = await self._updated(attributes, update, request, size)
+        begun = await self._hooks.begin(attributes._replace(new=new))
+        new = begun.object
+        gone = deletion.is_finished(new)
+        admitted = await self._admission.validate(attributes._replace(new=new, is_removal=gone))
         warnings = [*warnings, *admitted.warnings]
-        new = admitted.object
         body = await self._encoded(codec, new, size)
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(stored, warnings)
-        gone = deletion.is_finished(new)
-        if writer.dry_run:
+        if info.dry_run:
             entry = stored.entry._replace(value=body)
             return Written(StoredObject(entry, codec), warnings, gone)
         try:
-            operations = await self._with_devices(
-                resource, key, stored.object, None if gone else new
-            )
             first: Operation = (
                 Delete(stored.key, stored.revision)
                 if gone
                 else Put(stored.key, body, stored.revision)
             )
-            revision = await self._store.write(first, *admitted.operations, *operations)
+            revision = await self._store.write(first, *begun.operations, *admitted.operations)
         except RevisionConflictError:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
         return Written(StoredObject(entry, codec), warnings, gone)
 
-    def _changed(
+    async def _updated(
         self,
-        resource: Resource,
-        key: ObjectKey,
-        old: Any,
+        attributes: AdmissionAttributes,
         update: Update,
         request: WriteRequest,
+        size: int,
     ) -> tuple[Any, list[str]]:
-        outcome = update.complete(update.propose(old, request), old, request)
-        new, warnings = _accepted(outcome, resource, key.name)
-        if getattr(new, "spec", None) == getattr(old, "spec", None):
-            return new, warnings
-        return new, [*warnings, *rule_warnings(new, self._gates)]
+        """The object that the update makes of the stored one, after mutating admission and the write pipeline."""
+        _, resource, key, _, old, _, _ = attributes
+
+        def complete(proposed: Any) -> tuple[Any, list[str]]:
+            outcome = update.complete(proposed, old, request)
+            new, warnings = _accepted(outcome, resource, key.name)
+            if getattr(new, "spec", None) == getattr(old, "spec", None):
+                return new, warnings
+            return new, [*warnings, *rule_warnings(new, self._gates)]
+
+        if not self._admission.mutates("update", resource):
+            return await self._workers.run(size, lambda: complete(update.propose(old, request)))
+        proposed = await self._workers.run(size, lambda: update.propose(old, request))
+        mutated = await self._admission.mutate(attributes._replace(new=proposed))
+        return await self._workers.run(size, lambda: complete(mutated))
 
     # --- delete ---
 
     async def delete(
-        self, resource: Resource, key: ObjectKey, options: DeleteOptions, writer: Writer
+        self, resource: Resource, key: ObjectKey, options: DeleteOptions, info: RequestInfo
     ) -> Written:
         return await self._until_not_overtaken(
-            resource, key, lambda stored: self._try_delete(resource, key, stored, options, writer)
+            resource, key, lambda stored: self._try_delete(resource, key, stored, options, info)
         )
 
     async def _try_delete(
@@ -302,15 +308,15 @@ class ObjectStore:
         key: ObjectKey,
         stored: StoredObject,
         options: DeleteOptions,
-        writer: Writer,
+        info: RequestInfo,
     ) -> Written | None:
         codec = storage_codec(resource)
         old = stored.object
         deletion.check_preconditions(options, old.metadata, resource)
         outcome = deletion.delete_outcome(old, codec, options, self._clock())
-        attempt = Attempt("delete", resource, key, None, old, writer)
-        admitted = await self._admission.admit(attempt)
         gone = isinstance(outcome, Gone)
+        attributes = AdmissionAttributes("delete", resource, key, None, old, info, gone)
+        admitted = await self._admission.validate(attributes)
         body = (
             stored.entry.value
             if isinstance(outcome, Gone)
@@ -318,18 +324,15 @@ class ObjectStore:
         )
         if not gone and body == stored.entry.value:
             return Written(stored, [])
-        if writer.dry_run:
+        if info.dry_run:
             return Written(StoredObject(stored.entry._replace(value=body), codec), [], gone)
         try:
-            operations: list[Operation] = list(admitted.operations)
-            if gone:
-                operations += await self._with_devices(resource, key, old, None)
             first: Operation = (
                 Delete(stored.key, stored.revision)
                 if gone
                 else Put(stored.key, body, stored.revision)
             )
-            revision = await self._store.write(first, *operations)
+            revision = await self._store.write(first, *admitted.operations)
         except RevisionConflictError:
             return None
         if gone:
@@ -337,48 +340,17 @@ class ObjectStore:
         entry = Entry(stored.key, body, revision, stored.entry.created)
         return Written(StoredObject(entry, codec), [])
 
-    # --- devices ---
-
-    async def _with_devices(
-        self, resource: Resource, key: ObjectKey, old: Any, new: Any
-    ) -> list[Operation]:
-        """What must be written along with a claim, so that no device is held twice."""
-        if not isinstance(old, ResourceClaim):
-            return []
-        devices = device_exclusivity.touched_devices(old, new)
-        if not devices:
-            return []
-        entries = {
-            device: await self._store.get(device_exclusivity.record_key(device))
-            for device in devices
-        }
-        published = await self._caches.published_devices(devices)
-        checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
-        if isinstance(new, ResourceClaim):
-            errors = list(validate_consumed_capacity(new, old, published, self._gates))
-            if errors:
-                raise api_errors.invalid(resource.group, resource.kind, key.name, errors)
-        changed = device_exclusivity.changed_records(
-            old, new, entries, published, checks_shares=checks_shares
-        )
-        if isinstance(changed, device_exclusivity.AlreadyHeld):
-            cause = api_errors.Cause(
-                DEVICE_ALREADY_ALLOCATED,
-                str(changed.device),
-                "status.allocation.devices.results",
-            )
-            raise api_errors.conflict(resource, key.name, changed.message, [cause])
-        return changed
-
-    def _request(self, writer: Writer, namespace: str, home: StoredObject | None) -> WriteRequest:
+    def _request(
+        self, info: RequestInfo, namespace: str, home: StoredObject | None
+    ) -> WriteRequest:
         return WriteRequest(
             gates=self._gates,
-            version=writer.version,
+            version=info.version,
             expressions=self._expressions,
             now=self._clock(),
             new_name_suffix=new_name_suffix,
-            caller=writer.caller,
-            verb=writer.verb,
+            caller=info.caller,
+            verb=info.verb,
             namespace=namespace,
             namespace_labels=home.object.metadata.labels if home is not None else {},
         )

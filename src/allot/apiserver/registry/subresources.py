@@ -139,8 +139,8 @@ class Subresources:
         version = str(stored.revision) if granted.only_this_version else None
         same = Preconditions(uid=pod.metadata.uid, resource_version=version)
         asked = msgspec.structs.replace(asked, preconditions=same)
-        writer = self._writes.writer(request, target, "delete", quietly)
-        await self._objects.delete(target.resource, key, asked, writer)
+        info = self._writes.request_info(request, target, "delete", quietly)
+        await self._objects.delete(target.resource, key, asked, info)
         return json_response(201, {**SUCCESS, "code": 201})
 
     async def _decision(self, pod: Pod) -> EvictionGranted:

@@ -25,11 +25,11 @@ from allot.apiserver.http.negotiation import (
 )
 from allot.apiserver.http.requests import ApiRequest, WriteOptions, options_error, write_options
 from allot.apiserver.http.routes import Target
-from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
+from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers, release_interpreter
 from allot.apiserver.registry.codecs import codec_for
 from allot.apiserver.registry.deletion import POLICIES, DeleteOptions
-from allot.apiserver.registry.object_store import ObjectStore, Writer, Written
+from allot.apiserver.registry.object_store import ObjectStore, Written
 from allot.apiserver.registry.patches import (
     PatchError,
     json_patch,
@@ -82,7 +82,7 @@ class WriteHandlers:
             target.resource,
             target.namespace,
             read.object,
-            self.writer(request, target, "create", options),
+            self.request_info(request, target, "create", options),
         )
         return written.with_warnings(read.warnings)
 
@@ -110,22 +110,22 @@ class WriteHandlers:
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
         options = delete_options(request, "delete")
-        writer = self.writer(request, target, "delete", _plain(options))
+        info = self.request_info(request, target, "delete", _plain(options))
         key = ObjectKey(target.namespace, target.name)
-        return await self._objects.delete(target.resource, key, options, writer)
+        return await self._objects.delete(target.resource, key, options, info)
 
     async def delete_collection(
         self, request: ApiRequest, target: Target, selection: Selection
     ) -> Listing:
         """Delete what a list with the same options shows, which is also the answer."""
         options = delete_options(request, "deletecollection")
-        writer = self.writer(request, target, "deletecollection", _plain(options))
+        info = self.request_info(request, target, "deletecollection", _plain(options))
         listing = await self._reader.list(selection, list_options(request))
         async for stored in with_pauses(listing.objects, DELETES_AT_ONCE):
             metadata = stored.object.metadata
             key = ObjectKey(metadata.namespace, metadata.name)
             try:
-                await self._objects.delete(target.resource, key, options, writer)
+                await self._objects.delete(target.resource, key, options, info)
             except ApiError as error:
                 if error.code != 404:  # deleted by someone else meanwhile
                     raise
@@ -142,12 +142,12 @@ class WriteHandlers:
         options: WriteOptions,
     ) -> Written:
         key = ObjectKey(target.namespace, target.name)
-        writer = self.writer(request, target, verb, options)
-        return await self._objects.update(target.resource, key, update, writer)
+        info = self.request_info(request, target, verb, options)
+        return await self._objects.update(target.resource, key, update, info)
 
-    def writer(
+    def request_info(
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
-    ) -> Writer:
+    ) -> RequestInfo:
         user, authorizer, group = request.user, self._authorizer, target.resource.group
 
         def may(permission: Permission) -> bool:
@@ -158,7 +158,7 @@ class WriteHandlers:
 
         caller = Caller(user.name, user.extra, may)
         size = work_size(request, target)
-        return Writer(caller, target.version, verb, options.dry_run, size)
+        return RequestInfo(caller, target.version, verb, options.dry_run, size)
 
     async def read_object(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str

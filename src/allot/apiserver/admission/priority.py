@@ -1,0 +1,35 @@
+"""Resolves the priority class of a new pod to its priority and preemption policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allot.apiserver import api_errors
+from allot.apiserver.admission.chain import AdmissionAttributes
+from allot.apiserver.defaults import Denied, PriorityClasses, resolve_priority
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.caches import Caches, resource_named
+
+
+class Priority:
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._classes = resource_named("scheduling.k8s.io", "priorityclasses")
+        self._pods = resource_named("", "pods")
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource is self._pods and operation == "create"
+
+    async def admit(self, attributes: AdmissionAttributes) -> Any:
+        cache = self._caches.of(self._classes)
+        await cache.refresh()
+        classes = [stored.object.data async for stored in Pacer().each(cache.select(cache.prefix))]
+        by_name = {found["metadata"]["name"]: found for found in classes}
+        defaults = [found for found in classes if found.get("globalDefault")]
+        lowest = min(defaults, key=lambda found: found.get("value", 0), default=None)
+        known = PriorityClasses(by_name.get, lowest)
+        resolved = resolve_priority(dict(attributes.new.data), known)
+        if isinstance(resolved, Denied):
+            raise api_errors.forbidden(attributes.resource, attributes.key.name, resolved.message)
+        return type(attributes.new)(resolved)

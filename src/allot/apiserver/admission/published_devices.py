@@ -1,0 +1,45 @@
+"""The devices and drivers of all ResourceSlices, as admission plugins look them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from allot.api.identities import DeviceId
+from allot.api.resource import GROUP
+from allot.api.slices import Device, ResourceSlice
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.caches import Caches, resource_named
+
+
+class PublishedDevices:
+    """Reads the slices from the watch cache, whose index groups them by driver and pool."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._cache = caches.of(resource_named(GROUP, "resourceslices"))
+
+    async def find(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
+        """Those devices that are published, as their newest generation has them."""
+        await self._cache.refresh()
+        wanted: dict[tuple[str, str], set[str]] = {}
+        for driver, pool, name in devices:
+            wanted.setdefault((driver, pool), set()).add(name)
+        found: dict[DeviceId, Device] = {}
+        generations: dict[DeviceId, int] = {}
+        pacer = Pacer()
+        for (driver, pool), names in wanted.items():
+            async for stored in pacer.each(tuple(self._cache.indexed((driver, pool)))):
+                slice_: ResourceSlice = stored.object
+                generation = slice_.spec.pool.generation
+                for published in slice_.spec.devices or ():
+                    if published.name not in names:
+                        continue
+                    device = DeviceId(driver, pool, published.name)
+                    if generation > generations.get(device, -1):
+                        generations[device] = generation
+                        found[device] = published
+        return found
+
+    async def drivers(self) -> set[str]:
+        """Every driver that has slices."""
+        await self._cache.refresh()
+        return {place[0] for place in self._cache.index_values if isinstance(place, tuple)}

@@ -1,0 +1,56 @@
+"""Begin hooks: what the registries of some kinds add to an object that passed validation.
+
+Jobs get the selector and labels that carry their uid. Services get addresses, see `service_addresses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from allot.api.raw import RawObject
+from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
+from allot.apiserver.defaults import with_job_selector
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.registry.caches import resource_named
+from allot.storage.interface import Operation
+
+
+class Begun(NamedTuple):
+    """The object to write and, in the same transaction, these operations."""
+
+    object: Any
+    operations: tuple[Operation, ...] = ()
+
+
+class BeginHook(Handler, Protocol):
+    async def begin(self, attributes: AdmissionAttributes) -> Begun: ...
+
+
+class BeginHooks:
+    """The hooks of all kinds."""
+
+    def __init__(self, hooks: Sequence[BeginHook] = ()) -> None:
+        self._hooks = HandlerIndex(hooks)
+
+    async def begin(self, attributes: AdmissionAttributes) -> Begun:
+        operations: tuple[Operation, ...] = ()
+        for hook in self._hooks.find(attributes.operation, attributes.resource):
+            begun = await hook.begin(attributes)
+            attributes = attributes._replace(new=begun.object)
+            operations += begun.operations
+        return Begun(attributes.new, operations)
+
+
+class JobSelector:
+    """Gives a new job the selector and labels that carry its uid."""
+
+    def __init__(self) -> None:
+        self._jobs = resource_named("batch", "jobs")
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource is self._jobs and operation == "create"
+
+    async def begin(self, attributes: AdmissionAttributes) -> Begun:
+        job: RawObject = attributes.new
+        return Begun(type(job)(with_job_selector(dict(job.data))))

@@ -1,0 +1,85 @@
+"""Allocates the cluster IP and the node ports of services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.apiserver import api_errors
+from allot.apiserver.admission.chain import AdmissionAttributes
+from allot.apiserver.defaults import with_addresses
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.begin_hooks import Begun
+from allot.apiserver.registry.caches import Caches, resource_named
+from allot.storage.interface import MISSING, Put, Store
+from allot.validation.fields import FieldPath, invalid
+
+
+class ServiceAddresses:
+    """Allocates unique cluster IPs and node ports.
+
+    Every allocation also writes one common key, on condition that the key has not changed since the free addresses
+    were read: so no address is allocated twice, also with several API servers.
+    """
+
+    KEY: Final = "service-addresses"
+
+    def __init__(self, store: Store, caches: Caches) -> None:
+        self._store = store
+        self._caches = caches
+        self._services = resource_named("", "services")
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource is self._services and operation != "delete"
+
+    async def begin(self, attributes: AdmissionAttributes) -> Begun:
+        lock = await self._store.get(self.KEY)
+        cache = self._caches.of(self._services)
+        await cache.refresh()
+        own = self._caches.key(self._services, *attributes.key)
+        addresses: set[Any] = set()
+        ports: set[Any] = set()
+        async for stored in Pacer().each(cache.select(cache.prefix)):
+            if stored.key != own:
+                address, taken = _addresses(stored.object.data)
+                addresses.add(address)
+                ports.update(taken)
+        service: RawObject = attributes.new
+        self._refuse_taken(attributes, addresses - {None, "", "None"}, ports - {None, 0})
+        data = with_addresses(dict(service.data), addresses, ports)
+        before: RawObject | None = attributes.old
+        if before is not None and _addresses(data) == _addresses(before.data):
+            return Begun(type(service)(data))
+        operation = Put(self.KEY, b"", lock.revision if lock else MISSING)
+        return Begun(type(service)(data), (operation,))
+
+    def _refuse_taken(
+        self, attributes: AdmissionAttributes, addresses: set[Any], ports: set[Any]
+    ) -> None:
+        """Reject an address or port of another service with 422."""
+        errors = []
+        spec = FieldPath("spec")
+        address, asked = _addresses(attributes.new.data)
+        if address in addresses:
+            errors.append(
+                invalid(
+                    spec / "clusterIPs" @ 0,
+                    [address],
+                    f"failed to allocate IP {address}: provided IP is already allocated",
+                )
+            )
+        errors += [
+            invalid(spec / "ports" @ index / "nodePort", port, "provided port is already allocated")
+            for index, port in enumerate(asked)
+            if port in ports
+        ]
+        if errors:
+            raise api_errors.invalid("", "Service", attributes.key.name, errors)
+
+
+def _addresses(service: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """The cluster IP and the node ports of a service."""
+    spec = service.get("spec") or {}
+    return spec.get("clusterIP"), [port.get("nodePort") for port in spec.get("ports") or ()]

@@ -20,7 +20,7 @@ from allot.client.resources import PODS
 from allot.controllers.manager import ControllerManager
 from allot.controllers.workloads import WORKLOAD_CONTROLLERS
 from allot.controllers.workloads.daemon_set.pods import node_of
-from allot.controllers.workloads.reading import annotations_of, is_deleting, key_of, uid_of
+from allot.controllers.workloads.reading import annotations_of, is_deleting, uid_of
 from allot.testing.servers import TOKEN, LocalServer
 
 APPS = "/apis/apps/v1/namespaces/default"
@@ -58,18 +58,18 @@ class Nodes:
         if is_deleting(pod):
             if pod.get("metadata", "deletionGracePeriodSeconds"):
                 options = DeleteOptions(uid=uid_of(pod), grace_period_seconds=0)
-                await self._client.delete(PODS, key_of(pod), options)
+                await self._client.delete(PODS, pod.key, options)
             return
         if pod.phase != "Pending":
             return
         if not pod.node_name:
-            await self._client.bind(key_of(pod), uid_of(pod), node_of(pod) or "n1")
+            await self._client.bind(pod.key, uid_of(pod), node_of(pod) or "n1")
             return
         phase = annotations_of(pod).get(ENDS_AS, "Running")
         condition = {"type": "Ready", "status": str(phase == "Running")}
         status = {"phase": phase, "conditions": [condition]}
         await self._client.patch(
-            PODS, key_of(pod), {"status": status}, PatchType.STRATEGIC, subresource="status"
+            PODS, pod.key, {"status": status}, PatchType.STRATEGIC, subresource="status"
         )
         if phase == "Succeeded":
             self.succeeded[pod.get("metadata", "labels", "job-name")].add(uid_of(pod))

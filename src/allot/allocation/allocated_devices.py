@@ -117,7 +117,7 @@ class Ledger:
         for result in results:
             if result.admin_access:
                 continue
-            device = DeviceId(result.driver, result.pool, result.device)
+            device = result.device_id
             if result.share_id is not None and CONSUMABLE_CAPACITY in self.gates:
                 amounts = sorted(
                     (name, amount.nanos)

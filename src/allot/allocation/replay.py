@@ -78,7 +78,7 @@ def _placed(
     selected = [_selected(request.alternatives, wanted) for request in claim.requests]
     by_label = {alternative.label: alternative for alternative in selected}
     for device in result.devices.results:
-        index = index_by_id.get(DeviceId(device.driver, device.pool, device.device))
+        index = index_by_id.get(device.device_id)
         alternative = by_label.get(device.request)
         if index is None or alternative is None:
             raise _GoneError

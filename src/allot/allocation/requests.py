@@ -116,7 +116,7 @@ class PreparedClaim:
     def __init__(self, claim: ResourceClaim, index: int) -> None:
         self.claim = claim
         self.index = index
-        self.key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        self.key = claim.key
         self.requests: list[PreparedRequest] = []
         self.constraints: list[Constraint] = []
 

@@ -7,7 +7,8 @@ from typing import Annotated
 from msgspec import field
 
 from allot.api.base import ABSENT, ApiObject, GoName, Int64, Opaque, Time, always
-from allot.api.meta import Condition, NodeSelector, ObjectMeta, Uid
+from allot.api.identities import DeviceId, SharedDeviceId
+from allot.api.meta import Condition, KubernetesObject, NodeSelector, ObjectMeta, Uid
 from allot.api.quantity import Quantity
 from allot.api.resource import (
     DeviceSelector,
@@ -115,6 +116,14 @@ class DeviceRequestAllocationResult(ApiObject, frozen=True):
     consumed_capacity: QuantityMap = field(default_factory=dict)
     skip_node_operations: tuple[SkippedOperation, ...] = ()
 
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
+
+    @property
+    def shared_device_id(self) -> SharedDeviceId:
+        return SharedDeviceId(self.driver, self.pool, self.device, self.share_id or "")
+
 
 class DeviceAllocationConfiguration(ApiObject, frozen=True):
     """Driver parameters as they stood in the class or the claim when it was allocated."""
@@ -167,6 +176,14 @@ class AllocatedDeviceStatus(ApiObject, frozen=True):
     data: Opaque = ABSENT
     network_data: NetworkDeviceData | None = None
 
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
+
+    @property
+    def shared_device_id(self) -> SharedDeviceId:
+        return SharedDeviceId(self.driver, self.pool, self.device, self.share_id or "")
+
 
 class ResourceClaimStatus(ApiObject, frozen=True):
     """Who has the claim and what it got."""
@@ -176,10 +193,9 @@ class ResourceClaimStatus(ApiObject, frozen=True):
     devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
-class ResourceClaim(ApiObject, frozen=True):
+class ResourceClaim(KubernetesObject, frozen=True):
     """A request for devices, to be used by one or more pods."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourceClaimSpec = always(ResourceClaimSpec)
     status: ResourceClaimStatus = always(ResourceClaimStatus)
 
@@ -191,8 +207,7 @@ class ResourceClaimTemplateSpec(ApiObject, frozen=True):
     spec: ResourceClaimSpec = always(ResourceClaimSpec)
 
 
-class ResourceClaimTemplate(ApiObject, frozen=True):
+class ResourceClaimTemplate(KubernetesObject, frozen=True):
     """From which claims are made, one per pod."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourceClaimTemplateSpec = always(ResourceClaimTemplateSpec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allot.api.base import ApiObject, always
-from allot.api.meta import Condition, ObjectMeta
+from allot.api.meta import Condition, KubernetesObject
 from allot.api.resource import DeviceSelector, DeviceTaint, OpaqueDeviceConfiguration
 
 
@@ -21,10 +21,9 @@ class DeviceClassSpec(ApiObject, frozen=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(ApiObject, frozen=True):
+class DeviceClass(KubernetesObject, frozen=True):
     """A kind of device that users ask for by name."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: DeviceClassSpec = always(DeviceClassSpec)
 
 
@@ -49,9 +48,8 @@ class DeviceTaintRuleStatus(ApiObject, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class DeviceTaintRule(ApiObject, frozen=True):
+class DeviceTaintRule(KubernetesObject, frozen=True):
     """Taints devices from outside, without their driver's help (KEP-5055)."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: DeviceTaintRuleSpec = always(DeviceTaintRuleSpec)
     status: DeviceTaintRuleStatus = always(DeviceTaintRuleStatus)

@@ -68,3 +68,8 @@ class SharedDeviceId(NamedTuple):
     pool: str
     device: str
     share_id: str = ""
+
+    @property
+    def device_id(self) -> DeviceId:
+        """The device, whichever share of it this is."""
+        return DeviceId(self.driver, self.pool, self.device)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import field
 
 from allot.api.base import ApiObject, GoName, Int64, Time, always
+from allot.api.identities import ObjectKey
 
 Uid = Annotated[str, GoName("types.UID")]
 ConditionStatus = Annotated[str, GoName("v1.ConditionStatus")]
@@ -42,6 +43,20 @@ class ObjectMeta(ApiObject, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     managed_fields: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+
+class KubernetesObject(ApiObject, frozen=True):
+    """An object of its own, with metadata: what has a URL. Every typed kind derives from it."""
+
+    metadata: ObjectMeta = always(ObjectMeta)
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
 
 
 class Condition(ApiObject, frozen=True):

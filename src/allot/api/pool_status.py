@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always
-from allot.api.meta import Condition, ObjectMeta
+from allot.api.meta import Condition, KubernetesObject
 from allot.api.quantity import Quantity
 from allot.api.texts import shortened
 
@@ -119,9 +119,8 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
         )
 
 
-class ResourcePoolStatusRequest(ApiObject, frozen=True):
+class ResourcePoolStatusRequest(KubernetesObject, frozen=True):
     """A question about the pools of a driver, and, once a controller has seen it, the answer."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: ResourcePoolStatusRequestStatus | None = None

@@ -97,7 +97,7 @@ class RawObject:
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(self.metadata.namespace, self.metadata.name)
+        return object_key(self.data)
 
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; fields of it that we do not know stay."""
@@ -108,6 +108,12 @@ class RawObject:
         copy = type(self)({**self.data, "metadata": known})
         copy.__dict__["metadata"] = metadata  # what reading it again would give
         return copy
+
+
+def object_key(data: Mapping[str, Any]) -> ObjectKey:
+    """The key of a decoded object; reads nothing but its namespace and name."""
+    metadata = data.get("metadata") or {}
+    return ObjectKey(metadata.get("namespace") or "", metadata.get("name") or "")
 
 
 def _with_value(data: Mapping[str, Any], value: Any, path: tuple[str, ...]) -> dict[str, Any]:

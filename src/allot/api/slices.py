@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import field
 
 from allot.api.base import ApiObject, GoName, Int64, always
-from allot.api.meta import NodeSelector, ObjectMeta
+from allot.api.meta import KubernetesObject, NodeSelector
 from allot.api.quantity import ZERO, Quantity
 from allot.api.resource import DeviceTaint, FullyQualifiedName, QualifiedName
 
@@ -153,8 +153,7 @@ class ResourceSliceSpec(ApiObject, frozen=True):
     skip_node_operations: tuple[SkippedOperation, ...] = ()
 
 
-class ResourceSlice(ApiObject, frozen=True):
+class ResourceSlice(KubernetesObject, frozen=True):
     """What a driver has to offer, or a part of it."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourceSliceSpec = always(ResourceSliceSpec)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always, replace
-from allot.api.meta import Condition, ObjectMeta
+from allot.api.meta import Condition, KubernetesObject
 from allot.api.pool_status import CALCULATED, COMPLETE
 from allot.api.pool_status import PoolStatus as HubPoolStatus
 from allot.api.pool_status import ResourcePoolStatusRequest as HubRequest
@@ -59,10 +59,9 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
     total_matching_pools: Int32 | None = None
 
 
-class ResourcePoolStatusRequest(ApiObject, frozen=True):
+class ResourcePoolStatusRequest(KubernetesObject, frozen=True):
     """A question about the pools of a driver, and, once a controller has seen it, the answer."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: ResourcePoolStatusRequestStatus | None = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from allot.api import pool_status
 from allot.api.base import ApiObject, Int32, Time, always, replace
-from allot.api.meta import Condition, ObjectMeta
+from allot.api.meta import Condition, KubernetesObject
 from allot.api.pool_status import ResourcePoolStatusRequest as HubRequest
 from allot.api.pool_status import ResourcePoolStatusRequestSpec as HubSpec
 from allot.api.pool_status import ResourcePoolStatusRequestStatus as HubStatus
@@ -31,10 +31,9 @@ class KubernetesStatus(ApiObject, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class KubernetesRequest(ApiObject, frozen=True):
+class KubernetesRequest(KubernetesObject, frozen=True):
     """A request with nothing but the fields of v1.38: for those who must say which fields it does not know."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: KubernetesStatus | None = None
 
@@ -58,10 +57,9 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
     total_matching_pools: Int32 | None = None
 
 
-class ResourcePoolStatusRequest(ApiObject, frozen=True):
+class ResourcePoolStatusRequest(KubernetesObject, frozen=True):
     """A question about the pools of a driver, and, once a controller has seen it, the answer."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: ResourcePoolStatusRequestStatus | None = None
 

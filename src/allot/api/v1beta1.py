@@ -25,7 +25,7 @@ from allot.api.claims import ResourceClaim as HubResourceClaim
 from allot.api.claims import ResourceClaimSpec as HubResourceClaimSpec
 from allot.api.claims import ResourceClaimTemplate as HubResourceClaimTemplate
 from allot.api.claims import ResourceClaimTemplateSpec as HubResourceClaimTemplateSpec
-from allot.api.meta import NodeSelector, ObjectMeta
+from allot.api.meta import KubernetesObject, NodeSelector, ObjectMeta
 from allot.api.resource import (
     DeviceSelector,
     DeviceTaint,
@@ -80,10 +80,9 @@ class ResourceClaimSpec(ApiObject, frozen=True):
     devices: DeviceClaim = always(DeviceClaim)
 
 
-class ResourceClaim(ApiObject, frozen=True):
+class ResourceClaim(KubernetesObject, frozen=True):
     """A request for devices, to be used by one or more pods."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourceClaimSpec = always(ResourceClaimSpec)
     status: ResourceClaimStatus = always(ResourceClaimStatus)
 
@@ -95,10 +94,9 @@ class ResourceClaimTemplateSpec(ApiObject, frozen=True):
     spec: ResourceClaimSpec = always(ResourceClaimSpec)
 
 
-class ResourceClaimTemplate(ApiObject, frozen=True):
+class ResourceClaimTemplate(KubernetesObject, frozen=True):
     """From which claims are made, one per pod."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourceClaimTemplateSpec = always(ResourceClaimTemplateSpec)
 
 
@@ -143,10 +141,9 @@ class ResourceSliceSpec(ApiObject, frozen=True):
     skip_node_operations: tuple[SkippedOperation, ...] = ()
 
 
-class ResourceSlice(ApiObject, frozen=True):
+class ResourceSlice(KubernetesObject, frozen=True):
     """What a driver has to offer, or a part of it."""
 
-    metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourceSliceSpec = always(ResourceSliceSpec)
 
 

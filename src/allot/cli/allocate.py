@@ -90,7 +90,7 @@ def scenario_problem(line: bytes, rules: RuleSet = RuleSet.V1_38) -> tuple[str, 
     for index, raw in enumerate(scenario.allocated or ()):
         claim = decode(bytes(raw), ResourceClaim, "v1")
         if claim.status.allocation is not None:
-            key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+            key = str(claim.key)
             holder = key if key not in ledger else f"{key} ({index})"
             ledger.add(holder, claim.status.allocation)
     classes = [decode(bytes(raw), DeviceClass, "v1") for raw in scenario.classes or ()]

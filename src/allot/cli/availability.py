@@ -203,9 +203,7 @@ def _pools(
     ledger = Ledger(gates)
     for index, claim in enumerate(objects.claims):
         if claim.status.allocation is not None:
-            ledger.add(
-                f"{claim.metadata.namespace}/{claim.metadata.name}#{index}", claim.status.allocation
-            )
+            ledger.add(f"{claim.key}#{index}", claim.status.allocation)
     rules = objects.rules if DEVICE_TAINT_RULES in gates else ()
     for id_, slices in newest_slices(objects.slices, wanted.driver, wanted.pool).items():
         census = take_census(id_, slices, ledger, rules)

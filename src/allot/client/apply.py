@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from allot.api.identities import ObjectKey
-from allot.api.raw import RawObject
+from allot.api.raw import RawObject, object_key
 from allot.client.client import Client
 from allot.client.discovery import ServedKind, discover
 from allot.client.errors import ApiStatusError
@@ -77,7 +76,7 @@ async def _apply_one(
             if not error.is_already_exists or not metadata.get("name"):
                 raise
         whole.pop("status", None)
-        key = ObjectKey(metadata.get("namespace", ""), metadata["name"])
+        key = object_key(whole)
         return await client.patch(resource, key, whole)
     except ApiStatusError as error:
         raise RefusedError(document, error) from error

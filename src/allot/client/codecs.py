@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from allot.api.decoding import DecodeError, decode, from_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
-from allot.api.raw import RawObject
+from allot.api.raw import RawObject, object_key
 from allot.api.scheme import encode_object, lookup
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 
@@ -216,8 +216,7 @@ class RawCodec(Generic[RawT]):
             raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
 
     def key(self, obj: RawT) -> ObjectKey:
-        metadata = obj.data["metadata"]
-        return ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))
+        return object_key(obj.data)
 
     def resource_version(self, obj: RawT) -> str:
         version: str = obj.data["metadata"].get("resourceVersion", "")
@@ -325,8 +324,8 @@ class TypedCodec(Generic[T]):
         return WatchEvent(event.type, hub, hub.metadata.resource_version)
 
     def key(self, obj: T) -> ObjectKey:
-        metadata = obj.metadata  # type: ignore[attr-defined]
-        return ObjectKey(metadata.namespace, metadata.name)
+        key: ObjectKey = obj.key  # type: ignore[attr-defined]
+        return key
 
     def resource_version(self, obj: T) -> str:
         version: str = obj.metadata.resource_version  # type: ignore[attr-defined]

@@ -100,7 +100,7 @@ class PodLoop:
 
     def _follow_claim(self, claim: ResourceClaim) -> None:
         metadata = claim.metadata
-        for pod in self._pods.by_index(_BY_CLAIM, f"{metadata.namespace}/{metadata.name}"):
+        for pod in self._pods.by_index(_BY_CLAIM, str(metadata.key)):
             self._queue.add(pod.key)
 
     def _node_of(self, pod: Pod) -> Node | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from allot.api.base import is_set
@@ -173,19 +174,12 @@ def _validate_share_id(share_id: str | None, path: FieldPath) -> Iterator[FieldE
 # --- what drivers report ---
 
 
-def device_status_id(status: AllocatedDeviceStatus) -> SharedDeviceId:
-    return SharedDeviceId(status.driver, status.pool, status.device, status.share_id or "")
-
-
 def allocated_device_ids(claim: ResourceClaim) -> frozenset[SharedDeviceId]:
     """The devices, and shares of devices, that a claim has."""
     allocation = claim.status.allocation
     if allocation is None:
         return frozenset()
-    return frozenset(
-        SharedDeviceId(result.driver, result.pool, result.device, result.share_id or "")
-        for result in allocation.devices.results
-    )
+    return frozenset(result.shared_device_id for result in allocation.devices.results)
 
 
 def _validate_device_statuses(new: ResourceClaim, old: ResourceClaim) -> Iterator[FieldError]:
@@ -194,13 +188,13 @@ def _validate_device_statuses(new: ResourceClaim, old: ResourceClaim) -> Iterato
     if not statuses:
         return
     allocated = allocated_device_ids(new)
-    before = {device_status_id(status): status for status in old.status.devices}
+    before = {status.shared_device_id: status for status in old.status.devices}
     for index, status in enumerate(statuses):
-        identity = device_status_id(status)
+        identity = status.shared_device_id
         yield from _validate_device_status(status, path @ index, before.get(identity))
         if identity not in allocated:
             yield invalid(path @ index, identity, "must be an allocated device in the claim")
-    yield from duplicates(statuses, path, device_status_id)
+    yield from duplicates(statuses, path, attrgetter("shared_device_id"))
 
 
 def _validate_device_status(

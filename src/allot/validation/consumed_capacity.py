@@ -37,7 +37,7 @@ def validate_consumed_capacity(
         for name, amount in sorted(result.consumed_capacity.items()):
             if amount.nanos < 0:
                 yield invalid(path @ name, str(amount), "must not be negative")
-        device = published.get(DeviceId(result.driver, result.pool, result.device))
+        device = published.get(result.device_id)
         for name in sorted(device.capacity if device is not None else ()):
             if name not in result.consumed_capacity:
                 yield required(

@@ -52,7 +52,7 @@ def _guard(failure: ExpressionFailed) -> str:
 
 
 def _guarded(claim: ResourceClaim, change: GuardedSelector) -> ResourceClaim:
-    if f"{claim.metadata.namespace}/{claim.metadata.name}" != change.claim:
+    if str(claim.key) != change.claim:
         return claim
     devices = claim.spec.devices
     requests = tuple(_guarded_request(request, change) for request in devices.requests)

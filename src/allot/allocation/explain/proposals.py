@@ -49,7 +49,6 @@ from allot.api.claims import (
     ExactDeviceRequest,
     ResourceClaim,
 )
-from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.resource import (
@@ -169,7 +168,7 @@ Candidates = Iterator[tuple[object, _Candidate]]
 def _candidates(problem: AllocationProblem, scope: _Scope, meter: WorkMeter) -> Candidates:
     view = problem.inventory.view(problem.node, meter)
     for at, claim in enumerate(problem.claims):
-        key = str(ObjectKey(claim.metadata.namespace, claim.metadata.name))
+        key = str(claim.key)
         change = _claim_changer(problem, at)
         yield from _without_constraint(claim, key, change, scope)
         for number, request in enumerate(claim.spec.devices.requests):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from allot.allocation.problem import AllocationProblem
 from allot.api.claims import DeviceConstraint
-from allot.api.identities import ObjectKey
 
 
 class Member(NamedTuple):
@@ -63,7 +62,7 @@ def restricted(problem: AllocationProblem, members: Iterable[Member]) -> Allocat
 def claim_of(problem: AllocationProblem, member: Member) -> str:
     """The key of the claim that a request or constraint belongs to."""
     metadata = problem.claims[member.claim].metadata
-    return str(ObjectKey(metadata.namespace, metadata.name))
+    return str(metadata.key)
 
 
 def request_name(problem: AllocationProblem, member: Member) -> str:

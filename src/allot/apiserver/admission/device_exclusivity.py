@@ -152,11 +152,11 @@ def _holdings(claim: ResourceClaim | None) -> dict[DeviceId, tuple[Holder, ...]]
     if claim is None or claim.status.allocation is None:
         return holdings
     metadata = claim.metadata
-    name = f"{metadata.namespace}/{metadata.name}"
+    name = str(metadata.key)
     for result in claim.status.allocation.devices.results:
         if result.admin_access:
             continue  # looks at devices that others hold
-        device = DeviceId(result.driver, result.pool, result.device)
+        device = result.device_id
         holder = Holder(name, metadata.uid, result.share_id or "", _consumed(result))
         holdings[device] = (*holdings.get(device, ()), holder)
     return holdings

@@ -13,7 +13,7 @@ from allot import features
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.resource import GROUP
 from allot.apiserver.kinds.request import Permission, WriteRequest
-from allot.validation.claim_status import STATUS, device_status_id
+from allot.validation.claim_status import STATUS
 from allot.validation.fields import FieldError, forbidden
 
 ADMIN_ACCESS_NEEDS_LABEL: Final = (
@@ -73,8 +73,8 @@ def _authorize_devices(
 ) -> Iterator[FieldError]:
     if new.status.allocation is None:
         return
-    before = {device_status_id(device): device for device in old.status.devices}
-    after = {device_status_id(device): device for device in new.status.devices}
+    before = {device.shared_device_id: device for device in old.status.devices}
+    after = {device.shared_device_id: device for device in new.status.devices}
     drivers = {
         identity.driver
         for identity in before.keys() | after.keys()

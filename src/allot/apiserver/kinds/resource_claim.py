@@ -29,7 +29,6 @@ from allot.apiserver.kinds.strategy import (
 )
 from allot.validation.claim_status import (
     allocated_device_ids,
-    device_status_id,
     validate_claim_status_update,
 )
 from allot.validation.fields import FieldError, forbidden
@@ -93,7 +92,7 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         )
         # What is not allocated any more has nothing to report.
         gone = allocated_device_ids(old) - allocated_device_ids(prepared)
-        kept = tuple(device for device in status.devices if device_status_id(device) not in gone)
+        kept = tuple(device for device in status.devices if device.shared_device_id not in gone)
         return replace(prepared, status=replace(status, devices=kept))
 
     def validate_status_update(

@@ -123,7 +123,7 @@ class WriteHandlers:
         listing = await self._reader.list(selection, list_options(request))
         async for stored in with_pauses(listing.objects, DELETES_AT_ONCE):
             metadata = stored.object.metadata
-            key = ObjectKey(metadata.namespace, metadata.name)
+            key = metadata.key
             try:
                 await self._objects.delete(target.resource, key, options, info)
             except ApiError as error:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from allot.api.base import is_set
-from allot.api.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
 
 
@@ -33,7 +33,7 @@ class Attachment(NamedTuple):
     @property
     def whole_device(self) -> DeviceId:
         """The device without regard to shares, as slices and taints name it."""
-        return DeviceId(self.device.driver, self.device.pool, self.device.device)
+        return self.device.device_id
 
     def is_covered_by(self, held: Attachment) -> bool:
         """Whether this is `held`, as far as it is known."""
@@ -72,7 +72,7 @@ class AttachRequest:
 
     @property
     def claim_key(self) -> ObjectKey:
-        return ObjectKey(self.claim.metadata.namespace, self.claim.metadata.name)
+        return self.claim.key
 
     @property
     def pool(self) -> str:
@@ -112,7 +112,7 @@ def attach_requests(
         if result.driver != driver or not conditions:
             continue
         attachment = Attachment(
-            shared_device_id(result),
+            result.shared_device_id,
             single_node(allocation),
             claim.metadata.uid,
             allocation.allocation_timestamp,
@@ -128,10 +128,6 @@ def attach_requests(
                 bool(result.admin_access),
             )
     return requests
-
-
-def shared_device_id(result: DeviceRequestAllocationResult) -> SharedDeviceId:
-    return SharedDeviceId(result.driver, result.pool, result.device, result.share_id or "")
 
 
 def single_node(allocation: AllocationResult) -> str:

@@ -64,7 +64,7 @@ def with_reports(
     Reports on what is not, or no longer, an attachment of the claim are left out.
     """
     requests = attach_requests(claim, driver, owned)
-    statuses = {_identity(status): status for status in claim.status.devices}
+    statuses = {status.shared_device_id: status for status in claim.status.devices}
     changed = False
     for attachment, report in reports.items():
         request = requests.get(attachment)
@@ -118,15 +118,11 @@ def _valid_reason(text: str) -> str:
 
 def _true_conditions(claim: ResourceClaim, request: AttachRequest) -> frozenset[str]:
     for status in claim.status.devices:
-        if _identity(status) == request.attachment.device:
+        if status.shared_device_id == request.attachment.device:
             return frozenset(
                 condition.type for condition in status.conditions if condition.status == "True"
             )
     return frozenset()
-
-
-def _identity(status: AllocatedDeviceStatus) -> SharedDeviceId:
-    return SharedDeviceId(status.driver, status.pool, status.device, status.share_id or "")
 
 
 def _empty_status(device: SharedDeviceId) -> AllocatedDeviceStatus:

@@ -117,7 +117,7 @@ class BindingController:
         self._claims.add_handlers(
             on_add=self._follow,
             on_update=lambda _, claim: self._follow(claim),
-            on_delete=lambda claim: self._end(_key(claim), None),
+            on_delete=lambda claim: self._end(claim.key, None),
         )
 
     @property
@@ -165,7 +165,7 @@ class BindingController:
         return [_text(attachment.device) for attachment in self._wanted(claim)]
 
     def _follow(self, claim: ResourceClaim) -> None:
-        key = _key(claim)
+        key = claim.key
         self._end(key, claim)
         if self._wanted(claim):
             self._queue.add(key)
@@ -198,7 +198,7 @@ class BindingController:
         for claim in self._claims.list():
             for attachment in self._wanted(claim):
                 held.append(attachment)
-                self.known.put(_key(claim), attachment, Known(Phase.FOUND))
+                self.known.put(claim.key, attachment, Known(Phase.FOUND))
         for attachment in orphans(found, held):
             log.info("%s: attached, but no claim has it", attachment)
             self.known.put(NO_CLAIM, attachment, Known(Phase.ENDED))
@@ -347,7 +347,7 @@ class BindingController:
         self._seen.detach_ended(attachment, self._clock.now() - started)
         self._queue.add(key)
         for waiting in self._claims.by_index(_BY_DEVICE, _text(attachment.device)):
-            self._queue.add(_key(waiting))
+            self._queue.add(waiting.key)
 
     async def _isolate_if_hung(self, attachment: Attachment, seconds: float) -> None:
         limit = self._settings.hang_seconds
@@ -386,10 +386,6 @@ class BindingController:
                 failures += 1
                 log_failure(log, error, "quarantine; it is tried again")
                 await self._clock.sleep(WRITE_BACKOFF.seconds(failures, 0.0))
-
-
-def _key(claim: ResourceClaim) -> ObjectKey:
-    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
 
 
 def _text(device: SharedDeviceId) -> str:

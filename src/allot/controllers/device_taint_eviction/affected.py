@@ -225,7 +225,7 @@ def _text(*parts: str) -> str:
 def _devices(claim: ResourceClaim) -> tuple[DeviceId, ...]:
     allocation = claim.status.allocation
     results = allocation.devices.results if allocation is not None else ()
-    return tuple(DeviceId(result.driver, result.pool, result.device) for result in results)
+    return tuple(result.device_id for result in results)
 
 
 def _device_values(claim: ResourceClaim) -> Iterable[str]:

@@ -81,7 +81,7 @@ def claim_eviction(claim: ResourceClaim, taints_of: TaintsOf) -> Eviction | None
     allocation = claim.status.allocation
     evictions = []
     for result in allocation.devices.results if allocation is not None else ():
-        for taint, rule in taints_of(DeviceId(result.driver, result.pool, result.device)):
+        for taint, rule in taints_of(result.device_id):
             at = eviction_time(taint, result.tolerations)
             if at is not None:
                 evictions.append(Eviction(at, frozenset((rule,) if rule is not None else ())))

@@ -424,4 +424,4 @@ class _Arrival(NamedTuple):
 
 def _holder(claim: ResourceClaim) -> str:
     metadata = claim.metadata
-    return f"{metadata.namespace}/{metadata.name}#{metadata.uid}"
+    return f"{metadata.key}#{metadata.uid}"

@@ -25,7 +25,6 @@ from allot.controllers.resource_claims.pods import (
     ClaimEntry,
     claim_entries,
     claim_statuses,
-    key_of,
     uid_of,
 )
 from allot.controllers.resource_claims.templates import (
@@ -111,7 +110,7 @@ class ClaimMaker:
 
     async def _claim_of(self, pod: Pod, entry: ClaimEntry) -> str | None:
         """The name of an entry's claim, which is made if need be; None if the entry needs none."""
-        uid, (namespace, _) = uid_of(pod), key_of(pod)
+        uid, (namespace, _) = uid_of(pod), pod.key
         told = claim_statuses(pod)
         if entry.name in told:
             name = told[entry.name]
@@ -137,7 +136,7 @@ class ClaimMaker:
     def _is_made(self, key: ObjectKey, pod: Pod) -> bool:
         if not self._made.is_made_for(key, uid_of(pod)):
             return False
-        self._look_again(key_of(pod), MADE_SECONDS)
+        self._look_again(pod.key, MADE_SECONDS)
         return True
 
     async def _owner_on_server(self, key: ObjectKey) -> str | None:
@@ -149,7 +148,7 @@ class ClaimMaker:
         return owner.uid if owner is not None else ""
 
     async def _make(self, pod: Pod, entry: ClaimEntry) -> str | None:
-        template = await self._template(ObjectKey(key_of(pod).namespace, entry.template_name))
+        template = await self._template(ObjectKey(pod.key.namespace, entry.template_name))
         if (reason := refusal(template, self._gates)) is not None:
             raise ClaimNotMadeError(reason)
         uses = Uses(wants_admin_access(template), has_prioritized_list(template))
@@ -206,7 +205,7 @@ class ClaimMaker:
         }
         try:
             await self._client.patch(
-                PODS, key_of(pod), patch, PatchType.STRATEGIC, subresource="status"
+                PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ApiStatusError as error:
             # A conflict: another pod has this name now.
@@ -214,5 +213,5 @@ class ClaimMaker:
                 raise
 
     def _complain(self, pod: Pod, note: str) -> None:
-        log.info("pod %s: %s", key_of(pod), note)
+        log.info("pod %s: %s", pod.key, note)
         self._recorder.event(reference_to(PODS, pod), WARNING, REASON, ACTION, note)

@@ -27,7 +27,6 @@ from allot.controllers.resource_claims.pods import (
     has_claims,
     is_deleting,
     is_done,
-    key_of,
     uid_of,
     used_claims,
 )
@@ -101,7 +100,7 @@ class ResourceClaimController(QueueController[Key]):
         if is_done(pod):
             self._queue_claims_of(pod)
         elif has_claims(pod):
-            self.queue.add(Key(Kind.POD, key_of(pod)))
+            self.queue.add(Key(Kind.POD, pod.key))
 
     def _pod_deleted(self, pod: Pod) -> None:
         if self._queue_claims_of(pod):
@@ -109,16 +108,16 @@ class ResourceClaimController(QueueController[Key]):
 
     def _queue_claims_of(self, pod: Pod) -> bool:
         """Look at all claims that the pod used, has reserved or owns; whether there may be any."""
-        namespace = key_of(pod).namespace
+        namespace = pod.key.namespace
         keys = {ObjectKey(namespace, name) for name in used_claims(pod)}
         for claim in self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
-            keys.add(_key(claim))
+            keys.add(claim.key)
         for key in keys:
             self.queue.add(Key(Kind.CLAIM, key))
         return bool(keys) or has_claims(pod)
 
     def _claim_changed(self, claim: ResourceClaim) -> None:
-        key = _key(claim)
+        key = claim.key
         self._metrics.claim_seen(key, claim)
         self._maker.claim_seen(key)
         if _may_be_unneeded(claim):
@@ -126,13 +125,13 @@ class ResourceClaimController(QueueController[Key]):
         if claim.status.allocation is not None:
             for pod in self._pods.by_index(PODS_BY_CLAIM, str(key)):
                 if pod.node_name and lacks_reservation(claim, uid_of(pod)):
-                    self.queue.add(Key(Kind.POD, key_of(pod)))
+                    self.queue.add(Key(Kind.POD, pod.key))
 
     def _claim_deleted(self, claim: ResourceClaim) -> None:
-        key = _key(claim)
+        key = claim.key
         self._metrics.claim_seen(key, None)
         self._maker.claim_seen(key)
-        pods = {key_of(pod) for pod in self._pods.by_index(PODS_BY_CLAIM, str(key))}
+        pods = {pod.key for pod in self._pods.by_index(PODS_BY_CLAIM, str(key))}
         if (owner := owning_pod(claim)) is not None:
             pods.add(ObjectKey(key.namespace, owner.name))
         for pod in pods:
@@ -140,11 +139,7 @@ class ResourceClaimController(QueueController[Key]):
 
     def _template_added(self, template: RawObject) -> None:
         for pod in self._pods.by_index(PODS_BY_TEMPLATE, str(template.key)):
-            self.queue.add(Key(Kind.POD, key_of(pod)))
-
-
-def _key(claim: ResourceClaim) -> ObjectKey:
-    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
+            self.queue.add(Key(Kind.POD, pod.key))
 
 
 def _may_be_unneeded(claim: ResourceClaim) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from allot.api.core import Pod
-from allot.api.identities import ObjectKey
 
 
 class ClaimEntry(NamedTuple):
@@ -73,8 +72,3 @@ def is_done(pod: Pod) -> bool:
 
 def uid_of(pod: Pod) -> str:
     return str(pod.data["metadata"].get("uid", ""))
-
-
-def key_of(pod: Pod) -> ObjectKey:
-    metadata = pod.data["metadata"]
-    return ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))

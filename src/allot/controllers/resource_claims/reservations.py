@@ -36,7 +36,6 @@ from allot.controllers.resource_claims.pods import (
     extended_claim,
     is_deleting,
     is_done,
-    key_of,
     uid_of,
     used_claims,
 )
@@ -107,7 +106,7 @@ class Reservations:
     async def _take(self, step: Step, claim: ResourceClaim) -> ResourceClaim:
         """The claim after the step."""
         metadata = claim.metadata
-        key = ObjectKey(metadata.namespace, metadata.name)
+        key = metadata.key
         log.debug("claim %s: %s", key, step)
         if isinstance(step, Delete):
             options = DeleteOptions(uid=metadata.uid, resource_version=metadata.resource_version)
@@ -125,7 +124,7 @@ class Reservations:
 
     async def add_missing(self, pod: Pod) -> None:
         """Reserve the allocated claims of a pod that is on a node for it."""
-        namespace, uid = key_of(pod).namespace, uid_of(pod)
+        namespace, uid = pod.key.namespace, uid_of(pod)
         for name in used_claims(pod):
             key = ObjectKey(namespace, name)
             claim = self._claims.get(key)
@@ -140,7 +139,7 @@ class Reservations:
                 return
             if _must_be_owned(pod, key.name) and not is_made_for(claim, uid_of(pod)):
                 return
-            found = await self._client.find(PODS, key_of(pod))
+            found = await self._client.find(PODS, pod.key)
             if not _may_use_claims(found, uid_of(pod)):
                 return
             try:

@@ -16,7 +16,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.indexes import owning_pod
-from allot.controllers.resource_claims.pods import claim_statuses, key_of, uid_of
+from allot.controllers.resource_claims.pods import claim_statuses, uid_of
 from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
 
 MAX_BASE: Final = 57
@@ -52,14 +52,14 @@ def name_suffix(pod_uid: str, entry_name: str, attempt: int = 0) -> str:
 
 
 def claim_key(pod: Pod, entry_name: str, attempt: int = 0) -> ObjectKey:
-    namespace, pod_name = key_of(pod)
+    namespace, pod_name = pod.key
     suffix = name_suffix(uid_of(pod), entry_name, attempt)
     return ObjectKey(namespace, name_base(pod_name, entry_name) + suffix)
 
 
 def claim_from(template: RawObject, pod: Pod, entry_name: str, name: str) -> RawObject:
     """The claim to create under a name. What we do not know of the template's spec goes along."""
-    namespace, pod_name = key_of(pod)
+    namespace, pod_name = pod.key
     labels = template.get("spec", "metadata", "labels", default={})
     annotations = template.get("spec", "metadata", "annotations", default={})
     owner = {

@@ -29,7 +29,6 @@ from allot.controllers.workloads.ownership import (
 )
 from allot.controllers.workloads.reading import (
     is_deleting,
-    key_of,
     labels_of,
     name_of,
     selector_of,
@@ -98,14 +97,14 @@ class Dependents(Generic[RawT]):
 
     async def _may_adopt(self, owner: RawObject) -> bool:
         """Ask the server: an owner that is going, or another of its name, must not take anything."""
-        current = await self._client.find(self._owners.resource, key_of(owner))
+        current = await self._client.find(self._owners.resource, owner.key)
         return current is not None and uid_of(current) == uid_of(owner) and not is_deleting(current)
 
     async def _patch(self, obj: RawT, patch: object) -> RawT | None:
         """The object after the patch; None if it is gone, was replaced, or somebody else was first."""
         try:
             return await self._client.patch(
-                self._dependents.resource, key_of(obj), patch, PatchType.STRATEGIC
+                self._dependents.resource, obj.key, patch, PatchType.STRATEGIC
             )
         except ApiStatusError as error:
             if error.is_not_found or error.is_conflict or error.is_invalid:
@@ -135,22 +134,22 @@ class Dependents(Generic[RawT]):
     def _deleted(self, obj: RawT) -> None:
         owner = self._queue_owner(obj)
         if owner is not None and self._expectations is not None:
-            self._expectations.created(key_of(owner), name_of(obj))
-            self._expectations.deleted(key_of(owner), uid_of(obj))
+            self._expectations.created(owner.key, name_of(obj))
+            self._expectations.deleted(owner.key, uid_of(obj))
 
     def _touch(self, obj: RawT) -> None:
         if controller_of(obj) is None:
             for wanting in self._owners_wanting(obj):
-                self._queue.add(key_of(wanting))
+                self._queue.add(wanting.key)
             return
         owner = self._queue_owner(obj)
         if owner is not None and self._expectations is not None:
-            self._expectations.created(key_of(owner), name_of(obj))
+            self._expectations.created(owner.key, name_of(obj))
 
     def _queue_owner(self, obj: RawT) -> RawObject | None:
         owner = self.owner_of(obj)
         if owner is not None:
-            self._queue.add(key_of(owner))
+            self._queue.add(owner.key)
         return owner
 
     def _owners_wanting(self, orphan: RawT) -> Iterator[RawObject]:

@@ -20,7 +20,7 @@ from allot.client.resources import PODS, Resource
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.names import NewSuffix, generated_name, random_suffix
 from allot.controllers.workloads.ownership import is_controlled_by
-from allot.controllers.workloads.reading import key_of, name_of, uid_of
+from allot.controllers.workloads.reading import name_of, uid_of
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class CreationPace:
             self._buckets.popitem(last=False)
         admitted = bucket.take_up_to(now, wanted)
         if admitted < wanted:
-            self._again(key_of(owner), bucket.seconds_to_next(now, CREATIONS_PER_SECOND))
+            self._again(owner.key, bucket.seconds_to_next(now, CREATIONS_PER_SECOND))
         return admitted
 
 
@@ -93,7 +93,7 @@ class PodControl:
             pod = pod.with_value(base, "metadata", "generateName")
             name = generated_name(base, self._new_suffix)
             pod = pod.with_value(name, "metadata", "name")
-        key, name = key_of(owner), name_of(pod)
+        key, name = owner.key, name_of(pod)
         self._expectations.expect_creation(key, name)
         try:
             created = await self._create_or_find(owner, pod)
@@ -111,7 +111,7 @@ class PodControl:
         except ApiStatusError as error:
             if not error.is_already_exists:
                 raise
-            found = await self._client.find(PODS, key_of(pod))
+            found = await self._client.find(PODS, pod.key)
             if found is None or not is_controlled_by(found, owner):
                 raise NameTakenError(f'pods "{name_of(pod)}" already exists') from None
             return found
@@ -143,10 +143,10 @@ class PodControl:
 
     async def delete(self, owner: RawObject, pod: Pod) -> None:
         """Delete this pod, not a successor of its name. One that is gone already is no mistake."""
-        key, uid = key_of(owner), uid_of(pod)
+        key, uid = owner.key, uid_of(pod)
         self._expectations.expect_deletion(key, uid)
         try:
-            await self._client.delete(PODS, key_of(pod), DeleteOptions(uid=uid))
+            await self._client.delete(PODS, pod.key, DeleteOptions(uid=uid))
         except BaseException as error:
             self._expectations.deleted(key, uid)
             if isinstance(error, ApiStatusError) and (error.is_not_found or error.is_conflict):

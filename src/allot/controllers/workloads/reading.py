@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.times import read_time
 
@@ -25,10 +24,6 @@ def name_of(obj: RawObject) -> str:
 
 def namespace_of(obj: RawObject) -> str:
     return str(obj.get("metadata", "namespace", default=""))
-
-
-def key_of(obj: RawObject) -> ObjectKey:
-    return ObjectKey(namespace_of(obj), name_of(obj))
 
 
 def is_deleting(obj: RawObject) -> bool:

@@ -32,7 +32,6 @@ from allot.controllers.workloads.reading import (
     Json,
     generation_of,
     is_deleting,
-    key_of,
     labels_of,
     min_ready_seconds_of,
     name_of,
@@ -98,7 +97,7 @@ class ReplicaSetController(WorkloadController):
         active = [pod for pod in pods if is_active(pod)]
         failure: ClientError | None = None
         surplus = len(active) - replicas_of(workload)
-        if surplus and not is_deleting(workload) and self.can_count(key_of(workload)):
+        if surplus and not is_deleting(workload) and self.can_count(workload.key):
             failure = await self._correct(workload, active, surplus)
         now = self.today()
         condition = failure_condition(surplus, failure) if failure else None
@@ -106,7 +105,7 @@ class ReplicaSetController(WorkloadController):
         await write_status(self.client, self.resource, workload, status)
         wait = seconds_until_available(active, min_ready_seconds_of(workload), now)
         if wait is not None:
-            self.queue.add_after(key_of(workload), wait)
+            self.queue.add_after(workload.key, wait)
         if failure is not None:
             raise failure
 

@@ -22,7 +22,6 @@ from allot.controllers.workloads.reading import (
     Json,
     created_at,
     is_same,
-    key_of,
     labels_of,
     name_of,
     namespace_of,
@@ -135,7 +134,7 @@ class RevisionHistory:
         except ApiStatusError as error:
             if not error.is_already_exists:
                 raise
-            found = await self._client.get(CONTROLLER_REVISIONS, key_of(wanted))
+            found = await self._client.get(CONTROLLER_REVISIONS, wanted.key)
             same = is_same(found.get("data"), wanted.get("data"))
             if same and is_controlled_by(found, workload):
                 return found
@@ -151,7 +150,7 @@ class RevisionHistory:
         for found in revisions_to_forget(history.all, in_use, limit):
             try:
                 await self._client.delete(
-                    CONTROLLER_REVISIONS, key_of(found), DeleteOptions(uid=uid_of(found))
+                    CONTROLLER_REVISIONS, found.key, DeleteOptions(uid=uid_of(found))
                 )
             except ApiStatusError as error:
                 if not (error.is_not_found or error.is_conflict):

@@ -9,7 +9,7 @@ from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.resources import Resource
-from allot.controllers.workloads.reading import Json, key_of, uid_of
+from allot.controllers.workloads.reading import Json, uid_of
 
 
 def with_status(obj: RawObject, status: Mapping[str, Any]) -> RawObject:
@@ -35,7 +35,7 @@ async def write_status(
 
     try:
         return await client.update_with_retry(
-            resource, key_of(obj), change, subresource="status", start=obj
+            resource, obj.key, change, subresource="status", start=obj
         )
     except ApiStatusError as error:
         if error.is_not_found:

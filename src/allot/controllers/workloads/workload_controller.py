@@ -15,7 +15,6 @@ from allot.client.resources import PODS, Resource
 from allot.controllers.controller import QueueController, Surroundings
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.pod_control import CreationPace, PodControl
-from allot.controllers.workloads.reading import key_of
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +41,11 @@ class WorkloadController(QueueController[ObjectKey]):
         self.workloads.add_handlers(self._touched, lambda _old, new: self._touched(new), self._gone)
 
     def _touched(self, workload: RawObject) -> None:
-        self.queue.add(key_of(workload))
+        self.queue.add(workload.key)
 
     def _gone(self, workload: RawObject) -> None:
-        self.expectations.forget(key_of(workload))
-        self.queue.add(key_of(workload))
+        self.expectations.forget(workload.key)
+        self.queue.add(workload.key)
 
     async def reconcile(self, key: ObjectKey) -> None:
         workload = self.workloads.get(key)

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.core import Namespace, Node, Pod
-from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.slices import ResourceSlice
 from allot.client import resources
@@ -192,7 +191,7 @@ class ClusterFollower:
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         event = ClusterEvent(events.RESOURCE_CLAIM, _action(old, new))
         self._queue.happened(event, old, new, self._clock(), key)
         self._wake()

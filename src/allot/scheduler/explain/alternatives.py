@@ -59,7 +59,7 @@ def preferred_alternatives(
         return
     chosen = {result.request for result in allocation.devices.results}
     metadata = claim.metadata
-    holder = f"{metadata.namespace}/{metadata.name}#{metadata.uid}"
+    holder = f"{metadata.key}#{metadata.uid}"
     ledger = problem.ledger.without(holder)
     for number, request in enumerate(claim.spec.devices.requests):
         for alternative in _before(request, chosen):

@@ -10,7 +10,6 @@ from allot.api.claims import (
     ResourceClaim,
     ResourceClaimConsumerReference,
 )
-from allot.api.identities import SharedDeviceId
 from allot.scheduler.explain.explanations import (
     AllocatedDevice,
     ClaimState,
@@ -38,7 +37,7 @@ def summary_of(
         allocated_at=allocation.allocation_timestamp if allocation is not None else None,
         node_selection=selected_nodes(allocation.node_selector) if allocation is not None else "",
         devices=tuple(
-            _device(result, examined.get(_id(result)))
+            _device(result, examined.get(result.shared_device_id))
             for result in (allocation.devices.results if allocation is not None else ())
         ),
         reserved_for=tuple(map(_user, claim.status.reserved_for)),
@@ -49,7 +48,7 @@ def shown_key(claim: ResourceClaim) -> str:
     """The claim's name for people; that behind extended resources has none yet."""
     if claim.metadata.name == NAME_IN_MEMORY:
         return "for extended resources"
-    return f"{claim.metadata.namespace}/{claim.metadata.name}"
+    return str(claim.key)
 
 
 def _user(consumer: ResourceClaimConsumerReference) -> str:
@@ -91,7 +90,3 @@ def _lacking(examined: ExaminedDevice) -> Iterator[LackingCondition]:
             yield LackingCondition(
                 name, found.status, found.reason, found.message, found.last_transition_time
             )
-
-
-def _id(result: DeviceRequestAllocationResult) -> SharedDeviceId:
-    return SharedDeviceId(result.driver, result.pool, result.device, result.share_id or "")

@@ -114,7 +114,7 @@ def _advice(lacking: Sequence[_Lacking], node: str, model: SchedulerModel) -> st
 
 def _is_published(lacking: _Lacking, model: SchedulerModel) -> bool:
     device = lacking.examined.device
-    wanted = DeviceId(device.driver, device.pool, device.device)
+    wanted = device.device_id
     return any(
         wanted == DeviceId(slice_.spec.driver, slice_.spec.pool.name, each.name)
         for slice_ in model.snapshot.of(resources.RESOURCE_SLICES)

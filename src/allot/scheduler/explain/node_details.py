@@ -32,7 +32,7 @@ def details(
 
 
 def _unusable(claim: ResourceClaim, failure: str) -> str:
-    key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+    key = str(claim.key)
     if failure:
         return f"claim {key}: {failure}"
     allocation = claim.status.allocation

@@ -224,7 +224,7 @@ class ObjectExplainer:
         allocation = claim.status.allocation
         if allocation is None:
             return None
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         names = [pod.node_name for pod in self._model.pods.values() if key in claim_keys(pod)]
         selector = allocation.node_selector
         for term in selector.node_selector_terms if selector is not None else ():
@@ -285,7 +285,7 @@ class ObjectExplainer:
 
     def of_claim(self, claim: ResourceClaim) -> ClaimExplanation:
         """What has become of the claim."""
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         summary = self._summary(claim)
         users = [
             pod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from allot.api.identities import ObjectKey
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     ASSIGNED_POD,
@@ -27,7 +28,7 @@ from allot.scheduler.plugins.volume_binding import uses_claim
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.volumes import ClaimKey, CsiVolume, VolumeState
+from allot.scheduler.state.volumes import CsiVolume, VolumeState
 
 TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 
@@ -47,7 +48,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         wanted = {
             volume
             for ref in pod.volume_claims
-            if (volume := self._csi_volume(ClaimKey(pod.namespace, ref.name))) is not None
+            if (volume := self._csi_volume(ObjectKey(pod.namespace, ref.name))) is not None
         }
         if not wanted:
             return NOTHING_TO_FILTER
@@ -71,7 +72,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     def _attached_to(self, node: NodeInfo) -> set[CsiVolume]:
         attached = set()
         for namespace, name in node.volume_claim_uses:
-            volume = self._csi_volume(ClaimKey(namespace, name))
+            volume = self._csi_volume(ObjectKey(namespace, name))
             if volume is not None:
                 attached.add(volume)
         for attachment in self._volumes.attachments_on(node.name):
@@ -80,7 +81,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                 attached.add(info.csi)
         return attached
 
-    def _csi_volume(self, key: ClaimKey) -> CsiVolume | None:
+    def _csi_volume(self, key: ObjectKey) -> CsiVolume | None:
         """The volume behind a claim; for one that is still to be made, a name of our own."""
         claim = self._volumes.claims.get(key)
         if claim is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.scheduler.framework.status import Status, unresolvable
 from allot.scheduler.state.nodes import NodeInfo
@@ -18,7 +19,6 @@ from allot.scheduler.state.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
     WAIT_FOR_FIRST_CONSUMER,
-    ClaimKey,
     StorageClassInfo,
     VolumeClaimInfo,
     VolumeInfo,
@@ -55,7 +55,7 @@ def find_claims(pod: PodInfo, volumes: VolumeState) -> list[VolumeClaimInfo] | S
     """The pod's PersistentVolumeClaims, or why they cannot be used yet."""
     found = []
     for ref in pod.volume_claims:
-        claim = volumes.claims.get(ClaimKey(pod.namespace, ref.name))
+        claim = volumes.claims.get(ObjectKey(pod.namespace, ref.name))
         if claim is None:
             if ref.is_ephemeral:
                 return unresolvable(

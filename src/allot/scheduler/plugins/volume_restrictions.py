@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from allot.api.identities import ObjectKey
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     ASSIGNED_POD,
@@ -27,7 +28,7 @@ from allot.scheduler.plugins.volume_binding import uses_claim
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.volumes import READ_WRITE_ONCE_POD, ClaimKey, VolumeState
+from allot.scheduler.state.volumes import READ_WRITE_ONCE_POD, VolumeState
 
 DISK_CONFLICT: Final = unschedulable("node(s) had no available disk")
 CLAIM_IN_USE: Final = unschedulable(
@@ -63,7 +64,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
         restricted = set()
         for ref in pod.volume_claims:
-            claim = self._volumes.claims.get(ClaimKey(pod.namespace, ref.name))
+            claim = self._volumes.claims.get(ObjectKey(pod.namespace, ref.name))
             if claim is None:
                 reason = f'persistentvolumeclaim "{ref.name}" not found'
                 return PreFilterAnswer(unresolvable(reason))

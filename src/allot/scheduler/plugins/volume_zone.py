@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from allot.api.identities import ObjectKey
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     NODE,
@@ -30,7 +31,6 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.volumes import (
     WAIT_FOR_FIRST_CONSUMER,
-    ClaimKey,
     VolumeClaimInfo,
     VolumeInfo,
     VolumeState,
@@ -66,7 +66,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
         places: list[VolumePlace] = []
         for ref in pod.volume_claims:
-            claim = self._volumes.claims.get(ClaimKey(pod.namespace, ref.name))
+            claim = self._volumes.claims.get(ObjectKey(pod.namespace, ref.name))
             if claim is None:
                 reason = f'persistentvolumeclaim "{ref.name}" not found'
                 return PreFilterAnswer(unresolvable(reason))

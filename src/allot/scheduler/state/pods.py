@@ -175,7 +175,7 @@ class PodInfo:
         meta: Mapping[str, Any] = data.get("metadata") or {}
         spec: Mapping[str, Any] = data.get("spec") or {}
         status: Mapping[str, Any] = data.get("status") or {}
-        key = ObjectKey(meta.get("namespace") or "", meta.get("name") or "")
+        key = pod.key
         labels: Mapping[str, str] = meta.get("labels") or {}
         affinity: Mapping[str, Any] = spec.get("affinity") or {}
         node_affinity: Mapping[str, Any] = affinity.get("nodeAffinity") or {}

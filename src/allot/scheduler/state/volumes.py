@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.scheduler.state.resources import read_amounts
 from allot.scheduler.state.selectors import (
@@ -30,16 +31,6 @@ WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
 
-class ClaimKey(NamedTuple):
-    """A PersistentVolumeClaim's namespace and name."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
 class CsiVolume(NamedTuple):
     """A volume as its CSI driver knows it."""
 
@@ -52,7 +43,7 @@ class VolumeClaimInfo:
     """A PersistentVolumeClaim."""
 
     object: RawObject
-    key: ClaimKey
+    key: ObjectKey
     uid: str
     volume_name: str
     is_bound: bool
@@ -77,7 +68,7 @@ class VolumeClaimInfo:
         requests = read_amounts((spec.get("resources") or {}).get("requests"))
         return cls(
             object=claim,
-            key=ClaimKey(meta.get("namespace") or "", meta.get("name") or ""),
+            key=claim.key,
             uid=meta.get("uid") or "",
             volume_name=volume_name,
             is_bound=bool(volume_name) and BIND_COMPLETED in annotations,
@@ -112,7 +103,7 @@ class VolumeInfo:
     attributes_class: str
     nodes: NodeSelection | None
     """None if it can be used anywhere."""
-    claim: ClaimKey | None
+    claim: ObjectKey | None
     claim_uid: str
     phase: str
     is_terminating: bool
@@ -138,7 +129,7 @@ class VolumeInfo:
             volume_mode=spec.get("volumeMode") or "Filesystem",
             attributes_class=spec.get("volumeAttributesClassName") or "",
             nodes=node_selection((spec.get("nodeAffinity") or {}).get("required")),
-            claim=ClaimKey(ref.get("namespace") or "", ref.get("name") or "") if ref else None,
+            claim=ObjectKey(ref.get("namespace") or "", ref.get("name") or "") if ref else None,
             claim_uid=(ref or {}).get("uid") or "",
             phase=(volume.data.get("status") or {}).get("phase") or "",
             is_terminating=meta.get("deletionTimestamp") is not None,
@@ -209,17 +200,17 @@ class VolumeState:
     """All there is to know about volumes."""
 
     def __init__(self) -> None:
-        self.claims: dict[ClaimKey, VolumeClaimInfo] = {}
+        self.claims: dict[ObjectKey, VolumeClaimInfo] = {}
         self.volumes: dict[str, VolumeInfo] = {}
         self.classes: dict[str, StorageClassInfo] = {}
-        self.capacities: dict[ClaimKey, StorageCapacityInfo] = {}
+        self.capacities: dict[ObjectKey, StorageCapacityInfo] = {}
         self.drivers_with_capacity: set[str] = set()
         """CSI drivers that say how much storage is left."""
         self.limits_by_node: dict[str, dict[str, int]] = {}
         """How many volumes of a driver a node can have, by node and driver."""
-        self.reserved_volumes: dict[str, ClaimKey] = {}
+        self.reserved_volumes: dict[str, ObjectKey] = {}
         """Volumes the scheduler is about to bind to a claim."""
-        self.selected_nodes: dict[ClaimKey, str] = {}
+        self.selected_nodes: dict[ObjectKey, str] = {}
         """Nodes the scheduler is about to have volumes made for."""
         self._attachments: dict[str, Attachment] = {}
         self._volumes_by_class: dict[str, dict[str, VolumeInfo]] = {}
@@ -234,7 +225,7 @@ class VolumeState:
             self.selected_nodes.pop(info.key, None)
 
     def remove_claim(self, namespace: str, name: str) -> None:
-        self.claims.pop(ClaimKey(namespace, name), None)
+        self.claims.pop(ObjectKey(namespace, name), None)
 
     def set_volume(self, volume: RawObject) -> None:
         info = VolumeInfo.of(volume)
@@ -257,10 +248,10 @@ class VolumeState:
         self.classes.pop(name, None)
 
     def set_capacity(self, capacity: RawObject) -> None:
-        self.capacities[ClaimKey(*capacity.key)] = StorageCapacityInfo.of(capacity)
+        self.capacities[capacity.key] = StorageCapacityInfo.of(capacity)
 
     def remove_capacity(self, namespace: str, name: str) -> None:
-        self.capacities.pop(ClaimKey(namespace, name), None)
+        self.capacities.pop(ObjectKey(namespace, name), None)
 
     def set_csi_driver(self, driver: RawObject) -> None:
         if driver.get("spec", "storageCapacity", default=False):
@@ -305,7 +296,7 @@ class VolumeState:
     def attachments_on(self, node_name: str) -> Iterator[Attachment]:
         yield from self._attachments_by_node.get(node_name, {}).values()
 
-    def holder_of(self, volume: VolumeInfo) -> ClaimKey | None:
+    def holder_of(self, volume: VolumeInfo) -> ObjectKey | None:
         """The claim that has the volume, or will have it."""
         return volume.claim or self.reserved_volumes.get(volume.name)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import FilterPlugin
@@ -16,7 +17,7 @@ from allot.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from allot.scheduler.plugins.volume_zone import VolumeZone
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.volumes import ClaimKey, VolumeState
+from allot.scheduler.state.volumes import VolumeState
 from tests.unit.scheduler.state.objects import (
     HOST,
     ZONE,
@@ -337,7 +338,7 @@ def test_the_smallest_volume_is_reserved_written_and_waited_for() -> None:
     cluster, api = two_nodes(), FakeApi(state)
     plugin, pod = VolumeBinding(state, cluster, api), using("data")
     cycle = decide(plugin, pod, cluster, "a")
-    assert state.reserved_volumes == {"small": ClaimKey("default", "data")}
+    assert state.reserved_volumes == {"small": ObjectKey("default", "data")}
     assert plugin.needs_pre_bind(cycle, pod, "a")
 
     status = asyncio.run(plugin.pre_bind(cycle, pod, "a"))

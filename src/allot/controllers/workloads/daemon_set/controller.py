@@ -22,7 +22,6 @@ from allot.controllers.workloads.pod_control import MOST_AT_ONCE
 from allot.controllers.workloads.pod_states import seconds_until_available
 from allot.controllers.workloads.reading import (
     is_deleting,
-    key_of,
     labels_of,
     min_ready_seconds_of,
     name_of,
@@ -75,7 +74,7 @@ class DaemonSetController(WorkloadController):
 
     def _queue_all(self) -> None:
         for daemon_set in self.workloads.list():
-            self.queue.add(key_of(daemon_set))
+            self.queue.add(daemon_set.key)
 
     async def bring_in_order(self, workload: RawObject) -> None:
         if is_empty(selector_of(workload)) or is_deleting(workload):
@@ -87,7 +86,7 @@ class DaemonSetController(WorkloadController):
         spec = template_of(workload).get("spec") or {}
         places = places_by_node(self.nodes.list(), spec)
         now, failure = self.today(), None
-        if self.can_count(key_of(workload)):
+        if self.can_count(workload.key):
             arguments = (workload, places, pods_by_node, revision_hash, now)
             plan = decision.plan_pods(*arguments)
             failure = await self._carry_out(workload, plan, revision_hash)
@@ -103,7 +102,7 @@ class DaemonSetController(WorkloadController):
         await self.history.forget(workload, history, names | {name_of(history.update)})
         wait = seconds_until_available(pods, min_ready_seconds_of(workload), now)
         if wait is not None:
-            self.queue.add_after(key_of(workload), wait)
+            self.queue.add_after(workload.key, wait)
         if failure is not None:
             raise failure
 
@@ -120,12 +119,12 @@ class DaemonSetController(WorkloadController):
 
     def _may_replace(self, daemon_set: RawObject, pod: Pod) -> bool:
         """Whether a pod that ended may go now. On a node where it keeps ending that takes longer."""
-        place = key_of(daemon_set), node_of(pod)
+        place = daemon_set.key, node_of(pod)
         now = self.clock.now()
         before = self._attempts.get(place, _Attempts(0, now))
         wait = before.at + REPLACEMENT.seconds(before.ends, 0.0) - now if before.ends else 0.0
         if wait > 0:
-            self.queue.add_after(key_of(daemon_set), wait)
+            self.queue.add_after(daemon_set.key, wait)
             return False
         # A pod that held out for long makes up for what was before it.
         held_out = now - before.at > 2 * REPLACEMENT.most_seconds

@@ -33,7 +33,6 @@ from allot.controllers.workloads.reading import (
     Json,
     annotations_of,
     is_deleting,
-    key_of,
     name_of,
     namespace_of,
     replicas_of,
@@ -75,7 +74,7 @@ class DeploymentController(WorkloadController):
         found = self.sets.get(ObjectKey(namespace_of(pod), controller.name))
         deployment = self.dependents.owner_of(found) if found is not None else None
         if deployment is not None and sizes.is_recreated(deployment):
-            self.queue.add(key_of(deployment))
+            self.queue.add(deployment.key)
 
     async def bring_in_order(self, workload: RawObject) -> None:
         sets = self._sort(workload, await self.dependents.claim(workload))
@@ -207,7 +206,7 @@ class DeploymentController(WorkloadController):
         self, deployment: RawObject, wanted: RawObject, error: ClientError
     ) -> RawObject:
         """The set of that name, if it is ours; otherwise two templates have one hash."""
-        found = await self.client.get(REPLICA_SETS, key_of(wanted))
+        found = await self.client.get(REPLICA_SETS, wanted.key)
         if is_controlled_by(found, deployment) and sets_of.has_template_of(found, deployment):
             return found
         collisions = int(deployment.get("status", "collisionCount", default=0)) + 1
@@ -248,9 +247,7 @@ class DeploymentController(WorkloadController):
         """Delete old sets beyond the history limit."""
         for found in sets_of.sets_to_forget(deployment, sets.old):
             try:
-                await self.client.delete(
-                    REPLICA_SETS, key_of(found), DeleteOptions(uid=uid_of(found))
-                )
+                await self.client.delete(REPLICA_SETS, found.key, DeleteOptions(uid=uid_of(found)))
             except ApiStatusError as error:
                 if not (error.is_not_found or error.is_conflict):
                     raise
@@ -268,7 +265,7 @@ class DeploymentController(WorkloadController):
                 "annotations": {sets_of.REVISION: str(revision)},
             }
         }
-        return await self.client.patch(self.resource, key_of(deployment), patch)
+        return await self.client.patch(self.resource, deployment.key, patch)
 
     async def _say(self, deployment: RawObject, condition: Condition) -> RawObject:
         conditions = progress.set_condition(conditions_of(deployment), condition, self.today())
@@ -286,7 +283,7 @@ class DeploymentController(WorkloadController):
         await write_status(self.client, self.resource, deployment, status)
         wait = progress.seconds_until_timeout(deployment, status, now) if rollout else None
         if wait is not None:
-            self.queue.add_after(key_of(deployment), wait)
+            self.queue.add_after(deployment.key, wait)
 
 
 def _is_resized(deployment: RawObject, sets: ReplicaSets) -> bool:

@@ -28,7 +28,7 @@ from allot.controllers.workloads.job.tally import (
 )
 from allot.controllers.workloads.ownership import controller_of
 from allot.controllers.workloads.pod_states import is_ready
-from allot.controllers.workloads.reading import Json, is_deleting, key_of, uid_of
+from allot.controllers.workloads.reading import Json, is_deleting, uid_of
 from allot.controllers.workloads.status_writes import with_status
 from allot.controllers.workloads.workload_controller import STALE_SECONDS, WorkloadController
 
@@ -66,10 +66,10 @@ class JobController(WorkloadController):
         tally, is_all = await self._take_stock(workload, spec, pods)
         if not is_all:
             await self._count(workload, spec, tally, Plan(), None)
-            self.queue.add(key_of(workload))
+            self.queue.add(workload.key)
             return
         verdict = decision.find_verdict(workload, spec, tally, now)
-        can_count = self.can_count(key_of(workload))
+        can_count = self.can_count(workload.key)
         plan = Plan()
         if verdict is not None:
             plan = Plan(delete=tally.active)
@@ -78,7 +78,7 @@ class JobController(WorkloadController):
             # Pods that are not wanted any more have not failed.
             await tracking.give_up(self.client, filter(is_tracked, plan.delete))
         if plan.create and not await self._is_current(workload):
-            self.queue.add_after(key_of(workload), STALE_SECONDS)
+            self.queue.add_after(workload.key, STALE_SECONDS)
             return
         failure = await self._carry_out(workload, spec, tally, plan)
         job = await self._count(workload, spec, tally, plan, verdict)
@@ -109,7 +109,7 @@ class JobController(WorkloadController):
 
     async def _is_current(self, job: RawObject) -> bool:
         """Whether the copy is what the server has. An old one may lack what was counted a moment ago."""
-        current = await self.client.find(self.resource, key_of(job))
+        current = await self.client.find(self.resource, job.key)
         return current is not None and current.get("metadata", "resourceVersion") == job.get(
             "metadata", "resourceVersion"
         )
@@ -196,7 +196,7 @@ class JobController(WorkloadController):
             self.tell(job, verdict.reason, verdict.message, WARNING)
 
     def _look_again(self, job: RawObject, spec: JobSpec, plan: Plan) -> None:
-        key = key_of(job)
+        key = job.key
         left = decision.seconds_until_deadline(job, spec, self.today())
         for wait in (plan.wait_seconds, left):
             if wait is not None and wait > 0:
@@ -206,12 +206,12 @@ class JobController(WorkloadController):
 
     def _look_after(self, pod: Pod) -> None:
         if is_tracked(pod) and self.dependents.owner_of(pod) is None:
-            self.strays.add(key_of(pod))
+            self.strays.add(pod.key)
 
     def _leave_behind(self, job: RawObject) -> None:
         for pod in self.dependents.of(job):
             if is_tracked(pod):
-                self.strays.add(key_of(pod))
+                self.strays.add(pod.key)
 
     def chores(self) -> tuple[Coroutine[None, None, None], ...]:
         return (work_off(self.strays, self._free_stray, 2),)

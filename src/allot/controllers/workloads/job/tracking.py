@@ -24,7 +24,7 @@ from allot.client.errors import ApiStatusError
 from allot.client.options import PatchType, Scope
 from allot.client.resources import PODS
 from allot.controllers.workloads.job.tally import TRACKING, is_tracked
-from allot.controllers.workloads.reading import Json, key_of, selector_of, uid_of
+from allot.controllers.workloads.reading import Json, selector_of, uid_of
 
 R = TypeVar("R")
 
@@ -40,7 +40,7 @@ async def verified(client: Client, pods: Sequence[Pod], finished: Iterable[Pod])
 
 
 async def _look_up(client: Client, pod: Pod) -> tuple[str, Pod | None]:
-    found = await client.find(PODS, key_of(pod))
+    found = await client.find(PODS, pod.key)
     return uid_of(pod), found if found is not None and uid_of(found) == uid_of(pod) else None
 
 
@@ -48,7 +48,7 @@ async def find_unseen(client: Client, job: RawObject, uids: Container[str]) -> l
     """Those of these pods that exist, though our copy does not show them: it may be behind."""
     labels: Json = selector_of(job).get("matchLabels") or {}
     selector = ",".join(f"{name}={value}" for name, value in labels.items())
-    scope = Scope(namespace=key_of(job).namespace, label_selector=selector)
+    scope = Scope(namespace=job.key.namespace, label_selector=selector)
     return [pod for pod in (await client.list(PODS, scope)).items if uid_of(pod) in uids]
 
 
@@ -56,7 +56,7 @@ async def untrack(client: Client, pods: Iterable[Pod]) -> frozenset[str]:
     """Take the finalizer away; the uids of those that do not have it any more."""
 
     async def freed(pod: Pod) -> str:
-        await remove_finalizer(client, key_of(pod), uid_of(pod))
+        await remove_finalizer(client, pod.key, uid_of(pod))
         return uid_of(pod)
 
     return frozenset(_all(await few_at_once(freed, pods)))
@@ -76,7 +76,7 @@ async def give_up(client: Client, pods: Iterable[Pod]) -> None:
         patch = _without_finalizer(uid_of(pod))
         patch["metadata"]["resourceVersion"] = pod.get("metadata", "resourceVersion")
         try:
-            await client.patch(PODS, key_of(pod), patch, PatchType.STRATEGIC)
+            await client.patch(PODS, pod.key, patch, PatchType.STRATEGIC)
         except ApiStatusError as error:
             if not error.is_not_found:
                 raise

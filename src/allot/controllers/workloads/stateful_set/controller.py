@@ -17,7 +17,6 @@ from allot.controllers.workloads.pod_control import PodControl
 from allot.controllers.workloads.pod_states import seconds_until_available
 from allot.controllers.workloads.reading import (
     is_deleting,
-    key_of,
     min_ready_seconds_of,
     name_of,
     namespace_of,
@@ -84,7 +83,7 @@ class StatefulSetController(WorkloadController):
         pods = await self.dependents.claim(workload)
         revisions = _revisions(workload, history)
         now, failure = self.today(), None
-        if self.can_count(key_of(workload)):
+        if self.can_count(workload.key):
             numbered = decision.by_ordinal(workload, pods)
             plan = decision.plan_pods(workload, numbered, revisions, now)
             failure = await self._carry_out(workload, plan, history)
@@ -94,7 +93,7 @@ class StatefulSetController(WorkloadController):
         await self.history.forget(workload, history, in_use)
         wait = seconds_until_available(pods, min_ready_seconds_of(workload), now)
         if wait is not None:
-            self.queue.add_after(key_of(workload), wait)
+            self.queue.add_after(workload.key, wait)
         if failure is not None:
             raise failure
 

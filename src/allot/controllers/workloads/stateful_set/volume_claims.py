@@ -17,7 +17,6 @@ from allot.client.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from allot.controllers.workloads.reading import (
     Json,
     is_deleting,
-    key_of,
     name_of,
     namespace_of,
     uid_of,
@@ -61,12 +60,12 @@ class VolumeClaims:
         owner = owned_by(STATEFUL_SETS, stateful_set)
         is_owned = is_deleted_with(stateful_set, "whenDeleted")
         for claim in make_claims(stateful_set, ordinal):
-            known = self._claims.get(key_of(claim))
+            known = self._claims.get(claim.key)
             if known is None:
                 references = [owner] if is_owned else None
                 await self._create(claim.with_value(references, "metadata", "ownerReferences"))
             elif is_deleting(known):
-                raise ClaimGoingError(f"{key_of(claim)} is being deleted")
+                raise ClaimGoingError(f"{claim.key} is being deleted")
 
     async def _create(self, claim: RawObject) -> None:
         try:

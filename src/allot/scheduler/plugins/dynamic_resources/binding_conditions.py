@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from allot.api.claims import (
-    AllocatedDeviceStatus,
     AllocationResult,
     DeviceRequestAllocationResult,
     ResourceClaim,
@@ -62,26 +61,18 @@ def dropped_conditions(
     decided: Iterable[ResourceClaim], stored: Iterable[ResourceClaim]
 ) -> tuple[SharedDeviceId, ...]:
     """The devices that were to be waited for, and that are stored without conditions."""
-    kept = {_name(claim): {_device(each) for each in _waited_for(claim)} for claim in stored}
+    kept = {claim.key: {each.device_id for each in _waited_for(claim)} for claim in stored}
     return tuple(
-        _result_id(result)
+        result.shared_device_id
         for claim in decided
-        if _name(claim) in kept
+        if claim.key in kept
         for result in _waited_for(claim)
-        if _device(result) not in kept[_name(claim)]
+        if result.device_id not in kept[claim.key]
     )
 
 
 def _waited_for(claim: ResourceClaim) -> Iterator[DeviceRequestAllocationResult]:
     return (result for result in _conditioned(claim) if result.binding_conditions)
-
-
-def _device(result: DeviceRequestAllocationResult) -> DeviceId:
-    return DeviceId(result.driver, result.pool, result.device)
-
-
-def _name(claim: ResourceClaim) -> tuple[str, str]:
-    return claim.metadata.namespace, claim.metadata.name
 
 
 def readiness(
@@ -157,7 +148,7 @@ def why_not_usable_when_off(claim: ResourceClaim) -> str:
 def devices_being_attached(claims: Iterable[ResourceClaim]) -> set[DeviceId]:
     """The devices that are allocated, must be made ready for that, and are not yet."""
     return {
-        DeviceId(examined.device.driver, examined.device.pool, examined.device.device)
+        examined.device.device_id
         for claim in claims
         for examined in examined_devices(claim)
         if examined.lacking and examined.failure is None
@@ -176,9 +167,9 @@ class ExaminedDevice(NamedTuple):
 
 def examined_devices(claim: ResourceClaim) -> Iterator[ExaminedDevice]:
     """The allocated devices that must be made ready, each with what is known about it."""
-    statuses = {_status_id(status): status for status in claim.status.devices}
+    statuses = {status.shared_device_id: status for status in claim.status.devices}
     for result in _conditioned(claim):
-        device = _result_id(result)
+        device = result.shared_device_id
         status = statuses.get(device)
         conditions = {each.type: each for each in status.conditions} if status else {}
         lacking = tuple(
@@ -215,14 +206,6 @@ def _conditioned(claim: ResourceClaim) -> Iterator[DeviceRequestAllocationResult
             for each in allocation.devices.results
             if each.binding_conditions or each.binding_failure_conditions
         )
-
-
-def _result_id(result: DeviceRequestAllocationResult) -> SharedDeviceId:
-    return SharedDeviceId(result.driver, result.pool, result.device, result.share_id or "")
-
-
-def _status_id(status: AllocatedDeviceStatus) -> SharedDeviceId:
-    return SharedDeviceId(status.driver, status.pool, status.device, status.share_id or "")
 
 
 def _first_true(names: Iterable[str], conditions: dict[str, Condition]) -> Condition | None:

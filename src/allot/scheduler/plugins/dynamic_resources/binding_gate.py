@@ -164,7 +164,7 @@ class BindingGate:
             return
         if self._failed is not None:
             self._failed.add(pod, devices)
-        await self._give_back((_key(claim) for claim in claims), pod)
+        await self._give_back((claim.key for claim in claims), pod)
         names = ", ".join(f"{each.driver}/{each.pool}/{each.device}" for each in devices)
         message = (
             f"device {names} has binding conditions, and the {BINDING_CONDITIONS} feature is"
@@ -193,7 +193,7 @@ class BindingGate:
             outcome = Outcome.SUCCESS
         except ClaimChangedError as error:
             outcome = error.outcome if isinstance(error, DevicesNotReadyError) else outcome
-            await self._give_back((_key(claim) for claim in claims), pod)
+            await self._give_back((claim.key for claim in claims), pod)
             raise
         finally:
             drivers = drivers_with_conditions(conditioned)
@@ -239,7 +239,3 @@ def _allocations(claims: Iterable[ResourceClaim]) -> Iterator[AllocationResult |
 
 def _is_lost(claim: ResourceClaim | None) -> bool:
     return claim is None or claim.metadata.deletion_timestamp is not None
-
-
-def _key(claim: ResourceClaim) -> ObjectKey:
-    return ObjectKey(claim.metadata.namespace, claim.metadata.name)

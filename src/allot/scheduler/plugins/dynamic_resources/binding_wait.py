@@ -99,7 +99,7 @@ class BindingWait:
 
         `ClaimChangedError` if a claim was taken away, or the node.
         """
-        keys = [ObjectKey(claim.metadata.namespace, claim.metadata.name) for claim in claims]
+        keys = [claim.key for claim in claims]
         waiter = _Waiter(node_name)
         since = self._today()
         for key in keys:
@@ -133,7 +133,7 @@ class BindingWait:
 
     def _current(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
         """The claim as it is now, if it is still allocated and ours."""
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         current = self._tracker.get(key)
         if current is None or current.metadata.uid != claim.metadata.uid:
             raise ClaimChangedError(f"claim {key} got deleted in the meantime")
@@ -147,7 +147,7 @@ class BindingWait:
             return
         claim = new or old
         assert claim is not None
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         for waiter in self._waiting.get(key, ()):
             waiter.changed.set()
 

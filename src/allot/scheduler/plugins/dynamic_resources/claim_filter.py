@@ -162,7 +162,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
             if claim.status.allocation is not None:
                 continue
             if self._tracker.is_in_flight(claim.metadata.uid):
-                key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+                key = str(claim.key)
                 return PreFilterAnswer(
                     pending(f"resource claim {key} is in the process of being allocated")
                 )
@@ -349,9 +349,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         devices: PodDevices | None = state.get(NAME)
         if devices is None or not devices.key:
             return None
-        names = (
-            f"{claim.metadata.namespace}/{claim.metadata.name}" for claim in devices.to_allocate
-        )
+        names = (str(claim.key) for claim in devices.to_allocate)
         return devices.key, tuple(names)
 
     def _likeness(self, devices: PodDevices, target: TargetNode) -> Hashable | None:

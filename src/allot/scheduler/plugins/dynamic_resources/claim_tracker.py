@@ -61,7 +61,7 @@ class ClaimTracker:
 
     def put(self, claim: ResourceClaim) -> None:
         """A claim was added or updated. What is older than what we know already is no news."""
-        key = _key(claim)
+        key = claim.key
         known = self._known.get(key)
         if known is not None and known.metadata.uid != claim.metadata.uid:
             self.remove(known)
@@ -74,7 +74,7 @@ class ClaimTracker:
             self._change(key, known, claim)
 
     def remove(self, claim: ResourceClaim) -> None:
-        key = _key(claim)
+        key = claim.key
         known = self._known.get(key)
         if known is not None and known.metadata.uid == claim.metadata.uid:
             self._change(key, known, None)
@@ -83,7 +83,7 @@ class ClaimTracker:
 
     def assume(self, claim: ResourceClaim) -> None:
         """The answer to a write of ours, until the informer shows something newer."""
-        key = _key(claim)
+        key = claim.key
         known = self._known.get(key)
         if known is None or known.metadata.uid != claim.metadata.uid:
             return  # it is gone already
@@ -106,7 +106,7 @@ class ClaimTracker:
         flown = self._in_flight.pop(uid, None)
         if flown is None:
             return
-        known = self._known.get(_key(claim))
+        known = self._known.get(claim.key)
         current = known if known is not None and known.metadata.uid == uid else None
         entered = self._entered.get(uid)
         self._settle(uid, current)
@@ -148,7 +148,7 @@ class ClaimTracker:
             del self._entered[uid]
             self._tell(entered)
         if claim is not None and allocation is not None:
-            holder = f"{_key(claim)}#{uid}"
+            holder = f"{claim.key}#{uid}"
             self.ledger.add(holder, allocation)
             self._entered[uid] = holder, allocation
             self._tell(allocation)
@@ -156,10 +156,6 @@ class ClaimTracker:
     def _tell(self, allocation: AllocationResult) -> None:
         for listener in self._ledger_listeners:
             listener(allocation)
-
-
-def _key(claim: ResourceClaim) -> ObjectKey:
-    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
 
 
 def is_same_version(claim: ResourceClaim, other: ResourceClaim) -> bool:

@@ -76,7 +76,7 @@ class ClaimLanes:
 
         `start` names the claim, and saves a read if nothing newer is known; it may be out of date.
         """
-        key = ObjectKey(start.metadata.namespace, start.metadata.name)
+        key = start.key
         lane = self._lanes.setdefault(key, _Lane())
         lane.users += 1
         mine = _Waiting(start, change)

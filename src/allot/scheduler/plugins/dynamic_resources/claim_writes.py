@@ -16,7 +16,7 @@ from allot.api.claims import (
     ResourceClaimConsumerReference,
     ResourceClaimStatus,
 )
-from allot.api.identities import DeviceId, ObjectKey
+from allot.api.identities import DeviceId
 from allot.api.resource import DELETE_PROTECTION, DEVICE_ALREADY_ALLOCATED
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
@@ -64,7 +64,7 @@ def check_still_ours(
     current: ResourceClaim, decided_on: ResourceClaim, allocation: AllocationResult | None
 ) -> None:
     """`ClaimChangedError` if what we decided for a claim no longer goes with what it is now."""
-    name = f"{current.metadata.namespace}/{current.metadata.name}"
+    name = str(current.key)
     replaced = current.metadata.uid != decided_on.metadata.uid
     if replaced or current.metadata.deletion_timestamp is not None:
         raise ClaimChangedError(f"claim {name} got deleted in the meantime")
@@ -110,7 +110,7 @@ def held_devices(decided: Iterable[ResourceClaim], error: BaseException) -> list
         if cause.get("reason") == DEVICE_ALREADY_ALLOCATED
     }
     wanted = dict.fromkeys(
-        DeviceId(result.driver, result.pool, result.device)
+        result.device_id
         for claim in decided
         if claim.status.allocation is not None
         for result in claim.status.allocation.devices.results
@@ -159,7 +159,7 @@ class _Reservation:
     def doing(self) -> str:
         metadata = self._decided_on.metadata
         what = "reservation" if self._allocation is None else "allocation and reservation"
-        return f"add {what} to claim {metadata.namespace}/{metadata.name}"
+        return f"add {what} to claim {metadata.key}"
 
 
 class ClaimWriter:
@@ -192,7 +192,7 @@ class ClaimWriter:
         return written
 
     async def read_again(self, claim: ResourceClaim) -> ResourceClaim:
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         return await self._client.get(RESOURCE_CLAIMS, key)
 
     async def drop_reservation(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim | None:

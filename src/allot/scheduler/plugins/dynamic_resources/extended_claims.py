@@ -21,7 +21,6 @@ from typing import Any, Final
 from allot.api.base import replace
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.core import ContainerExtendedResourceRequest
-from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import DeleteOptions
@@ -204,7 +203,7 @@ class ExtendedClaims:
     async def _is_seen(self, claim: ResourceClaim) -> bool:
         """Wait until the informer shows a claim that we made; false if it does not."""
         uid = claim.metadata.uid
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         known = self._tracker.get(key)
         if known is not None and known.metadata.uid == uid:
             return True
@@ -269,7 +268,7 @@ class ExtendedClaims:
 
     async def remove(self, claim: ResourceClaim, pod: PodInfo) -> bool:
         """Delete a claim that its pod does not use. False: the pod is bound with this claim, it must stay."""
-        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        key = claim.key
         if not await self._is_let_go(pod, key.name):
             return False
 

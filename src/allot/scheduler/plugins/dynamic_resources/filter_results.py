@@ -133,7 +133,7 @@ def unknown_class_names(
 
 def problem_with(claim: ResourceClaim, classes: Container[str], gates: FeatureGates) -> str:
     """What is wrong with a claim whatever the node; empty if nothing is."""
-    where = f"resource claim {claim.metadata.namespace}/{claim.metadata.name}, request "
+    where = f"resource claim {claim.key}, request "
     for request in claim.spec.devices.requests:
         if request.first_available:
             if PRIORITIZED_LIST not in gates:

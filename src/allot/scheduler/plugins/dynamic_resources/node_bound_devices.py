@@ -11,7 +11,6 @@ from typing import Final
 from allot.allocation import Inventory, TargetNode
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
-from allot.api.identities import DeviceId
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.filter_results import is_usable_on
 
@@ -27,7 +26,7 @@ def claimed_on_two_nodes(
 ) -> Iterator[str]:
     """What to tell about devices that bind to `target` while another claim holds them on another node."""
     shared = {
-        DeviceId(result.driver, result.pool, result.device)
+        result.device_id
         for allocation in results
         for result in allocation.devices.results
         if result.share_id is not None or result.admin_access

@@ -14,7 +14,6 @@ from uuid import uuid4
 from allot.allocation import chosen_alternatives
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
-from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
 from allot.features import DERIVED_ATTRIBUTES
 from allot.scheduler.framework.concurrency_limit import resting
@@ -147,7 +146,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             names = ignored_attributes(claim, self._gates)
             if names:
                 note = (
-                    f"resource claim {key_of(claim)}: derived attributes {', '.join(names)} are"
+                    f"resource claim {claim.key}: derived attributes {', '.join(names)} are"
                     f" ignored, because feature gate {DERIVED_ATTRIBUTES} is off"
                 )
                 self._warn(pod, "DerivedAttributesDisabled", note)
@@ -312,7 +311,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         try:
             for claim in devices.claims:
                 allocation = decided.get(claim.metadata.uid)
-                newest = self._tracker.get(key_of(claim))
+                newest = self._tracker.get(claim.key)
                 written = await self._writer.allocate_and_reserve(
                     claim, pod, allocation, self._timestamp(), devices.found_reserved.append
                 )
@@ -352,7 +351,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
                     self._tracker.assume(current)
 
     def _is_reserved(self, claim: ResourceClaim, pod: PodInfo) -> bool:
-        current = self._tracker.get(key_of(claim))
+        current = self._tracker.get(claim.key)
         return current is not None and is_reserved_for(current, pod)
 
     async def _look_again(self, devices: PodDevices) -> None:
@@ -366,7 +365,3 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
     def _timestamp(self) -> datetime | None:
         """When the allocation was made, if anybody will want to know (KEP-5007)."""
         return self._clock() if self._gate is not None else None
-
-
-def key_of(claim: ResourceClaim) -> ObjectKey:
-    return ObjectKey(claim.metadata.namespace, claim.metadata.name)

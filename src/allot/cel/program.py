@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from enum import Enum
 from itertools import islice
 from typing import Final
@@ -33,6 +32,7 @@ from allot.cel.validators import literal_issues
 from allot.cel.values import Value
 from allot.deadline import Deadline, no_deadline
 from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
+from allot.lru_cache import LRUCache
 
 UNBOUNDED_COST: Final = MAX
 """The estimate of an expression that nothing bounds."""
@@ -177,7 +177,7 @@ def compile_derived(
 def _compiled(expression: str, use: Use, origin: Origin, gates: FeatureGates | None) -> Program:
     gates = gates or _NO_GATES
     key = (expression, use is Use.SELECTOR, origin is Origin.STORED, environment(origin, gates))
-    return _programs.get(key, lambda: _compile(expression, use, origin, gates))
+    return _programs.get_or_make(key, lambda: _compile(expression, use, origin, gates))
 
 
 def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> Program:
@@ -205,37 +205,10 @@ def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> 
     return kind(expression, use, output_type, max_cost, places_read(planned.root), evaluator)
 
 
-class _ProgramCache:
-    """The programs used last, up to a number of them and of characters in their expressions.
+_programs: Final[LRUCache[Hashable, Program]] = LRUCache(
+    1_024, 512 * 1024, lambda program: len(program.expression)
+)
+"""Bounded in characters, too: a program takes about 130 times as much memory as its expression.
 
-    Expressions that do not compile are not remembered.
-    """
-
-    def __init__(self, size: int, characters: int) -> None:
-        self._size = size
-        self._max_characters = characters
-        self._characters = 0
-        self._programs: OrderedDict[Hashable, Program] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Program]) -> Program:
-        with self._lock:
-            known = self._programs.get(key)
-            if known is not None:
-                self._programs.move_to_end(key)
-                return known
-        made = make()
-        with self._lock:
-            known = self._programs.get(key)
-            if known is None:
-                known = self._programs[key] = made
-                self._characters += len(made.expression)
-            self._programs.move_to_end(key)
-            while len(self._programs) > self._size or self._characters > self._max_characters:
-                _, dropped = self._programs.popitem(last=False)
-                self._characters -= len(dropped.expression)
-            return known
-
-
-_programs: Final = _ProgramCache(1_024, 512 * 1024)
-"""A program takes about 130 times as much memory as its expression."""
+Expressions that do not compile are not kept.
+"""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from allot.api.identities import ObjectKey
@@ -16,6 +15,7 @@ from allot.client.resources import Resource
 from allot.client.served_kinds import ServedKinds
 from allot.controllers.garbage_collector.decisions import OwnerState
 from allot.controllers.garbage_collector.graph import FOREGROUND, Node, OwnerGraph
+from allot.lru_cache import LRUCache
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Owners:
         self._kinds = kinds
         self._graph = graph
         self._recorder = recorder
-        self._absent: OrderedDict[_Identity, None] = OrderedDict()
+        self._absent: LRUCache[_Identity, bool] = LRUCache(REMEMBERED)
 
     async def states(self, obj: MetadataObject, node: Node) -> dict[str, OwnerState]:
         """What there is of each owner, by uid. Raises `UnknownOwnerError`."""
@@ -71,7 +71,7 @@ class Owners:
             return OwnerState.ABSENT
         owner = await self._look_up(kind.resource, key)
         if owner is None or owner.uid != ref.uid:
-            self._remember(identity)
+            self._absent.put(identity, True)
             if known is not None and known.key.namespace not in ("", dependent.key.namespace):
                 text = f"it does not exist in namespace {dependent.key.namespace}"
                 self._complain(dependent, ref, text)
@@ -91,11 +91,6 @@ class Owners:
                 # It is the kind that is missing, perhaps only for a moment.
                 raise UnknownOwnerError(f"{resource}: {error}") from None
             return None
-
-    def _remember(self, identity: _Identity) -> None:
-        self._absent[identity] = None
-        if len(self._absent) > REMEMBERED:
-            self._absent.popitem(last=False)
 
     def _complain(self, dependent: Node, ref: OwnerReference, problem: str) -> None:
         owner = f"{ref.api_version}/{ref.kind} {ref.name} ({ref.uid})"

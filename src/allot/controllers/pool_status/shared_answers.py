@@ -7,7 +7,6 @@ it is then as fresh as one counted now for a request that waited as long.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -15,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from allot.api.pool_status import DEFAULT_LIMIT, PoolStatus, ResourcePoolStatusRequestSpec
 from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, Answer
+from allot.lru_cache import LRUCache
 
 MAX_KEPT_BYTES: Final = 8 * 1024 * 1024
 """Of all answers that are kept..."""
@@ -83,9 +83,9 @@ class SharedAnswers:
     """The last answer to each question, the most recent ones, up to a size."""
 
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._kept: OrderedDict[Asked, SharedAnswer] = OrderedDict()
-        self._bytes = 0
+        self._kept: LRUCache[Asked, SharedAnswer] = LRUCache(
+            max_bytes // LEAST_BYTES, max_bytes, lambda answer: answer.size
+        )
         self._locks: WeakValueDictionary[Asked, asyncio.Lock] = WeakValueDictionary()
 
     async def get(
@@ -100,16 +100,7 @@ class SharedAnswers:
         async with lock:
             kept = self._kept.get(asked)
             if kept is not None and (kept.began > since or kept.state == state()):
-                self._kept.move_to_end(asked)
                 return kept
             answer = await count()
-            self._keep(asked, answer)
+            self._kept.put(asked, answer)
             return answer
-
-    def _keep(self, asked: Asked, answer: SharedAnswer) -> None:
-        before = self._kept.pop(asked, None)
-        self._bytes += answer.size - (before.size if before else 0)
-        self._kept[asked] = answer
-        while self._bytes > self._max_bytes:
-            _, oldest = self._kept.popitem(last=False)
-            self._bytes -= oldest.size

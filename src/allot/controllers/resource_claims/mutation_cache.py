@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 from allot.api.identities import ObjectKey
+from allot.lru_cache import LRUCache
 
 MAX_DELETED: Final = 5000
 MAX_MADE: Final = 5000
@@ -18,14 +18,10 @@ class DeletedPods:
     """The uids of pods that are gone for good, the last so many of them."""
 
     def __init__(self, limit: int = MAX_DELETED) -> None:
-        self._uids: OrderedDict[str, None] = OrderedDict()
-        self._limit = limit
+        self._uids: LRUCache[str, bool] = LRUCache(limit)
 
     def add(self, uid: str) -> None:
-        self._uids[uid] = None
-        self._uids.move_to_end(uid)
-        if len(self._uids) > self._limit:
-            self._uids.popitem(last=False)
+        self._uids.put(uid, True)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._uids
@@ -36,24 +32,20 @@ class MadeClaims:
 
     def __init__(self, now: Callable[[], float], limit: int = MAX_MADE) -> None:
         self._now = now
-        self._limit = limit
-        self._made: OrderedDict[ObjectKey, tuple[str, float]] = OrderedDict()
+        self._made: LRUCache[ObjectKey, tuple[str, float]] = LRUCache(limit)
 
     def add(self, key: ObjectKey, pod_uid: str) -> None:
-        self._made[key] = (pod_uid, self._now() + MADE_SECONDS)
-        self._made.move_to_end(key)
-        if len(self._made) > self._limit:
-            self._made.popitem(last=False)
+        self._made.put(key, (pod_uid, self._now() + MADE_SECONDS))
 
     def forget(self, key: ObjectKey) -> None:
         """The informer knows better now."""
-        self._made.pop(key, None)
+        self._made.pop(key)
 
     def is_made_for(self, key: ObjectKey, pod_uid: str) -> bool:
         made = self._made.get(key)
         if made is None:
             return False
         if made[1] <= self._now():
-            del self._made[key]
+            self._made.pop(key)
             return False
         return made[0] == pod_uid

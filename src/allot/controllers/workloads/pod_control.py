@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.names import NewSuffix, generated_name, random_suffix
 from allot.controllers.workloads.ownership import is_controlled_by
 from allot.controllers.workloads.reading import name_of, uid_of
+from allot.lru_cache import LRUCache
 
 log = logging.getLogger(__name__)
 
@@ -43,17 +43,14 @@ class CreationPace:
         """`again` has an owner looked at after so many seconds."""
         self._now = now
         self._again = again
-        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+        self._buckets: LRUCache[str, TokenBucket] = LRUCache(MAX_PACED_OWNERS)
 
     def admit(self, owner: RawObject, wanted: int) -> int:
         """How many of the pods may be created now. For the others, the owner is looked at again."""
         now, uid = self._now(), uid_of(owner)
-        bucket = self._buckets.pop(uid, None)
-        if bucket is None:
-            bucket = TokenBucket(CREATIONS_PER_SECOND, MOST_AT_ONCE, now)
-        self._buckets[uid] = bucket
-        if len(self._buckets) > MAX_PACED_OWNERS:
-            self._buckets.popitem(last=False)
+        bucket = self._buckets.get_or_make(
+            uid, lambda: TokenBucket(CREATIONS_PER_SECOND, MOST_AT_ONCE, now)
+        )
         admitted = bucket.take_up_to(now, wanted)
         if admitted < wanted:
             self._again(owner.key, bucket.seconds_to_next(now, CREATIONS_PER_SECOND))

@@ -21,6 +21,7 @@ from allot.allocation import Explanation, Proposals, StepBudget, Wording, explai
 from allot.allocation.explain.changes import AnyChange, Release
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
+from allot.lru_cache import LRUCache
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode
 from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
@@ -139,7 +140,7 @@ class FailureReasons:
         self._clock = clock
         self._cpu_clock = cpu_clock or clock
         self.allowance = Allowance(clock)
-        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._known: LRUCache[Hashable, _Known] = LRUCache(MAX_KNOWN)
         self._waiting: OrderedDict[str, tuple[Rejection, Tell]] = OrderedDict()
         """By uid of the pod."""
         self.explanations = 0
@@ -232,15 +233,12 @@ class FailureReasons:
             status = statuses.get(node)
             if status is None or status.plugin != NAME or judge.last_change(node) != last_change:
                 return None
-        self._known.move_to_end(wish.key)
         return known
 
     def _find(self, rejection: Rejection, wish: _Wish) -> _Known:
         started = self._clock()
-        known = self._known[wish.key] = self._nearest(rejection, wish)
-        self._known.move_to_end(wish.key)
-        if len(self._known) > MAX_KNOWN:
-            self._known.popitem(last=False)
+        known = self._nearest(rejection, wish)
+        self._known.put(wish.key, known)
         self.allowance.spend(self._clock() - started)
         return known
 

@@ -1,21 +1,24 @@
-"""Node selectors: whether a node matches, and what is wrong with selectors that cannot be read."""
+"""Node selectors of slices and allocations: whether a node matches, and what is wrong with malformed ones."""
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from allot.allocation.errors import AllocationError
 from allot.allocation.kubernetes_texts import node_selector_text, quoted
 from allot.allocation.problem import TargetNode
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.meta import NodeSelector, NodeSelectorRequirement
-
-METADATA_NAME: Final = "metadata.name"
+from allot.api.selectors import (
+    METADATA_NAME,
+    NodeSelection,
+    read_integer,
+    typed_node_selection,
+)
+from allot.lru_cache import LRUCache
 
 _EXPRESSION_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
-_is_integer: Final = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 def selects_node(
@@ -36,53 +39,57 @@ def selects_node(
     return selector is not None and _matches(selector, node, meter or WorkMeter())
 
 
+class _Compiled(NamedTuple):
+    """A node selector, compiled, or what is wrong with it."""
+
+    selection: NodeSelection
+    problems: tuple[str, ...]
+    requirements: int
+    values: int
+
+
+_MAX_SELECTORS: Final = 1_024
+_MAX_VALUES: Final = 16_384
+
+_compiled: Final[LRUCache[NodeSelector, _Compiled]] = LRUCache(
+    _MAX_SELECTORS, _MAX_VALUES, lambda compiled: compiled.values
+)
+
+
 def _matches(selector: NodeSelector, node: TargetNode, meter: WorkMeter) -> bool:
-    problems = _problems(selector, meter)
+    compiled = _compiled.get_or_make(selector, lambda: _compile(selector))
+    meter.spend(2 * compiled.requirements)
+    problems = compiled.problems
     if problems:
         joined = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise AllocationError(
             f"failed to parse node selector {node_selector_text(selector)}: {joined}"
         )
-    for term in selector.node_selector_terms:
-        if not term.match_expressions and not term.match_fields:
-            continue
-        meter.spend(2 * (len(term.match_expressions) + len(term.match_fields)))
-        labels = all(_holds(need, node.labels.get(need.key)) for need in term.match_expressions)
-        if labels and all(_holds(need, node.name) for need in term.match_fields):
+    for term in compiled.selection.terms:
+        meter.spend(2 * (len(term.expressions) + len(term.fields)))
+        if term.matches(node.name, node.labels):
             return True
     return False
 
 
-def _holds(requirement: NodeSelectorRequirement, value: str | None) -> bool:
-    match requirement.operator:
-        case "In":
-            return value is not None and value in requirement.values
-        case "NotIn":
-            return value is None or value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-    if value is None or _integer(value) is None:
-        return False
-    limit = int(requirement.values[0])
-    return int(value) > limit if requirement.operator == "Gt" else int(value) < limit
+def _compile(selector: NodeSelector) -> _Compiled:
+    terms = selector.node_selector_terms
+    values = [
+        len(requirement.values)
+        for term in terms
+        for requirement in (*term.match_expressions, *term.match_fields)
+    ]
+    selection, problems = typed_node_selection(selector), tuple(_problems(selector))
+    return _Compiled(selection, problems, len(values), len(terms) + sum(values))
 
 
-def _integer(text: str) -> int | None:
-    number = int(text) if text.isascii() and _is_integer(text) and len(text) <= 20 else None
-    return number if number is not None and -(2**63) <= number < 2**63 else None
-
-
-def _problems(selector: NodeSelector, meter: WorkMeter) -> list[str]:
+def _problems(selector: NodeSelector) -> list[str]:
     found: list[str] = []
     for index, term in enumerate(selector.node_selector_terms):
         path = f"nodeSelectorTerms[{index}]"
         for at, requirement in enumerate(term.match_expressions):
-            meter.spend(2)
             found += _expression_problems(requirement, f"{path}.matchExpressions[{at}]")
         for at, requirement in enumerate(term.match_fields):
-            meter.spend(2)
             found += _field_problems(requirement, f"{path}.matchFields[{at}]")
     return found
 
@@ -112,7 +119,7 @@ def _expression_problems(requirement: NodeSelectorRequirement, path: str) -> lis
                 return [
                     f"{path}.values: Invalid value: {shown}: for 'Gt', 'Lt' operators, exactly one value is required"
                 ]
-            if _integer(values[0]) is None:
+            if read_integer(values[0]) is None:
                 return [
                     f"{path}.values[0]: Invalid value: {quoted(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer"
                 ]

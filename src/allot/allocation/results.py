@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.node_selectors import METADATA_NAME
 from allot.allocation.problem import TargetNode
 from allot.allocation.requests import Alternative, PreparedClaim
 from allot.allocation.search.attempt import Pick
@@ -18,6 +17,7 @@ from allot.api.claims import (
 )
 from allot.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from allot.api.resource import FROM_CLAIM, FROM_CLASS
+from allot.api.selectors import METADATA_NAME
 from allot.features import BINDING_CONDITIONS, FeatureGates
 
 

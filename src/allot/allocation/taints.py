@@ -1,4 +1,7 @@
-"""Device taints: which of them keep a request away, and where rules put more of them (KEP-5055)."""
+"""Device taints: those that block allocation, published or added by DeviceTaintRules (KEP-5055).
+
+Which toleration covers which taint is in `api.taints`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Final
 
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
-from allot.api.resource import EQUAL, EXISTS, NO_EXECUTE, NO_SCHEDULE, DeviceTaint, DeviceToleration
+from allot.api.resource import NO_EXECUTE, NO_SCHEDULE, DeviceTaint
 
 BLOCKING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 
@@ -38,22 +41,3 @@ def may_select(rule: DeviceTaintRule, driver: str, pool: str) -> bool:
     return (
         selector is not None and selector.driver in (None, driver) and selector.pool in (None, pool)
     )
-
-
-def untolerated_taint(
-    taints: Iterable[DeviceTaint], tolerations: Iterable[DeviceToleration]
-) -> DeviceTaint | None:
-    """The first taint that no toleration covers."""
-    tolerations = tuple(tolerations)
-    for taint in taints:
-        if not any(tolerates(toleration, taint) for toleration in tolerations):
-            return taint
-    return None
-
-
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator == EXISTS:
-        return True
-    return toleration.operator in ("", EQUAL) and toleration.value == taint.value

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.api.resource import IMPLICIT_EXTENDED_RESOURCE_PREFIX
+from allot.api.selectors import DOES_NOT_EXIST, EXISTS, NOT_IN, Requirement
 from allot.quota.amounts import LIMITS, ONE, REQUESTS, Amounts, add, raise_to, read_amounts
 
 CPU: Final = "cpu"
@@ -152,18 +153,10 @@ def in_scope(pod: RawObject, scope: str, operator: str, values: Iterable[str]) -
 
 def selects(names: Iterable[str], operator: str, values: Iterable[str]) -> bool:
     """Whether the names that are set satisfy a requirement of a scope selector."""
-    given = {name for name in names if name}
-    match operator:
-        case "In":
-            return not given.isdisjoint(values)
-        case "NotIn":
-            return given.isdisjoint(values)
-        case "Exists" | "":
-            return bool(given)
-        case "DoesNotExist":
-            return not given
-        case _:
-            return False
+    requirement = Requirement("", operator or EXISTS, frozenset(values))
+    given: set[str | None] = {name for name in names if name}
+    admitted = map(requirement.admits, given or {None})
+    return all(admitted) if operator in (NOT_IN, DOES_NOT_EXIST) else any(admitted)
 
 
 def _has_deadline(pod: RawObject) -> bool:

@@ -1,4 +1,4 @@
-"""Label selectors as objects write them: whether they are well-formed, what they select, how they print."""
+"""Label selectors of objects: whether they are well-formed. What they select is in `api.selectors`."""
 
 from __future__ import annotations
 
@@ -38,58 +38,6 @@ def _validate_requirement(requirement: Selector, path: FieldPath) -> Iterator[Fi
     yield from validate_label_key(requirement.get("key", ""), path / "key")
     for index, value in enumerate(values):
         yield from validate_label_value(value, path / "values" @ index)
-
-
-def is_empty(selector: Selector | None) -> bool:
-    """Whether there is no requirement at all: it would select everything."""
-    return not selector or not (selector.get("matchLabels") or _requirements(selector))
-
-
-def selects(selector: Selector, labels: Mapping[str, str]) -> bool:
-    """Whether all requirements hold. An operator we do not know never does."""
-    wanted = selector.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _holds(requirement, labels) for requirement in _requirements(selector)
-    )
-
-
-def _holds(requirement: Selector, labels: Mapping[str, str]) -> bool:
-    key, values = requirement.get("key", ""), requirement.get("values") or []
-    match requirement.get("operator"):
-        case "In":
-            return key in labels and labels[key] in values
-        case "NotIn":
-            return key not in labels or labels[key] not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-    return False
-
-
-def selector_text(selector: Selector | None) -> str:
-    """As query parameters and tables write it: `app=web,tier in (a,b),!gone`; empty if it is."""
-    if not selector:
-        return ""
-    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    parts += [
-        (requirement.get("key", ""), _requirement_text(requirement))
-        for requirement in _requirements(selector)
-    ]
-    return ",".join(text for _, text in sorted(parts))
-
-
-def _requirement_text(requirement: Selector) -> str:
-    key = requirement.get("key", "")
-    values = ",".join(sorted(requirement.get("values") or []))
-    match requirement.get("operator"):
-        case "In":
-            return f"{key} in ({values})"
-        case "NotIn":
-            return f"{key} notin ({values})"
-        case "DoesNotExist":
-            return f"!{key}"
-    return str(key)
 
 
 def _requirements(selector: Selector) -> list[Selector]:

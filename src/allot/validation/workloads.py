@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from allot.api.raw import RawObject
+from allot.api.selectors import is_empty_selector, labels_selector, selects_labels
 from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import (
     FieldError,
@@ -15,7 +16,7 @@ from allot.validation.fields import (
     not_supported,
     required,
 )
-from allot.validation.label_selector import is_empty, selects, validate_label_selector
+from allot.validation.label_selector import validate_label_selector
 from allot.validation.metadata import IMMUTABLE, validate_annotations, validate_labels
 from allot.validation.pod_basics import validate_pod_basics
 from allot.validation.rollouts import validate_number_or_percentage, validate_rollout
@@ -57,13 +58,13 @@ def validate_workload(workload: RawObject) -> Iterator[FieldError]:
         yield required(SELECTOR)
     else:
         yield from validate_label_selector(selector, SELECTOR)
-        if is_empty(selector):
+        if is_empty_selector(selector):
             yield invalid(
                 SELECTOR, selector, f"empty selector is invalid for {_CALLED[workload.kind]}"
             )
         else:
             labels = _template_labels(spec)
-            if not selects(selector, labels):
+            if not selects_labels(selector, labels):
                 yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
     yield from _validate_template(_mapping(spec.get("template")), TEMPLATE, ("Always",))
     yield from validate_rollout(workload.kind, spec, SPEC)
@@ -111,7 +112,7 @@ def validate_replication_controller(controller: RawObject) -> Iterator[FieldErro
         yield required(TEMPLATE)
         return
     labels = _template_labels(spec)
-    if selector and not selects({"matchLabels": selector}, labels):
+    if selector and not labels_selector(selector).matches(labels):
         yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
     yield from _validate_template(_mapping(spec["template"]), TEMPLATE, ("Always",))
 

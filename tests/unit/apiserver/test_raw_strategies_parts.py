@@ -9,6 +9,7 @@ import pytest
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
+from allot.api.selectors import selects_labels
 from allot.apiserver.kinds.eviction import (
     EvictionGranted,
     EvictionRefused,
@@ -18,7 +19,6 @@ from allot.apiserver.kinds.eviction import (
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
-from allot.validation.label_selector import selects
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TIME = "2026-01-01T00:00:00Z"
@@ -388,4 +388,4 @@ def test_a_scale_is_not_negative() -> None:
     ],
 )
 def test_selects(labels: dict[str, str], selected: bool) -> None:
-    assert selects(SELECTOR, labels) == selected
+    assert selects_labels(SELECTOR, labels) == selected

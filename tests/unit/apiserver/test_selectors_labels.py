@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from allot.api.selectors import EVERYTHING
 from allot.apiserver.selectors import (
-    EVERYTHING,
     SelectorError,
     parse_label_selector,
 )

@@ -26,10 +26,10 @@ from allot.allocation.node_selectors import selects_node
 from allot.allocation.problem import TargetNode
 from allot.allocation.requests import Alternative
 from allot.allocation.search.work_meter import WorkMeter
-from allot.allocation.taints import untolerated_taint
 from allot.api.claims import DeviceDerivedAttribute
 from allot.api.identities import DeviceId
 from allot.api.resource import DeviceSelector, DeviceTaint
+from allot.api.taints import first_untolerated
 from allot.cel import (
     CelCompileError,
     CelEvaluationError,
@@ -313,7 +313,8 @@ class CandidateRules:
             return self._untolerated[key]
         tolerations = alternative.spec.tolerations
         self.meter.spend(len(taints) * (1 + len(tolerations)))
-        taint = self._untolerated[key] = untolerated_taint(taints, tolerations)
+        taint = first_untolerated(taints, tolerations, comparison_operators=False)
+        self._untolerated[key] = taint
         return taint
 
     # --- attributes ---

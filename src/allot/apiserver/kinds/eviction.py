@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
+from allot.api.selectors import is_empty_selector, selects_labels
 from allot.api.times import written_time
 from allot.apiserver.kinds.pod_conditions import is_ready, with_condition
-from allot.validation.label_selector import is_empty, selects
 
 MAX_DISRUPTED_PODS: Final = 2000
 BUDGET_CAUSE: Final = "DisruptionBudget"
@@ -63,7 +63,7 @@ def decide_eviction(
 def protects(budget: RawObject, pod: Pod) -> bool:
     """A budget without any requirement protects nothing, rather than everything."""
     selector = budget.get("spec", "selector", default={})
-    return not is_empty(selector) and selects(selector, pod.metadata.labels)
+    return not is_empty_selector(selector) and selects_labels(selector, pod.metadata.labels)
 
 
 def _lets_unready_pods_go(budget: RawObject) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 
 from allot.api.base import replace
 from allot.api.raw import RawObject
+from allot.api.selectors import selector_string
 from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import FieldError, FieldPath, invalid
-from allot.validation.label_selector import selector_text
 
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -22,7 +22,7 @@ def scale_of(workload: RawObject) -> dict[str, Any]:
         selector = {"matchLabels": selector}
     status: dict[str, Any] = {"replicas": workload.get("status", "replicas", default=0)}
     wanted = workload.get("spec", "replicas", default=0)
-    text = selector_text(selector)
+    text = selector_string(selector)
     if text:
         status["selector"] = text
     return {

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from allot.api.raw import RawObject
+from allot.api.selectors import selector_string
 from allot.apiserver.printers.column import NAME, NONE, Age, Cell, Column, Table
-from allot.validation.label_selector import selector_text
 
 
 def or_none(text: object) -> str:
@@ -24,7 +24,7 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
 
 
 def selector_cell(selector: Mapping[str, Any] | None) -> str:
-    return or_none(selector_text(selector))
+    return or_none(selector_string(selector))
 
 
 def template_cells(template: Mapping[str, Any]) -> list[str]:

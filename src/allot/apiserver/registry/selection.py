@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from allot.api.selectors import EVERYTHING, LabelSelector
 from allot.apiserver.api_errors import bad_request
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
@@ -12,10 +13,8 @@ from allot.apiserver.registry.caches import key_prefix
 from allot.apiserver.registry.codecs import storage_codec
 from allot.apiserver.registry.stored_objects import StoredObject
 from allot.apiserver.selectors import (
-    EVERYTHING,
     FieldRequirement,
     FieldSelector,
-    LabelSelector,
     SelectorError,
     parse_field_selector,
     parse_label_selector,

@@ -8,20 +8,10 @@ from allot.apiserver.selectors.fields import (
     require_supported,
 )
 from allot.apiserver.selectors.label_parser import parse_label_selector
-from allot.apiserver.selectors.labels import (
-    EVERYTHING,
-    LabelSelector,
-    Operator,
-    Requirement,
-)
 
 __all__ = [
-    "EVERYTHING",
     "FieldRequirement",
     "FieldSelector",
-    "LabelSelector",
-    "Operator",
-    "Requirement",
     "SelectorError",
     "parse_field_selector",
     "parse_label_selector",

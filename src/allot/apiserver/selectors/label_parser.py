@@ -14,14 +14,21 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from allot.apiserver.selectors.errors import SelectorError
-from allot.apiserver.selectors.labels import (
+from allot.api.selectors import (
+    DOES_NOT_EXIST,
+    EQUALS,
     EVERYTHING,
+    EXISTS,
+    GREATER,
+    IN,
+    LESS,
+    NOT_EQUALS,
+    NOT_IN,
     LabelSelector,
-    Operator,
     Requirement,
-    whole_number,
+    read_integer,
 )
+from allot.apiserver.selectors.errors import SelectorError
 from allot.validation.fields import FieldError, FieldPath, invalid
 from allot.validation.formats import label_key_problems, label_value_problems
 
@@ -34,17 +41,17 @@ _tokens: Final = re.compile(r"==|!=|[=!(),><]|[^ \t\r\n=!(),><]+").findall
 _SYMBOLS: Final = frozenset({"=", "==", "!=", "!", "(", ")", ",", ">", "<"})
 _END: Final = ""
 _OPERATORS: Final = {
-    "=": Operator.EQUALS,
-    "==": Operator.EQUALS,
-    "!=": Operator.NOT_EQUALS,
-    ">": Operator.GREATER,
-    "<": Operator.LESS,
-    "in": Operator.IN,
-    "notin": Operator.NOT_IN,
+    "=": EQUALS,
+    "==": EQUALS,
+    "!=": NOT_EQUALS,
+    ">": GREATER,
+    "<": LESS,
+    "in": IN,
+    "notin": NOT_IN,
 }
 _OPERATOR_NAMES: Final = "in, notin, =, ==, !=, gt, lt"
-_SETS: Final = frozenset({Operator.IN, Operator.NOT_IN})
-_NUMBERS: Final = frozenset({Operator.GREATER, Operator.LESS})
+_SETS: Final = frozenset({IN, NOT_IN})
+_NUMBERS: Final = frozenset({GREATER, LESS})
 
 
 def parse_label_selector(text: str) -> LabelSelector:
@@ -66,19 +73,20 @@ def label_selector(requirements: list[Requirement]) -> LabelSelector:
     return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
-def requirement(key: str, operator: Operator, values: list[str]) -> Requirement:
+def requirement(key: str, operator: str, values: list[str]) -> Requirement:
     """A requirement that can be; `SelectorError` says why it cannot."""
     for error in _requirement_errors(key, operator, values):
         raise SelectorError(str(error))
-    return Requirement(key, operator, tuple(sorted(set(values))))
+    number = read_integer(values[0]) if operator in _NUMBERS else None
+    return Requirement(key, operator, frozenset(values), number or 0)
 
 
-def _requirement_errors(key: str, operator: Operator, values: list[str]) -> list[FieldError]:
+def _requirement_errors(key: str, operator: str, values: list[str]) -> list[FieldError]:
     path = FieldPath("values")
     errors = [invalid(FieldPath("key"), key, problem) for problem in label_key_problems(key)]
     if operator in _SETS and not values:
         errors.append(invalid(path, [], "for 'in', 'notin' operators, values set can't be empty"))
-    if operator in _NUMBERS and whole_number(values[0]) is None:
+    if operator in _NUMBERS and read_integer(values[0]) is None:
         rule = "for 'Gt', 'Lt' operators, the value must be an integer"
         errors.append(invalid(path @ 0, values[0], rule))
     for index, value in enumerate(values):
@@ -128,9 +136,9 @@ class _Parser:
             # Kubernetes knows no path here, and says so.
             raise SelectorError(str(invalid(FieldPath("<nil>"), key, problem)))
         if is_absence:
-            return Requirement(key, Operator.DOES_NOT_EXIST)
+            return Requirement(key, DOES_NOT_EXIST)
         if self._peek() in (_END, ","):
-            return Requirement(key, Operator.EXISTS)
+            return Requirement(key, EXISTS)
         operator = _OPERATORS.get(self._peek())
         if operator is None:
             raise self._unexpected(f", expected: {_OPERATOR_NAMES}")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from allot.allocation.taints import tolerates
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import DeviceId
 from allot.api.resource import NO_EXECUTE, DeviceTaint, DeviceToleration
 from allot.api.slices import ResourceSlice
+from allot.api.taints import tolerates
 from allot.controllers.pod_disruption import is_deleting
 
 LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -66,7 +66,9 @@ def eviction_time(taint: DeviceTaint, tolerations: Iterable[DeviceToleration]) -
     since = taint.time_added or LONG_AGO
     seconds = []
     for toleration in tolerations:
-        if toleration.effect == NO_EXECUTE and tolerates(toleration, taint):
+        if toleration.effect == NO_EXECUTE and tolerates(
+            toleration, taint, comparison_operators=False
+        ):
             if toleration.toleration_seconds is None:
                 return None
             seconds.append(max(0, toleration.toleration_seconds))

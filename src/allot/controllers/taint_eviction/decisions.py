@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from allot.api.core import Node, Pod
+from allot.api.taints import NO_EXECUTE, read_tolerations, tolerates
 from allot.api.times import read_time
 
-NO_EXECUTE: Final = "NoExecute"
-EXISTS: Final = "Exists"
-EQUAL: Final = "Equal"
 END_OF_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -21,6 +19,10 @@ class NodeTaint(NamedTuple):
     key: str
     value: str
     added_at: datetime | None
+
+    @property
+    def effect(self) -> str:
+        return NO_EXECUTE
 
 
 def evicting_taints(node: Node) -> tuple[NodeTaint, ...]:
@@ -34,22 +36,6 @@ def evicting_taints(node: Node) -> tuple[NodeTaint, ...]:
 def tolerations_of(pod: Pod) -> list[dict[str, Any]]:
     tolerations: list[dict[str, Any]] = pod.get("spec", "tolerations", default=[])
     return tolerations
-
-
-def tolerates(toleration: Mapping[str, Any], taint: NodeTaint) -> bool:
-    """Whether a NoExecute taint is meant. An empty key with Exists means every taint."""
-    if (toleration.get("effect") or NO_EXECUTE) != NO_EXECUTE:
-        return False
-    key = toleration.get("key") or ""
-    if key and key != taint.key:
-        return False
-    match toleration.get("operator") or EQUAL:
-        case "Exists":
-            return True
-        case "Equal":
-            return (toleration.get("value") or "") == taint.value
-        case _:
-            return False
 
 
 def bound_at(pod: Pod) -> datetime | None:
@@ -70,10 +56,13 @@ def leaves_at(pod: Pod, taints: Iterable[tuple[NodeTaint, datetime]]) -> datetim
     node that has been tainted for long has all the time that it tolerates.
     """
     tolerations = tolerations_of(pod)
+    parsed = read_tolerations(tolerations)
     came_at = bound_at(pod)
     ends = []
     for taint, since in taints:
-        match next((found for found in tolerations if tolerates(found, taint)), None):
+        covering = (at for at, each in enumerate(parsed) if tolerates(each, taint))
+        first = next(covering, None)
+        match None if first is None else tolerations[first]:
             case None:
                 ends.append(since)
             case {"tolerationSeconds": int(seconds)}:

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.api.selectors import is_empty_selector, selects_labels
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.informer import Informer
@@ -34,7 +35,6 @@ from allot.controllers.workloads.reading import (
     selector_of,
     uid_of,
 )
-from allot.validation.label_selector import is_empty, selects
 
 log = logging.getLogger(__name__)
 
@@ -157,5 +157,5 @@ class Dependents(Generic[RawT]):
         for place in orphan_labels(orphan):
             for owner in self._owners.by_index(BY_SELECTOR, place):
                 selector = selector_of(owner)
-                if not is_empty(selector) and selects(selector, labels_of(orphan)):
+                if not is_empty_selector(selector) and selects_labels(selector, labels_of(orphan)):
                     yield owner

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from allot.api.raw import RawObject
+from allot.api.selectors import EVERYTHING, LabelSelector, label_selector
 from allot.client.resources import Resource
 from allot.controllers.workloads.reading import (
     Json,
@@ -24,7 +25,6 @@ from allot.controllers.workloads.reading import (
     selector_of,
     uid_of,
 )
-from allot.validation.label_selector import is_empty, selects
 
 RawT = TypeVar("RawT", bound=RawObject)
 
@@ -135,21 +135,23 @@ def sort_claims(
     owner: RawObject, controlled: Iterable[RawT], orphans: Iterable[RawT]
 ) -> Claims[RawT]:
     """What becomes of those that `owner` controls, and of those that nobody controls."""
-    selector, going = selector_of(owner), is_deleting(owner)
+    selector, going = label_selector(selector_of(owner)), is_deleting(owner)
     mine: list[RawT] = []
     released: list[RawT] = []
     for obj in controlled:
-        (mine if selects(selector, labels_of(obj)) else released).append(obj)
+        (mine if _matches(selector, obj) else released).append(obj)
     if going:
         return Claims(tuple(mine), (), ())
     adopted = (
         ()
-        if is_empty(selector)
-        else tuple(
-            obj for obj in orphans if not is_deleting(obj) and selects(selector, labels_of(obj))
-        )
+        if selector in (None, EVERYTHING)
+        else tuple(obj for obj in orphans if not is_deleting(obj) and _matches(selector, obj))
     )
     return Claims(tuple(mine), adopted, tuple(released))
+
+
+def _matches(selector: LabelSelector | None, obj: RawObject) -> bool:
+    return selector is not None and selector.matches(labels_of(obj))
 
 
 def adoption(resource: Resource[Any], owner: RawObject, obj: RawObject) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from allot.api.claims import ResourceClaim
 from allot.api.meta import NodeSelector, NodeSelectorRequirement
+from allot.api.selectors import NodeTerm, Requirement
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import Plugin
 from allot.scheduler.plugins.dynamic_resources.claim_filter import DeviceJudge
@@ -13,7 +14,6 @@ from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.selectors import NodeTerm, Requirement
 
 
 def details(
@@ -95,7 +95,7 @@ def _unmet(place: str, need: Requirement, labels: Mapping[str, str]) -> str:
 def _requirement(need: Requirement) -> str:
     values = ", ".join(sorted(need.values))
     match need.operator:
-        case "In" if len(need.values) == 1:
+        case "In" | "=" if len(need.values) == 1:
             return f"{need.key}={values}"
         case "In":
             return f"{need.key} in ({values})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from allot.api.selectors import NodeSelection, node_selection
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import (
@@ -21,7 +22,6 @@ from allot.scheduler.framework.status import SKIP, SUCCESS, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo, read_preferred_nodes
-from allot.scheduler.state.selectors import NodeSelection, node_selection
 
 NOT_MATCHED: Final = unresolvable("node(s) didn't match Pod's node affinity/selector")
 NOT_ENFORCED: Final = unresolvable("node(s) didn't match scheduler-enforced node affinity")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from allot.api.taints import NO_SCHEDULE, Taint, is_tolerated
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     NODE,
@@ -24,7 +25,6 @@ from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.taints import NO_SCHEDULE, Taint, is_tolerated
 
 UNSCHEDULABLE_TAINT: Final = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
 CORDONED: Final = unresolvable("node(s) were unschedulable")

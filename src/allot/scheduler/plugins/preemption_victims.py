@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from allot.api.raw import RawObject
+from allot.api.selectors import LabelSelector, label_selector
 from allot.client.cooperative import Steps
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code, Status, unresolvable
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PREEMPT_NEVER, PodInfo
-from allot.scheduler.state.selectors import LabelSelector, label_selector
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from allot.api.taints import (
+    PREFER_NO_SCHEDULE,
+    Taint,
+    Toleration,
+    first_untolerated,
+    is_tolerated,
+)
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     NODE,
@@ -28,13 +35,6 @@ from allot.scheduler.framework.status import SKIP, SUCCESS, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.taints import (
-    PREFER_NO_SCHEDULE,
-    Taint,
-    Toleration,
-    first_untolerated,
-    is_tolerated,
-)
 
 UNTOLERATED: Final = unresolvable("node(s) had untolerated taint(s)")
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from allot.api.selectors import LabelSelector
+from allot.api.taints import first_untolerated
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     ASSIGNED_POD,
@@ -47,8 +49,6 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.selectors import LabelSelector
-from allot.scheduler.state.taints import first_untolerated
 
 UNEVEN: Final = unschedulable("node(s) didn't match pod topology spread constraints")
 NO_LABEL: Final = unresolvable(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from allot.api.selectors import LabelSelector
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.selectors import LabelSelector
 
 MAX_QUERIES: Final = 128
 """Answers that are kept up to date; of more, those are dropped that nobody asked for longest."""

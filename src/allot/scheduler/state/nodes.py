@@ -8,16 +8,16 @@ from itertools import count
 from typing import Any, Final
 
 from allot.api.core import Node
-from allot.scheduler.state.affinity import REGION_LABEL, ZONE_LABEL
-from allot.scheduler.state.pods import HostPort, PodInfo, normalized_image
-from allot.scheduler.state.resources import PODS, Resources, read_amounts
-from allot.scheduler.state.taints import (
+from allot.api.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     Taint,
     read_taints,
 )
+from allot.scheduler.state.affinity import REGION_LABEL, ZONE_LABEL
+from allot.scheduler.state.pods import HostPort, PodInfo, normalized_image
+from allot.scheduler.state.resources import PODS, Resources, read_amounts
 
 ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - nothing is bound here
 

@@ -9,6 +9,15 @@ from weakref import WeakValueDictionary
 
 from allot.api.core import Pod, PodResourceClaim
 from allot.api.identities import ObjectKey
+from allot.api.selectors import (
+    LabelSelector,
+    NodeSelection,
+    NodeTerm,
+    labels_selector,
+    node_selection,
+    node_term,
+)
+from allot.api.taints import Toleration, read_tolerations
 from allot.scheduler.state.affinity import (
     PodTerm,
     SpreadConstraint,
@@ -19,15 +28,6 @@ from allot.scheduler.state.affinity import (
 )
 from allot.scheduler.state.disks import InlineDisk, read_inline_disks
 from allot.scheduler.state.resources import Resources, is_sidecar, read_pod_requests
-from allot.scheduler.state.selectors import (
-    LabelSelector,
-    NodeSelection,
-    NodeTerm,
-    labels_selector,
-    node_selection,
-    node_term,
-)
-from allot.scheduler.state.taints import Toleration, read_tolerations
 
 PREEMPT_NEVER: Final = "Never"
 

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.scheduler.state.resources import read_amounts
-from allot.scheduler.state.selectors import (
+from allot.api.selectors import (
     LabelSelector,
     NodeSelection,
     NodeTerm,
@@ -21,6 +20,7 @@ from allot.scheduler.state.selectors import (
     label_selector,
     node_selection,
 )
+from allot.scheduler.state.resources import read_amounts
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.selectors import (
+from allot.api.selectors import (
     LabelSelector,
     Requirement,
     label_selector,
     labels_selector,
 )
+from allot.scheduler.state.pods import PodInfo
 
 WORKLOAD_KINDS: Final = ("ReplicaSet", "StatefulSet", "ReplicationController")
 

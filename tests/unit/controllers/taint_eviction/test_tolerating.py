@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from allot.api.core import Node, Pod
+from allot.api.taints import read_tolerations, tolerates
 from allot.controllers.taint_eviction.decisions import (
     NodeTaint,
     evicting_taints,
     leaves_at,
-    tolerates,
 )
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -49,7 +49,8 @@ def a_pod(*tolerations: dict[str, Any], bound: str = "2025-12-01T00:00:00Z") -> 
     ],
 )
 def test_tolerations(toleration: dict[str, Any], fits: bool) -> None:
-    assert tolerates(toleration, BAD) is fits
+    (parsed,) = read_tolerations([toleration])
+    assert tolerates(parsed, BAD) is fits
 
 
 def for_(seconds: int | None, key: str = "bad") -> dict[str, Any]:

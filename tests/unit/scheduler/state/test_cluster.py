@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from allot.api.selectors import labels_selector
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
-from allot.scheduler.state.selectors import labels_selector
 from tests.unit.scheduler.state.objects import REQUIRED, ZONE, a_cluster, a_node, a_pod
 
 ONE_CPU = {"cpu": "1"}

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allot.api.selectors import labels_selector
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.selectors import labels_selector
 from tests.unit.scheduler.state.objects import (
     PREFERRED,
     REQUIRED,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.api.selectors import is_empty_selector
 from allot.client.errors import ClientError
 from allot.client.events import NORMAL, WARNING
 from allot.client.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES
@@ -32,7 +32,7 @@ from allot.controllers.workloads.reading import (
 from allot.controllers.workloads.revisions import REVISION_HASH, RevisionHistory, hash_of
 from allot.controllers.workloads.status_writes import write_status
 from allot.controllers.workloads.workload_controller import WorkloadController
-from allot.validation.label_selector import is_empty
+from allot.lru_cache import LRUCache
 
 REPLACEMENT: Final = Backoff(first_seconds=1.0, most_seconds=900.0, jitter=0.0)
 _REMEMBERED: Final = 10_000
@@ -66,7 +66,7 @@ class DaemonSetController(WorkloadController):
             self.resource,
             Dependents(self.client, self.workloads, revisions, self.queue),
         )
-        self._attempts: OrderedDict[tuple[ObjectKey, str], _Attempts] = OrderedDict()
+        self._attempts: LRUCache[tuple[ObjectKey, str], _Attempts] = LRUCache(_REMEMBERED)
 
     def _node_updated(self, old: Node, new: Node) -> None:
         if has_changed(old, new):
@@ -77,7 +77,7 @@ class DaemonSetController(WorkloadController):
             self.queue.add(daemon_set.key)
 
     async def bring_in_order(self, workload: RawObject) -> None:
-        if is_empty(selector_of(workload)) or is_deleting(workload):
+        if is_empty_selector(selector_of(workload)) or is_deleting(workload):
             return
         history = await self.history.of(workload)
         revision_hash = hash_of(history.update)
@@ -121,16 +121,14 @@ class DaemonSetController(WorkloadController):
         """Whether a pod that ended may go now. On a node where it keeps ending that takes longer."""
         place = daemon_set.key, node_of(pod)
         now = self.clock.now()
-        before = self._attempts.get(place, _Attempts(0, now))
+        before = self._attempts.get(place) or _Attempts(0, now)
         wait = before.at + REPLACEMENT.seconds(before.ends, 0.0) - now if before.ends else 0.0
         if wait > 0:
             self.queue.add_after(daemon_set.key, wait)
             return False
         # A pod that held out for long makes up for what was before it.
         held_out = now - before.at > 2 * REPLACEMENT.most_seconds
-        self._attempts[place] = _Attempts(1 if held_out else before.ends + 1, now)
-        if len(self._attempts) > _REMEMBERED:
-            self._attempts.popitem(last=False)
+        self._attempts.put(place, _Attempts(1 if held_out else before.ends + 1, now))
         where = f"{namespace_of(pod)}/{name_of(pod)} on node {node_of(pod)}"
         if pod.phase == "Failed":
             note = f"Found failed daemon pod {where}, will try to kill it"

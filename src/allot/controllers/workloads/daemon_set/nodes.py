@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from allot.allocation.errors import AllocationError
-from allot.allocation.node_selectors import selects_node
-from allot.allocation.problem import TargetNode
 from allot.api.core import Node
-from allot.api.meta import NodeSelector
+from allot.api.selectors import node_selection
+from allot.api.taints import NO_EXECUTE, NO_SCHEDULE, is_tolerated, read_taints, read_tolerations
 from allot.controllers.workloads.daemon_set.pods import tolerations_of
-from allot.controllers.workloads.reading import Json, labels_of, name_of
+from allot.controllers.workloads.reading import labels_of, name_of
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -32,14 +28,11 @@ def judge_node(node: Node, spec: Mapping[str, Any]) -> Place:
     """What a pod template's spec means for a node."""
     if not _is_meant(node, spec):
         return NOT_HERE
-    tolerations = tolerations_of(spec)
-    effects = {
-        taint.get("effect")
-        for taint in node.taints
-        if not any(tolerates(toleration, taint) for toleration in tolerations)
-    }
-    may_stay = "NoExecute" not in effects
-    return Place(may_stay and "NoSchedule" not in effects, may_stay)
+    tolerations = read_tolerations(tolerations_of(spec))
+    taints = read_taints(node.taints)
+    effects = {taint.effect for taint in taints if not is_tolerated(taint, tolerations)}
+    may_stay = NO_EXECUTE not in effects
+    return Place(may_stay and NO_SCHEDULE not in effects, may_stay)
 
 
 def _is_meant(node: Node, spec: Mapping[str, Any]) -> bool:
@@ -50,27 +43,8 @@ def _is_meant(node: Node, spec: Mapping[str, Any]) -> bool:
         return False
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get(_REQUIRED)
-    return required is None or _selects(required, name, labels)
-
-
-def _selects(selector: Json, name: str, labels: Mapping[str, str]) -> bool:
-    """A selector that makes no sense selects nothing."""
-    try:
-        wanted = msgspec.convert(selector, NodeSelector)
-        return selects_node(TargetNode(name, dict(labels)), None, None, wanted)
-    except (msgspec.ValidationError, AllocationError):
-        return False
-
-
-def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    effect, key = toleration.get("effect"), toleration.get("key")
-    if effect and effect != taint.get("effect"):
-        return False
-    if key and key != taint.get("key"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return bool(key) and (toleration.get("value") or "") == (taint.get("value") or "")
+    selection = node_selection(required)
+    return selection is None or selection.matches(name, labels)
 
 
 def has_changed(old: Node, new: Node) -> bool:

@@ -1,11 +1,17 @@
+"""Label selectors and node selectors: what they match, how they print."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
 
-from allot.scheduler.state.selectors import label_selector, node_selection
-from allot.scheduler.state.taints import Taint, Toleration
+from allot.api.selectors import (
+    label_selector,
+    node_selection,
+    read_integer,
+    selector_string,
+)
 
 
 def an_expression(key: str, operator: str, *values: str) -> dict[str, Any]:
@@ -98,31 +104,44 @@ def test_label_selector(raw: dict[str, Any] | None, matches: bool | None) -> Non
     assert matches is (None if selector is None else selector.matches(LABELS))
 
 
-GPU_TAINT = Taint("gpu", "yes", "NoSchedule")
-
-
 @pytest.mark.parametrize(
-    ("toleration", "tolerates"),
+    ("raw", "printed"),
     [
-        pytest.param(Toleration("gpu", "Equal", "yes", "NoSchedule"), True, id="equal"),
-        pytest.param(Toleration("gpu", "", "yes", ""), True, id="equal-is-the-default"),
-        pytest.param(Toleration("gpu", "Equal", "no", ""), False, id="other-value"),
-        pytest.param(Toleration("gpu", "Exists", "", "NoSchedule"), True, id="exists"),
-        pytest.param(Toleration("", "Exists", "", ""), True, id="everything"),
-        pytest.param(Toleration("gpu", "Exists", "", "NoExecute"), False, id="other-effect"),
-        pytest.param(Toleration("tpu", "Exists", "", ""), False, id="other-key"),
-        pytest.param(Toleration("gpu", "Gt", "1", ""), False, id="no-number"),
-        pytest.param(Toleration("gpu", "Like", "yes", ""), False, id="unknown-operator"),
+        pytest.param({}, "", id="everything"),
+        pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2", id="sorted-by-key"),
+        pytest.param(
+            {
+                "matchLabels": {"app": "web"},
+                "matchExpressions": [
+                    an_expression("tier", "NotIn", "b", "a"),
+                    an_expression("old", "DoesNotExist"),
+                    an_expression("env", "In", "p"),
+                    an_expression("gpu", "Exists"),
+                ],
+            },
+            "app=web,env in (p),gpu,!old,tier notin (a,b)",
+            id="every-operator",
+        ),
     ],
 )
-def test_toleration(toleration: Toleration, tolerates: bool) -> None:
-    assert tolerates is toleration.tolerates(GPU_TAINT)
+def test_selector_string(raw: dict[str, Any], printed: str) -> None:
+    assert printed == selector_string(raw)
 
 
 @pytest.mark.parametrize(
-    ("operator", "tolerates"), [("Gt", True), ("Lt", False)], ids=["greater", "less"]
+    ("value", "number"),
+    [
+        ("12", 12),
+        ("-3", -3),
+        ("+5", 5),
+        ("0" * 40 + "7", 7),
+        ("9223372036854775808", None),
+        ("1.0", None),
+        ("١", None),
+        ("1_0", None),
+        ("", None),
+        ("-", None),
+    ],
 )
-def test_numeric_toleration(operator: str, tolerates: bool) -> None:
-    taint = Taint("sla", "950", "NoSchedule")
-
-    assert tolerates is Toleration("sla", operator, "900", "").tolerates(taint)
+def test_read_integer(value: str, number: int | None) -> None:
+    assert number == read_integer(value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
+
+from allot.api.similar_names import did_you_mean, similar_names
 
 _ELLIPSIS: Final = "..."
 
@@ -24,12 +25,6 @@ def shortened(text: str, limit: int) -> str:
     return kept.rstrip(" ,;:") + _ELLIPSIS
 
 
-def near_names(wanted: str, names: Iterable[str]) -> str:
-    """A question whether one of the names is meant, to be added to a text; empty if none is near."""
-    near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.8)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
 def without_slices(driver: str, drivers: Iterable[str]) -> str:
     """That no slice is of this driver, though some are of others."""
-    return f"no ResourceSlice is of driver {driver}{near_names(driver, drivers)}"
+    return f"no ResourceSlice is of driver {driver}{did_you_mean(similar_names(driver, drivers))}"

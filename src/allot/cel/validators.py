@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from allot.api.durations import parse_duration
 from allot.cel.checker import Checked
 from allot.cel.errors import EvalError, Issue
 from allot.cel.library.formatting import LONE_PERCENT, WRONG_TYPE, Clause, parse_format
 from allot.cel.library.regexes import RegexError, compiled
-from allot.cel.library.times import parse_duration, parse_timestamp
+from allot.cel.library.times import parse_timestamp
 from allot.cel.source import Source
 from allot.cel.syntax import (
     Call,

@@ -16,8 +16,8 @@ from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.pool_status import PoolStatus
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice
-from allot.api.texts import near_names
 from allot.controllers.pool_status import (
     CountedDevice,
     DeviceState,
@@ -163,7 +163,8 @@ class UnknownClassError(Exception):
     def __init__(self, name: str, names: Iterable[str]) -> None:
         names = sorted(names)
         listed = f"available: {', '.join(names)}" if names else "there are no DeviceClasses"
-        super().__init__(f"no DeviceClass {name}{near_names(name, names) or f'; {listed}'}")
+        hint = did_you_mean(similar_names(name, names)) or f"; {listed}"
+        super().__init__(f"no DeviceClass {name}{hint}")
 
 
 def availability(objects: ClusterObjects, wanted: Wanted, gates: FeatureGates) -> Availability:

@@ -15,8 +15,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from allot.api.identities import DeviceId
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice
-from allot.api.texts import near_names, without_slices
+from allot.api.texts import without_slices
 from allot.cel import (
     UNBOUNDED_COST,
     AttributeValue,
@@ -143,9 +144,10 @@ def _why_no_device(
         return without_slices(driver, drivers)
     pools = {slice_.spec.pool.name for slice_ in slices if driver in (None, slice_.spec.driver)}
     if pool is not None and pool not in pools:
-        return f"no pool {pool} {where}{near_names(pool, pools)}"
+        return f"no pool {pool} {where}{did_you_mean(similar_names(pool, pools))}"
     names = {each.name for slice_ in slices for each in slice_.spec.devices or ()}
-    return f"no device {where} is of that driver, pool and name{near_names(device or '', names)}"
+    hint = did_you_mean(similar_names(device or "", names))
+    return f"no device {where} is of that driver, pool and name{hint}"
 
 
 def _devices(

@@ -14,6 +14,7 @@ import yaml
 
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.explanation_text import Line, claim_lines, pod_lines, print_lines
@@ -40,7 +41,6 @@ from allot.scheduler.explain.explanations import (
     PodExplanation,
 )
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.explain.similar_names import similar_names
 from allot.scheduler.explain.static_scheduler import (
     DEVICE_KINDS,
     VOLUME_KINDS,
@@ -222,8 +222,7 @@ def _not_found(target: Target, key: ObjectKey, snapshot: Snapshot) -> str:
     if elsewhere:
         return f"{message}; there is one in {', '.join(sorted(elsewhere))} (-n)"
     near = [meta.name for meta in known if meta.namespace == key.namespace]
-    close = similar_names(key.name, near)
-    return f"{message}; did you mean {close}?" if close else message
+    return message + did_you_mean(similar_names(key.name, near))
 
 
 def _unread(snapshot: Snapshot) -> Iterable[str]:

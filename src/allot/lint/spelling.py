@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-MOST_SUGGESTIONS: Final = 3
+from allot.api import similar_names
+from allot.api.similar_names import MAX_SIMILAR
+
 _token: Final = re.compile(r"[^\W_]+")
 
 
@@ -53,11 +55,7 @@ def one_of(written: str, known: Iterable[str], noun: str = "available") -> str:
 
 
 def _suggestion(close: list[str]) -> str:
-    close = close[:MOST_SUGGESTIONS]
-    if not close:
-        return ""
-    quoted = [f'"{name}"' for name in close]
-    return f"; did you mean {' or '.join(quoted)}?"
+    return similar_names.did_you_mean(f'"{name}"' for name in close[:MAX_SIMILAR])
 
 
 def edit_distance(a: str, b: str) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from allot.api.durations import NANOSECONDS, parse_duration
 from allot.rules import RuleSet
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -267,17 +267,11 @@ def _integer(document: Mapping[str, Any], name: str, default: int) -> int:
     return int(_number(document, name, float(default)))
 
 
-_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_part: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-
-
 def duration_seconds(text: Any, path: str) -> float:
     """A duration as Go writes it: `10ms`, `1m30s`, `0s`."""
-    if text in (0, "0") and text is not False:
+    if text == 0 and text is not False:
         return 0.0
-    sign, rest = 1.0, text
-    if isinstance(text, str) and text[:1] in ("-", "+"):
-        sign, rest = (-1.0 if text[0] == "-" else 1.0), text[1:]
-    if not isinstance(rest, str) or not rest or _part.sub("", rest):
+    nanoseconds = parse_duration(text) if isinstance(text, str) else None
+    if nanoseconds is None:
         raise ConfigurationError(f"{path}: {text!r} is not a duration such as 10s or 1m30s")
-    return sign * sum(float(number) * _UNITS[unit] for number, unit in _part.findall(rest))
+    return nanoseconds / NANOSECONDS

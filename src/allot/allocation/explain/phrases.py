@@ -205,8 +205,3 @@ def device_names(
 def sentence(text: str) -> str:
     """The text with a full stop, unless it ends in a question."""
     return text if text.endswith("?") else f"{text}."
-
-
-def did_you_mean(names: Sequence[str]) -> str:
-    """`; did you mean x?`, if names are similar."""
-    return f"; did you mean {' or '.join(names)}?" if names else ""

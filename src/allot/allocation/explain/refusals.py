@@ -7,7 +7,6 @@ refuse them as well: then it does not help that they are released.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Final
 
 from allot.allocation.allocated_devices import shown_holder
@@ -47,6 +46,7 @@ from allot.allocation.search.attempt import Attempt, Pick, Refused
 from allot.allocation.search.candidates import LazySelector
 from allot.allocation.search.near_misses import capacity_near_miss
 from allot.api.quantity import Quantity
+from allot.api.similar_names import similar_names, similarity
 from allot.cel.device import split_name
 
 NEARLY: Final = 0.7
@@ -207,13 +207,16 @@ def _similar(missing: Iterable[tuple[str, ...]], device: PoolDevice) -> Iterator
     for kind, domain, name in missing:
         own = device.device.attributes if kind == "attributes" else device.device.capacity
         names = [split_name(each, device.id.driver) for each in own]
-        for identifier in get_close_matches(name, {each for _, each in names}, MAX_SIMILAR, NEARLY):
+        identifiers = (each for _, each in names)
+        for identifier in similar_names(
+            name, identifiers, limit=MAX_SIMILAR, min_similarity=NEARLY
+        ):
             yield from (
                 f"{other}/{each}"
                 for other, each in names
                 if each == identifier
                 and (other, each) != (domain, name)
-                and SequenceMatcher(None, domain, other).ratio() >= SAME_DOMAIN
+                and similarity(domain, other) >= SAME_DOMAIN
             )
 
 

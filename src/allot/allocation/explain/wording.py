@@ -20,7 +20,6 @@ from allot.allocation.explain.phrases import (
     constraint_name,
     constraint_verb,
     device_names,
-    did_you_mean,
     found_text,
     has_error,
     joined,
@@ -49,6 +48,7 @@ from allot.allocation.explain.reasons import (
     TakenByRequest,
     TakenBySameRequest,
 )
+from allot.api.similar_names import did_you_mean
 from allot.features import BINDING_CONDITIONS
 
 MAX_EXPRESSION: Final = 400

@@ -7,17 +7,17 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from allot.api.durations import NANOSECONDS
 from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int, checked_uint
 from allot.cel.library.memoize import remembering
 from allot.cel.library.times import (
-    NANOSECONDS,
     checked_timestamp,
     duration_text,
-    parse_duration,
     parse_timestamp,
+    read_duration,
     timestamp_text,
 )
 from allot.cel.types import Type
@@ -140,7 +140,7 @@ def _string_to_timestamp(text: str) -> Timestamp:
 
 @remembering
 def _string_to_duration(text: str) -> Duration:
-    duration = parse_duration(text)
+    duration = read_duration(text)
     if duration is None:
         raise _impossible(text, types.DURATION)
     return duration

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from allot.api.durations import NANOSECONDS
 from allot.cel import types
 from allot.cel.environment import MessageType
 from allot.cel.errors import EvalError
-from allot.cel.library.times import NANOSECONDS, checked_duration, checked_timestamp
+from allot.cel.library.times import checked_duration, checked_timestamp
 from allot.cel.types import Type
 from allot.cel.values import Uint, Value
 

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from allot.api.durations import NANOSECONDS, parse_duration
 from allot.cel.declarations import Function, function, overload
 from allot.cel.errors import EvalError
 from allot.cel.values import MAX_INT, MIN_INT, Duration, Timestamp, Value
 
-NANOSECONDS: Final = 10**9
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -77,39 +77,10 @@ def timestamp_text(timestamp: Timestamp) -> str:
     return f"{moment.isoformat()[:19]}{fraction}Z"
 
 
-_UNITS: Final = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,  # U+00B5
-    "μs": 1_000,  # U+03BC
-    "ms": 1_000_000,
-    "s": NANOSECONDS,
-    "m": 60 * NANOSECONDS,
-    "h": 3600 * NANOSECONDS,
-}
-# Digits are not given back once they are read (`++`): texts may be long, and are read in linear time.
-_PART = r"(?:\d++\.?+\d*+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h)"
-_duration: Final = re.compile(rf"([-+]?)((?:{_PART})++|0)", re.ASCII).fullmatch
-_parts: Final = re.compile(r"(\d*+)\.?+(\d*+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII).findall
-_MOST_DIGITS: Final = 40
-
-
-def parse_duration(text: str) -> Duration | None:
-    """The length of time a text such as `1h30m` or `-1.5s` names; None if it names none."""
-    match = _duration(text)
-    if match is None:
-        return None
-    nanoseconds = 0
-    for whole, fraction, unit in _parts(match[2]):
-        if len(whole) > _MOST_DIGITS:
-            return None
-        scale = _UNITS[unit]
-        nanoseconds += int(whole or "0") * scale
-        digits = fraction[:_MOST_DIGITS]
-        nanoseconds += int(digits or "0") * scale // 10 ** len(digits)
-    if match[1] == "-":
-        nanoseconds = -nanoseconds
-    return Duration(nanoseconds) if MIN_INT <= nanoseconds <= MAX_INT else None
+def read_duration(string: str) -> Duration | None:
+    """The duration that a string such as `1h30m` or `-1.5s` spells; None if it is not one."""
+    nanoseconds = parse_duration(string)
+    return None if nanoseconds is None else Duration(nanoseconds)
 
 
 def duration_text(duration: Duration) -> str:

@@ -26,8 +26,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from allot.api.durations import NANOSECONDS, parse_duration
 from allot.api.identities import SharedDeviceId
-from allot.cel.library.times import NANOSECONDS, parse_duration
 from allot.client.clock import Clock, LoopClock
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
@@ -155,10 +155,10 @@ def _rule(text: str) -> Behaviour:
 
 
 def _seconds(text: str) -> float:
-    duration = parse_duration(text)
-    if duration is None or duration.nanoseconds < 0:
+    nanoseconds = parse_duration(text)
+    if nanoseconds is None or nanoseconds < 0:
         raise ScriptError(f"{text!r} is not a length of time such as 3s, 500ms or 1m30s")
-    return duration.nanoseconds / NANOSECONDS
+    return nanoseconds / NANOSECONDS
 
 
 # --- a script in YAML ---

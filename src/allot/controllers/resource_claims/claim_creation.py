@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.events import WARNING, EventRecorder, reference_to
@@ -191,8 +191,8 @@ class ClaimMaker:
         """Templates of the namespace that may have been meant."""
         known = (template.key for template in self._templates.list())
         names = (other.name for other in known if other.namespace == key.namespace)
-        close = get_close_matches(key.name, sorted(islice(names, MAX_COMPARED)), 1, 0.8)
-        return f'; did you mean "{close[0]}"?' if close else ""
+        similar = similar_names(key.name, islice(names, MAX_COMPARED), limit=1)
+        return did_you_mean(f'"{name}"' for name in similar)
 
     async def _tell(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
         """Write the names into the pod's status, beside what others write there."""

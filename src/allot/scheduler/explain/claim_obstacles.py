@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from allot.api.base import ApiObject, always
-from allot.scheduler.explain.similar_names import alternatives
+from allot.api.similar_names import joined_with_or
 
 
 class ClaimObstacle(ApiObject, frozen=True, tag_field="kind", tag=True):
@@ -159,6 +159,6 @@ def remedy(obstacle: AnyObstacle) -> str:
 
 def _other_name(field: str, entry: str, similar: tuple[str, ...]) -> str:
     if similar:
-        changed = f"{field}: {alternatives(similar)}"
+        changed = f"{field}: {joined_with_or(similar)}"
         return f"create it, or create the pod again with {changed} in entry {entry}"
     return f"create it, or create the pod again with another {field} in entry {entry}"

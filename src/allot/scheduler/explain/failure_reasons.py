@@ -21,13 +21,13 @@ from allot.allocation import Explanation, Proposals, StepBudget, Wording, explai
 from allot.allocation.explain.changes import AnyChange, Release
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
+from allot.api.similar_names import joined_with_or, similar_names
 from allot.lru_cache import LRUCache
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode
 from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
-from allot.scheduler.explain.similar_names import similar_names
 from allot.scheduler.framework.node_statuses import Refusals
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
@@ -319,7 +319,7 @@ def _similar_classes(rejection: Rejection) -> str:
         return ""
     classes = judge.class_names
     hints = [
-        f"Did you mean device class {similar} instead of {name}?"
+        f"Did you mean device class {joined_with_or(similar)} instead of {name}?"
         for name in judge.unknown_class_names(rejection.pod)
         if (similar := similar_names(name, classes))
     ]

@@ -11,6 +11,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
+from allot.api.similar_names import did_you_mean, joined_with_or, similar_names
 from allot.client import resources
 from allot.scheduler.core.pod_status import POD_SCHEDULED
 from allot.scheduler.explain.alternatives import preferred_alternatives
@@ -43,7 +44,6 @@ from allot.scheduler.explain.pod_events import (
     events_of,
     told_binding_timeout,
 )
-from allot.scheduler.explain.similar_names import similar_names
 from allot.scheduler.explain.static_scheduler import SchedulerModel
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
@@ -178,7 +178,7 @@ class ObjectExplainer:
         if found.state is not PodState.DOES_NOT_FIT or found.nodes:
             return ""
         remedies = [
-            f"create device class {name}, or ask for {similar_names(name, known) or 'another'}"
+            f"create device class {name}, or ask for {joined_with_or(similar_names(name, known)) or 'another'}"
             for name in names
         ]
         text = "; ".join(remedies)
@@ -336,8 +336,8 @@ class ObjectExplainer:
 
 
 def _meant(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    close = similar_names(name, known)
-    return (f"{name} does not exist; did you mean {close}?",) if close else ()
+    hint = did_you_mean(similar_names(name, known))
+    return (f"{name} does not exist{hint}",) if hint else ()
 
 
 # --- sentences ---

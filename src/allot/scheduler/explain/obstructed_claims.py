@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod, PodResourceClaim, ResourceQuota
 from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
+from allot.api.similar_names import similar_names
 from allot.client import resources
 from allot.quota.counters import ClaimCounter
 from allot.quota.decisions import Exceeded, charge, is_in_force, total_usage, with_usage
@@ -25,7 +26,6 @@ from allot.scheduler.explain.claim_obstacles import (
     TemplateMissing,
 )
 from allot.scheduler.explain.pod_events import PodEvent, claim_creation_failure
-from allot.scheduler.explain.similar_names import close_objects
 from allot.scheduler.explain.static_scheduler import SchedulerModel
 from allot.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claim_name, is_made_for
 from allot.scheduler.state.pods import PodInfo
@@ -79,7 +79,7 @@ def _unusable(
     template = entry.resource_claim_template_name
     if claim is None:
         known = model.snapshot.of(resources.RESOURCE_CLAIMS)
-        similar = close_objects(key, known) if template is None else ()
+        similar = _similar_objects(key, known) if template is None else ()
         yield ClaimMissing(entry.name, str(key), similar, template or "")
     elif template is not None and not is_made_for(claim, pod):
         yield ClaimOfOther(entry.name, str(key))
@@ -102,7 +102,7 @@ def _unmade(
     claim = claim_to_be_made(pod, entry, model)
     if claim is None:
         known = model.snapshot.of(resources.RESOURCE_CLAIM_TEMPLATES)
-        return TemplateMissing(entry.name, str(key), close_objects(key, known))
+        return TemplateMissing(entry.name, str(key), _similar_objects(key, known))
     charged = charge(quotas, _counter(model), claim)
     if isinstance(charged, Exceeded) and charged.excess:
         excess = tuple(
@@ -145,3 +145,9 @@ def _counter(model: SchedulerModel) -> ClaimCounter:
         return model.snapshot.get(resources.PODS, key)
 
     return ClaimCounter(tuple(model.devices.classes.values()), pod_of)
+
+
+def _similar_objects(key: ObjectKey, objects: Iterable[Any]) -> tuple[str, ...]:
+    """Names of objects in the same namespace that may have been meant."""
+    keys = (each.key for each in objects)
+    return similar_names(key.name, (each.name for each in keys if each.namespace == key.namespace))

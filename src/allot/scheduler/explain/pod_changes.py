@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from allot.api.base import ApiObject, always
+from allot.api.similar_names import similarity
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -87,6 +87,6 @@ def _other_values(label: str, value: str, nodes: Iterable[NodeInfo]) -> list[str
     """Values that nodes have for a label: those like the wanted one first, then those of most nodes."""
     counts = Counter(node.labels[label] for node in nodes if label in node.labels)
     counts.pop(value, None)
-    likeness = {each: SequenceMatcher(None, value, each).ratio() for each in counts}
-    ordered = sorted(counts, key=lambda each: (-likeness[each], -counts[each], each))
+    similar = {each: similarity(value, each) for each in counts}
+    ordered = sorted(counts, key=lambda each: (-similar[each], -counts[each], each))
     return ordered[:MAX_OTHER_VALUES]

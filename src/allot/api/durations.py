@@ -1,0 +1,43 @@
+"""Durations as Go writes them: `10ms`, `1h30m`, `-1.5s`, `0`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+NANOSECONDS: Final = 1_000_000_000
+"""In a second."""
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # U+00B5
+    "μs": 1_000,  # U+03BC
+    "ms": 1_000_000,
+    "s": NANOSECONDS,
+    "m": 60 * NANOSECONDS,
+    "h": 3600 * NANOSECONDS,
+}
+# Possessive quantifiers (`++`): long strings are matched in linear time.
+_PART: Final = r"(?:\d++\.?+\d*+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h)"
+_duration: Final = re.compile(rf"([-+]?)((?:{_PART})++|0)", re.ASCII).fullmatch
+_parts: Final = re.compile(r"(\d*+)\.?+(\d*+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII).findall
+_MAX_DIGITS: Final = 40
+
+
+def parse_duration(string: str) -> int | None:
+    """Nanoseconds; None if the string is not a duration, or one that int64 cannot hold."""
+    match = _duration(string)
+    if match is None:
+        return None
+    nanoseconds = 0
+    for whole, fraction, unit in _parts(match[2]):
+        if len(whole) > _MAX_DIGITS:
+            return None
+        scale = _UNITS[unit]
+        nanoseconds += int(whole or "0") * scale
+        digits = fraction[:_MAX_DIGITS]
+        nanoseconds += int(digits or "0") * scale // 10 ** len(digits)
+    if match[1] == "-":
+        nanoseconds = -nanoseconds
+    return nanoseconds if -(2**63) <= nanoseconds < 2**63 else None

@@ -24,7 +24,7 @@ from allot.client.client import Client
 from allot.client.events import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
-from allot.controllers.controller import Surroundings
+from allot.controllers.controller import ControllerContext
 from allot.controllers.resource_claims import ResourceClaimController
 from allot.testing.servers import TOKEN, LocalServer
 
@@ -61,7 +61,9 @@ class Running:
         client = Client(InProcessTransport(server.server.app, TOKEN))
         self._informers = InformerFactory(client)
         recorder = EventRecorder(client, "bench", "bench")
-        self._controller = ResourceClaimController(Surroundings(client, self._informers, recorder))
+        self._controller = ResourceClaimController(
+            ControllerContext(client, self._informers, recorder)
+        )
         self.claims = self._informers.informer(resources.RESOURCE_CLAIMS).store
         self.told: set[str] = set()
         pods = self._informers.informer(resources.PODS)

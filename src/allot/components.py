@@ -24,11 +24,11 @@ from allot.client.retries import Backoff
 from allot.controllers.manager import ControllerManager, Factory
 from allot.controllers.namespace_objects import RootCaPublisher
 from allot.controllers.node_lifecycle import NodeLifecycleController
-from allot.controllers.node_lifecycle import Settings as LifecycleSettings
+from allot.controllers.node_lifecycle import NodeLifecycleSettings as LifecycleSettings
 from allot.controllers.registry import ALL, chosen
 from allot.driver.hardware import Hardware
 from allot.features import FeatureGates
-from allot.kubelet.settings import Settings as NodeSettings
+from allot.kubelet.settings import KubeletSettings as NodeSettings
 from allot.scheduler.assembly import SchedulerProcess, wall_clock
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.framework.deadlines import DecisionLimits

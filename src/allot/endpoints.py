@@ -20,16 +20,16 @@ JSON: Final = "application/json"
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Answer(NamedTuple):
+class EndpointResponse(NamedTuple):
     code: int
     content_type: str
     body: bytes
 
 
-NOT_FOUND: Final = Answer(404, TEXT, b"404 page not found\n")
+NOT_FOUND: Final = EndpointResponse(404, TEXT, b"404 page not found\n")
 
 
-class Pages:
+class ComponentEndpoints:
     """An ASGI application. `is_ready` and `registry` are asked anew for each request."""
 
     def __init__(
@@ -62,26 +62,26 @@ class Pages:
         content = b"" if scope["method"] == "HEAD" else body
         await send({"type": "http.response.body", "body": content})
 
-    def answer(self, method: str, path: str, authorization: str = "") -> Answer:
+    def answer(self, method: str, path: str, authorization: str = "") -> EndpointResponse:
         if method not in ("GET", "HEAD"):
-            return Answer(405, TEXT, b"only GET is possible\n")
+            return EndpointResponse(405, TEXT, b"only GET is possible\n")
         match parts := [part for part in path.split("/") if part]:
             case ["healthz" | "livez"]:
-                return Answer(200, TEXT, b"ok")
+                return EndpointResponse(200, TEXT, b"ok")
             case ["readyz"]:
                 if self._is_ready():
-                    return Answer(200, TEXT, b"ok")
-                return Answer(500, TEXT, b"the cluster is still being read\n")
+                    return EndpointResponse(200, TEXT, b"ok")
+                return EndpointResponse(500, TEXT, b"the cluster is still being read\n")
             case ["metrics"]:
-                return Answer(200, METRICS, generate_latest(self._registry()))
+                return EndpointResponse(200, METRICS, generate_latest(self._registry()))
         return self.more(parts, authorization)
 
-    def more(self, path: list[str], authorization: str) -> Answer:
+    def more(self, path: list[str], authorization: str) -> EndpointResponse:
         """Other pages than the common ones."""
         return NOT_FOUND
 
 
-async def serve(pages: Pages, listener: socket.socket) -> None:
+async def serve(pages: ComponentEndpoints, listener: socket.socket) -> None:
     """Answer requests on the socket until cancelled, and close it."""
     config = uvicorn.Config(pages, lifespan="off", log_config=None, access_log=False)
     server = uvicorn.Server(config)

@@ -11,7 +11,7 @@ from allot.client.client import Client
 from allot.driver.hardware import Hardware
 from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
 from allot.kubelet.registration import NodeDescription, register
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 from allot.kubelet.simulated_nodes import NodeSimulation
 
 
@@ -19,7 +19,7 @@ class SimulatedHardware:
     """Nodes, those that are described and those of others, and the devices that are described."""
 
     def __init__(
-        self, client: Client, settings: Settings, described: Sequence[Hardware] = ()
+        self, client: Client, settings: KubeletSettings, described: Sequence[Hardware] = ()
     ) -> None:
         self._client = client
         self._described = described

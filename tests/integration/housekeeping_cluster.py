@@ -11,7 +11,7 @@ from allot.api.identities import GroupVersion
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager, Factory
-from allot.testing.servers import TOKEN, Answer, LocalServer
+from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 
 DEADLINE_SECONDS = 150.0
 
@@ -63,7 +63,7 @@ class Cluster:
 
     async def patch(
         self, kind: str, name: str, patch: Any, namespace: str = "default", part: str = ""
-    ) -> Answer:
+    ) -> ServerResponse:
         answer = await self.server.ask(
             "PATCH",
             _path(kind, namespace, name) + (f"/{part}" if part else ""),

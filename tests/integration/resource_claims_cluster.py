@@ -16,7 +16,7 @@ from allot.client.transport import JSON, Query, Response, Stream
 from allot.controllers.manager import ControllerManager
 from allot.controllers.resource_claims import ResourceClaimController
 from allot.features import DEFAULTS, FeatureGates
-from allot.testing.servers import TOKEN, Answer, LocalServer
+from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
@@ -174,7 +174,7 @@ class Cluster:
 
     # --- scheduler and node ---
 
-    async def patch(self, path: str, patch: Json) -> Answer:
+    async def patch(self, path: str, patch: Json) -> ServerResponse:
         return await self.server.ask("PATCH", path, patch, content_type=MERGE)
 
     async def allocate(self, name: str, *pods: Json) -> Json:
@@ -188,7 +188,7 @@ class Cluster:
         allocated: Json = answer.json
         return allocated
 
-    async def bind(self, pod: Json, node: str = "n1") -> Answer:
+    async def bind(self, pod: Json, node: str = "n1") -> ServerResponse:
         name = pod["metadata"]["name"]
         target = {"kind": "Node", "name": node}
         body = {"metadata": {"name": name, "uid": pod["metadata"]["uid"]}, "target": target}

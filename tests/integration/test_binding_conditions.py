@@ -16,7 +16,7 @@ from allot.features import DEFAULTS, FeatureGates
 from allot.rules import RuleSet
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
-from allot.testing.servers import TOKEN, Answer, LocalServer
+from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
 
 DRIVER = "fpga.example.com"
@@ -344,7 +344,7 @@ ONLY_FAILURES = {"name": "fpga-0", "bindingFailureConditions": ["Broken"]}
 
 @pytest.mark.parametrize("device", [ONLY_CONDITIONS, ONLY_FAILURES])
 def test_one_kind_of_conditions_is_accepted_with_a_warning(device: dict[str, Any]) -> None:
-    async def post(gates: FeatureGates) -> Answer:
+    async def post(gates: FeatureGates) -> ServerResponse:
         async with LocalServer(gates=gates) as server:
             pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
             spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [device]}

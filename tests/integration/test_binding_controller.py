@@ -33,14 +33,14 @@ from allot.controllers.binding import (
     Attacher,
     AttachFailedError,
     Attachment,
+    AttachOutcome,
     AttachRequest,
     AttemptLimits,
     BindingController,
-    Observer,
-    Outcome,
+    BindingObserver,
+    BindingSettings,
     Quarantine,
-    Removal,
-    Settings,
+    SliceRemoval,
     TaintRules,
 )
 from allot.testing.processes import PROGRAM, ApiServerProcess
@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[2]
 DRIVER = "fabric.example.com"
 OTHER = "other.example.com"
 LIMITS = AttemptLimits(backoff=Backoff(0.01, 0.02))
-SETTINGS = Settings(LIMITS, progress_seconds=0.01)
+SETTINGS = BindingSettings(LIMITS, progress_seconds=0.01)
 Scenario = Callable[["Cluster"], Awaitable[None]]
 
 
@@ -97,7 +97,11 @@ class Cluster:
 
     @contextlib.asynccontextmanager
     async def running(
-        self, attacher: Attacher, settings: Settings = SETTINGS, driver: str = DRIVER, **rest: Any
+        self,
+        attacher: Attacher,
+        settings: BindingSettings = SETTINGS,
+        driver: str = DRIVER,
+        **rest: Any,
     ) -> AsyncIterator[BindingController]:
         controller = BindingController(Client(self.transport), driver, attacher, settings, **rest)
         task = asyncio.create_task(controller.run())
@@ -330,7 +334,7 @@ def test_a_permanent_failure_taints_the_device_first_and_then_says_so() -> None:
         rules = TaintRules(cluster.client, DRIVER)
         tainted: list[str] = []
 
-        class Watching(Observer):
+        class Watching(BindingObserver):
             def quarantined(self, device: DeviceId, error: str) -> None:
                 tainted.append(f"{device}{error}")
 
@@ -449,7 +453,7 @@ def test_a_broken_device_can_be_removed_instead() -> None:
         hardware.failures["gpu-0"] = [BROKEN]
         await cluster.create()
         await cluster.allocate("gpu-0")
-        async with cluster.running(hardware, quarantine=Removal(slices)) as controller:
+        async with cluster.running(hardware, quarantine=SliceRemoval(slices)) as controller:
             await cluster.expect({"gpu-0": {"Ready": "False LinkDown", "Failed": "True LinkDown"}})
             await controller.recovered(DeviceId(DRIVER, "rack", "gpu-0"))
         assert slices.calls == [f"remove {DRIVER}/rack/gpu-0", f"restore {DRIVER}/rack/gpu-0"]
@@ -462,11 +466,11 @@ def test_what_is_no_longer_wanted_is_cancelled_and_detached(how: str) -> None:
     async def scenario(cluster: Cluster) -> None:
         hardware = Hardware()
         hardware.block("gpu-0")
-        ends: list[Outcome] = []
+        ends: list[AttachOutcome] = []
 
-        class Watching(Observer):
+        class Watching(BindingObserver):
             def attach_ended(
-                self, request: AttachRequest, outcome: Outcome, seconds: float
+                self, request: AttachRequest, outcome: AttachOutcome, seconds: float
             ) -> None:
                 ends.append(outcome)
 
@@ -484,7 +488,7 @@ def test_what_is_no_longer_wanted_is_cancelled_and_detached(how: str) -> None:
                 "cancelled gpu-0",
                 "detach gpu-0 n0",
             ]
-            assert ends[0] is Outcome.CANCELLED
+            assert ends[0] is AttachOutcome.CANCELLED
             assert len(controller.known) == (how == "elsewhere")
 
     play(scenario)

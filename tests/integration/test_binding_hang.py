@@ -16,8 +16,8 @@ from allot.controllers.binding import (
     AttemptLimits,
     BindingController,
     BindingMetrics,
+    BindingSettings,
     Quarantine,
-    Settings,
     TaintRules,
 )
 from allot.controllers.binding.simulation import SimulatedAttacher, parse_script
@@ -44,7 +44,9 @@ TIMEOUT_SECONDS = 10
 class Stage:
     """The example's cluster, with everybody who takes part."""
 
-    def __init__(self, server: LocalServer, script: str, settings: Settings, taints: bool) -> None:
+    def __init__(
+        self, server: LocalServer, script: str, settings: BindingSettings, taints: bool
+    ) -> None:
         self.server = server
         self.clock = VirtualClock()
         self.told: list[str] = []
@@ -96,7 +98,7 @@ class Stage:
 @asynccontextmanager
 async def a_stage(
     script: str,
-    settings: Settings,
+    settings: BindingSettings,
     *,
     taints: bool = True,
 ) -> AsyncIterator[Stage]:
@@ -117,7 +119,7 @@ async def a_stage(
 
 def test_a_device_that_hangs_is_given_up_and_not_picked_again() -> None:
     async def main() -> None:
-        settings = Settings(hang_seconds=5)
+        settings = BindingSettings(hang_seconds=5)
         async with a_stage("fpga-0: hang; ready after 2s", settings) as stage:
             await asyncio.sleep(TIMEOUT_SECONDS - 1)
             assert (await stage.device(), await stage.node()) == ("fpga-0", "")
@@ -140,7 +142,7 @@ def test_a_device_that_hangs_is_given_up_and_not_picked_again() -> None:
 
 def test_a_controller_that_gives_up_first_says_why() -> None:
     async def main() -> None:
-        settings = Settings(AttemptLimits(attach_seconds=2, max_attempts=2))
+        settings = BindingSettings(AttemptLimits(attach_seconds=2, max_attempts=2))
         async with a_stage("fpga-0: hang; ready after 1s", settings) as stage:
             await asyncio.sleep(TIMEOUT_SECONDS - 2)
             assert "reason=AttachTimedOut" in await stage.notes()
@@ -155,7 +157,7 @@ def test_without_a_quarantine_the_device_is_tried_again() -> None:
     """Each attempt has its own time. In between the pod avoids the device for a while, each time longer."""
 
     async def main() -> None:
-        settings = Settings(hang_seconds=None)
+        settings = BindingSettings(hang_seconds=None)
         async with a_stage("hang", settings, taints=False) as stage:
             seen = set()
             avoided_seconds = 30 + 60

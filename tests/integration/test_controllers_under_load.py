@@ -16,7 +16,7 @@ import pytest
 from allot import features
 from allot.cluster import Cluster
 from allot.components import ClusterParts, ClusterTime
-from allot.kubelet.settings import Settings as NodeSettings
+from allot.kubelet.settings import KubeletSettings as NodeSettings
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.testing.servers import TOKEN, LocalServer
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time

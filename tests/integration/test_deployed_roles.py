@@ -38,7 +38,7 @@ from allot.components import ClusterParts, ClusterTime
 from allot.controllers.binding import BindingController
 from allot.controllers.binding.simulation import SimulatedAttacher
 from allot.driver.loading import load_hardware
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.storage.memory import MemoryStore
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
@@ -92,7 +92,7 @@ def play(story: Story, files: Sequence[str], controllers: Sequence[str]) -> Depl
         parts = ClusterParts(
             SchedulerConfiguration(),
             controllers,
-            Settings(all_nodes=True),
+            KubeletSettings(all_nodes=True),
             [load_hardware(each) for each in ("gpu-server=1", "fabric")],
         )
         times = ClusterTime(clock, clock.now, clock.whole_seconds)

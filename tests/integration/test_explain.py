@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from allot.cli.main import allot
-from allot.endpoints import Answer
+from allot.endpoints import EndpointResponse
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.endpoints import SchedulerPages
 from allot.testing.cluster import ClusterSettings, RealTimeCluster, VirtualTimeCluster
@@ -165,7 +165,7 @@ def test_the_schedulers_own_page_says_the_same() -> None:
     settings = ClusterSettings(hardware=["gpu-server=1"], has_scheduler=False)
     path = ["debug", "explain", "default", "greedy"]
 
-    async def asked() -> tuple[Answer, Answer]:
+    async def asked() -> tuple[EndpointResponse, EndpointResponse]:
         process = SchedulerProcess(cluster.client)
         process.informers.start()
         await process.informers.wait_synced()

@@ -13,7 +13,7 @@ from allot.client.client import Client
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.served_kinds import ServedKinds
-from allot.controllers.controller import Surroundings
+from allot.controllers.controller import ControllerContext
 from allot.controllers.garbage_collector import GarbageCollector
 from allot.testing.servers import TOKEN
 from tests.integration.housekeeping_cluster import Cluster, owned_by, play
@@ -215,8 +215,8 @@ async def running_collector(
     client: Client,
 ) -> AsyncIterator[tuple[GarbageCollector, ServedKinds]]:
     informers = InformerFactory(client)
-    surroundings = Surroundings(client, informers, EventRecorder(client, "test", "test"))
-    collector = GarbageCollector(surroundings)
+    context = ControllerContext(client, informers, EventRecorder(client, "test", "test"))
+    collector = GarbageCollector(context)
     informers.start()
     task = asyncio.create_task(collector.run())
     try:

@@ -14,7 +14,7 @@ from allot.client.events import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.client.resources import JOBS, PODS
-from allot.controllers.controller import Surroundings
+from allot.controllers.controller import ControllerContext
 from allot.controllers.workloads.job import JobController
 from allot.testing.servers import TOKEN, LocalServer
 
@@ -84,14 +84,14 @@ class Scene:
     async def untrack(self) -> None:
         await self._patch(f"{PODS_PATH}/p", {"metadata": {"finalizers": None}})
 
-    async def bring_in_order(self, job: RawObject, *copies: Pod) -> Json:
+    async def sync(self, job: RawObject, *copies: Pod) -> Json:
         """What the job's status is afterwards."""
         recorder = EventRecorder(self._client, "test", "test")
         controller = JobController(
-            Surroundings(self._client, InformerFactory(self._client), recorder)
+            ControllerContext(self._client, InformerFactory(self._client), recorder)
         )
         controller.dependents = OldCopies(*copies)  # type: ignore[assignment]
-        await controller.bring_in_order(job)
+        await controller.sync(job)
         status: Json = (await self.current_job()).get("status")
         return status
 
@@ -116,7 +116,7 @@ def test_a_pod_that_was_counted_a_moment_ago_is_not_added_again() -> None:
         old_copy = await scene.finished_pod(job)
         await scene.untrack()
 
-        status = await scene.bring_in_order(job, old_copy)
+        status = await scene.sync(job, old_copy)
 
         assert status["succeeded"] == 1
         assert "conditions" not in status, "one is still to be done"
@@ -133,7 +133,7 @@ def test_a_pod_that_is_about_to_be_counted_and_was_never_seen_loses_its_finalize
         uid = (await scene.finished_pod(job)).metadata.uid
         job = await scene.announce(uid)
 
-        status = await scene.bring_in_order(job)
+        status = await scene.sync(job)
 
         assert status["succeeded"] == 1
         assert not status["uncountedTerminatedPods"]

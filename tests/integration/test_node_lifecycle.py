@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from allot.controllers.node_lifecycle import NodeLifecycleController, Settings
+from allot.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleSettings
 from allot.controllers.pod_garbage_collection import PodGarbageCollector
-from allot.controllers.pod_garbage_collection import Settings as CollectorSettings
+from allot.controllers.pod_garbage_collection import (
+    PodGarbageCollectorSettings as CollectorSettings,
+)
 from allot.controllers.taint_eviction import TaintEvictionController
 from tests.integration.stage import NODES, PODS, Stage, play
 
@@ -107,7 +109,9 @@ def test_a_pod_stays_if_its_node_comes_back_in_time() -> None:
         await asyncio.sleep(400)
         assert not await stage.pod_leaves("pod")
 
-    lenient = partial(NodeLifecycleController, settings=Settings(judges_without_lease=False))
+    lenient = partial(
+        NodeLifecycleController, settings=NodeLifecycleSettings(judges_without_lease=False)
+    )
     play(story, lenient, TaintEvictionController)
 
 
@@ -203,7 +207,12 @@ def test_a_node_that_never_said_anything(judges: bool) -> None:
         ready = await stage.condition(f"{NODES}/n", "Ready")
         assert ready.get("reason") == ("NodeStatusNeverUpdated" if judges else None)
 
-    play(story, partial(NodeLifecycleController, settings=Settings(judges_without_lease=judges)))
+    play(
+        story,
+        partial(
+            NodeLifecycleController, settings=NodeLifecycleSettings(judges_without_lease=judges)
+        ),
+    )
 
 
 def test_conditions_and_cordons_become_taints() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from allot.controllers.resource_quota import ResourceQuotaController
-from allot.testing.servers import Answer
+from allot.testing.servers import ServerResponse
 from tests.integration.housekeeping_cluster import Cluster, play
 
 QUOTA = "ResourceQuota"
@@ -41,7 +41,7 @@ async def used(cluster: Cluster, name: str, expected: dict[str, str]) -> None:
     await cluster.until(is_so)
 
 
-def refused(answer: Answer, text: str) -> None:
+def refused(answer: ServerResponse, text: str) -> None:
     assert answer.code == 403, answer
     assert answer.json["reason"] == "Forbidden"
     assert text in answer.json["message"]

@@ -25,7 +25,7 @@ from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
 from allot.driver.reading import read_hardware
 from allot.features import CONSUMABLE_CAPACITY, DEFAULTS, FeatureGates, with_overrides
 from allot.kubelet.registration import ForeignNodeError, NodeDescription, register
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 from allot.kubelet.simulated_nodes import NodeSimulation
 from allot.testing.servers import TOKEN, LocalServer
 from allot.testing.virtual_time import START, VirtualClock, run_in_virtual_time
@@ -74,8 +74,8 @@ class Story:
         return (await self.client.list(RESOURCE_SLICES)).items
 
     @contextlib.asynccontextmanager
-    async def nodes(self, settings: Settings | None = None) -> AsyncIterator[None]:
-        simulation = NodeSimulation(self.new_client(), settings or Settings())
+    async def nodes(self, settings: KubeletSettings | None = None) -> AsyncIterator[None]:
+        simulation = NodeSimulation(self.new_client(), settings or KubeletSettings())
         async with running(simulation.run()):
             yield
 
@@ -136,7 +136,7 @@ def test_any_labelled_node_is_served_whenever_it_comes() -> None:
 def test_every_node_if_so_wished() -> None:
     async def story(story: Story) -> None:
         await story.add_node("any", {})
-        async with story.nodes(Settings(all_nodes=True)):
+        async with story.nodes(KubeletSettings(all_nodes=True)):
             await asyncio.sleep(1)
             assert is_ready(await story.node("any"))
 

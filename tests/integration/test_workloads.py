@@ -19,8 +19,8 @@ from allot.client.options import DeleteOptions, PatchType
 from allot.client.resources import PODS
 from allot.controllers.manager import ControllerManager
 from allot.controllers.workloads import WORKLOAD_CONTROLLERS
+from allot.controllers.workloads.accessors import annotations_of, is_deleting, uid_of
 from allot.controllers.workloads.daemon_set.pods import node_of
-from allot.controllers.workloads.reading import annotations_of, is_deleting, uid_of
 from allot.testing.servers import TOKEN, LocalServer
 
 APPS = "/apis/apps/v1/namespaces/default"

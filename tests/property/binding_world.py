@@ -17,7 +17,7 @@ from allot.client.transport import Response, Stream
 from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
-from allot.testing.servers import TOKEN, Answer, LocalServer
+from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 from allot.testing.virtual_time import VirtualClock, settled
 
 DRIVER: Final = "fpga.example.com"
@@ -216,7 +216,7 @@ class World:
             "PATCH", f"{CLAIMS}/{claim}", patch, content_type="application/merge-patch+json"
         )
 
-    async def delete(self, path: str) -> Answer:
+    async def delete(self, path: str) -> ServerResponse:
         return await self.server.ask("DELETE", path, {"gracePeriodSeconds": 0})
 
     async def tidy(self) -> None:

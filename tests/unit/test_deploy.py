@@ -18,7 +18,7 @@ from allot.client.client import Client
 from allot.client.discovery import discover
 from allot.client.in_process import InProcessTransport
 from allot.controllers.pool_status import ResourcePoolStatusRequestController
-from allot.endpoints import Pages
+from allot.endpoints import ComponentEndpoints
 from allot.scheduler.configuration import read_configuration
 from allot.testing.servers import TOKEN, LocalServer
 from tests.integration.deployed_roles import DEPLOY, manifests
@@ -78,7 +78,7 @@ def test_deployment_starts_a_command_that_answers_its_probes(name: str, tmp_path
     assert [port["containerPort"] for port in container["ports"]] == [options["port"]]
     assert options["bind_address"] == "0.0.0.0"  # noqa: S104 - inside the pod
     gates_from_option(options["feature_gates"])  # it knows them all
-    pages = Pages(lambda: True, CollectorRegistry)
+    pages = ComponentEndpoints(lambda: True, CollectorRegistry)
     for probe in ("livenessProbe", "readinessProbe"):
         assert pages.answer("GET", container[probe]["httpGet"]["path"]).code == 200
     assert pod["securityContext"]["runAsNonRoot"]

@@ -17,7 +17,7 @@ from allot.client.events import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.controllers.binding import BindingMetrics
-from allot.controllers.controller import Surroundings
+from allot.controllers.controller import ControllerContext
 from allot.controllers.registry import CONTROLLERS
 from allot.kubelet.metrics import KubeletMetrics
 from allot.scheduler.metrics import SchedulerMetrics
@@ -68,7 +68,7 @@ def registries() -> dict[str, CollectorRegistry]:
 async def registry_of_controllers() -> CollectorRegistry:
     client = Client(InProcessTransport(LocalServer().server.app, TOKEN))
     recorder = EventRecorder(client, "test", "test")
-    context = Surroundings(client, InformerFactory(client), recorder)
+    context = ControllerContext(client, InformerFactory(client), recorder)
     for make in CONTROLLERS.values():
         make(context)
     return context.registry

@@ -20,11 +20,11 @@ from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice
 from allot.controllers.pool_status import (
     CountedDevice,
-    DeviceState,
-    PoolCensus,
+    DeviceAvailability,
+    PoolAvailability,
     newest_slices,
+    pool_availability,
     pool_status,
-    take_census,
 )
 from allot.controllers.pool_status.packing import count_at_once
 from allot.controllers.pool_status.partitions import counters_left
@@ -119,7 +119,7 @@ class Availability(ApiObject, frozen=True):
 class _Pool(NamedTuple):
     """A pool, and those of its devices that are wanted."""
 
-    census: PoolCensus
+    census: PoolAvailability
     status: PoolStatus
     devices: tuple[CountedDevice, ...]
     counters_left: CounterBudget
@@ -129,12 +129,14 @@ class _Pool(NamedTuple):
     def counts(self, devices: Collection[CountedDevice]) -> tuple[int, ...]:
         """The figures of some of its devices, in the order of `COUNTED`, and how many are free one by one."""
         states = Counter(counted.state for counted in devices)
-        free = [counted.device for counted in devices if counted.state is DeviceState.AVAILABLE]
-        unavailable = states[DeviceState.UNAVAILABLE]
+        free = [
+            counted.device for counted in devices if counted.state is DeviceAvailability.AVAILABLE
+        ]
+        unavailable = states[DeviceAvailability.UNAVAILABLE]
         if self.is_refused:
             free, unavailable = [], unavailable + len(free)
         at_once = count_at_once(free, self.counters_left)
-        return len(devices), states[DeviceState.ALLOCATED], at_once, unavailable, len(free)
+        return len(devices), states[DeviceAvailability.ALLOCATED], at_once, unavailable, len(free)
 
 
 class _Selection:
@@ -207,7 +209,7 @@ def _pools(
             ledger.add(f"{claim.key}#{index}", claim.status.allocation)
     rules = objects.rules if DEVICE_TAINT_RULES in gates else ()
     for id_, slices in newest_slices(objects.slices, wanted.driver, wanted.pool).items():
-        census = take_census(id_, slices, ledger, rules)
+        census = pool_availability(id_, slices, ledger, rules)
         status = pool_status(census, ledger, wanted.partition_type_attribute, gates)
         devices = tuple(
             counted
@@ -215,7 +217,7 @@ def _pools(
             if wanted.node in (None, census.node_name, counted.node_name)
             and (wanted.class_name is None or selections[0](counted))
         )
-        has_free = any(counted.state is DeviceState.AVAILABLE for counted in census.devices)
+        has_free = any(counted.state is DeviceAvailability.AVAILABLE for counted in census.devices)
         is_refused = has_free and status.available_devices == 0
         yield _Pool(census, status, devices, counters_left(census), is_refused)
 

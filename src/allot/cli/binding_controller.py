@@ -200,11 +200,11 @@ async def _run(options: Options, attacher: Attacher) -> None:
         AttemptLimits,
         BindingController,
         BindingMetrics,
+        BindingSettings,
         Quarantine,
-        Settings,
         TaintRules,
     )
-    from allot.endpoints import Pages
+    from allot.endpoints import ComponentEndpoints
 
     try:
         client = connect(options.kubeconfig, options.context, user_agent="allot-binding-controller")
@@ -218,7 +218,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
         seconds = options.taint_seconds or None
         quarantine = TaintRules(client, options.driver, seconds=seconds)
     metrics = BindingMetrics()
-    settings = Settings(limits, hang_seconds=options.hang_seconds or None)
+    settings = BindingSettings(limits, hang_seconds=options.hang_seconds or None)
     controller = BindingController(
         client, options.driver, attacher, settings, quarantine=quarantine, observer=metrics
     )
@@ -228,7 +228,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
     if options.leader_elect:
         namespace, _, name = options.lease.partition("/")
         election = Election(namespace, name, ElectionTimes())
-    pages = Pages(lambda: not controller.is_starting, lambda: metrics.registry)
+    pages = ComponentEndpoints(lambda: not controller.is_starting, lambda: metrics.registry)
     component = Component(client, controller.run, lambda: controller.is_ready, pages)
     await run_until_stopped(component, election, PageAddress(options.bind_address, options.port))
 

@@ -21,7 +21,7 @@ from allot.cli.signals import stopped_by_signals
 if TYPE_CHECKING:
     from allot.client.client import Client
     from allot.client.leader_election import ElectionTimes
-    from allot.endpoints import Pages
+    from allot.endpoints import ComponentEndpoints
 
 SWITCH_SECONDS: Final = 0.001
 """How long a thread that works on something large keeps the event loop waiting."""
@@ -108,7 +108,7 @@ class Component(NamedTuple):
     client: Client
     work: Work
     is_ready: Callable[[], bool]
-    pages: Pages | None = None
+    pages: ComponentEndpoints | None = None
 
 
 async def run_until_stopped(
@@ -158,7 +158,7 @@ async def _work_if_elected(client: Client, work: Work, election: Election | None
     await LeaderElector(client, key, identity, election.times).run(work)
 
 
-def _serve(pages: Pages, address: PageAddress) -> asyncio.Task[None] | None:
+def _serve(pages: ComponentEndpoints, address: PageAddress) -> asyncio.Task[None] | None:
     from allot.endpoints import serve
 
     if not address.port:

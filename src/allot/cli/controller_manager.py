@@ -87,7 +87,7 @@ async def _run(
     from allot.client.rate_limits import RequestLimit
     from allot.controllers.manager import ControllerManager
     from allot.controllers.registry import UnknownControllerError, chosen
-    from allot.endpoints import Pages
+    from allot.endpoints import ComponentEndpoints
 
     try:
         factories = chosen(text.strip() for text in controllers.split(",") if text.strip())
@@ -99,6 +99,6 @@ async def _run(
     manager = ControllerManager(client, factories, gates)
     election = Election(*lease, ElectionTimes()) if lease else None
     click.echo(f"allot controller-manager: {len(factories)} controllers")
-    pages = Pages(lambda: not manager.is_starting, lambda: manager.registry)
+    pages = ComponentEndpoints(lambda: not manager.is_starting, lambda: manager.registry)
     component = Component(client, manager.run, lambda: manager.is_ready, pages)
     await run_until_stopped(component, election, address)

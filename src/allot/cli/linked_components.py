@@ -201,10 +201,12 @@ def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
     from allot.cli.scheduler import load_configuration
     from allot.components import ClusterParts, Components
     from allot.controllers.registry import UnknownControllerError
-    from allot.kubelet.settings import Settings
+    from allot.kubelet.settings import KubeletSettings
     from allot.scheduler.configuration import ConfigurationError
 
-    nodes = Settings(all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation)
+    nodes = KubeletSettings(
+        all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation
+    )
     parts = ClusterParts(
         load_configuration(asked.scheduler_config, asked.rules) if asked.has_scheduler else None,
         asked.controllers.split(",") if asked.controllers else (),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allot.driver.hardware import Hardware
-    from allot.kubelet.settings import Settings
+    from allot.kubelet.settings import KubeletSettings
     from allot.simulation import SimulatedHardware
 
 
@@ -89,9 +89,9 @@ def nodes(
     if lists_profiles:
         _list_profiles()
         return EXIT_OK
-    from allot.kubelet.settings import Settings
+    from allot.kubelet.settings import KubeletSettings
 
-    settings = Settings(
+    settings = KubeletSettings(
         all_nodes=all_nodes,
         run_seconds=run_seconds,
         job_run_seconds=job_run_seconds,
@@ -140,13 +140,13 @@ def load_all(references: Sequence[str]) -> list[Hardware]:
 async def _run(
     kubeconfig: Path | None,
     context: str | None,
-    settings: Settings,
+    settings: KubeletSettings,
     described: Sequence[Hardware],
     address: PageAddress,
 ) -> None:
     from allot.client.connection import connect
     from allot.client.errors import ClientError
-    from allot.endpoints import Pages
+    from allot.endpoints import ComponentEndpoints
     from allot.simulation import SimulatedHardware
 
     try:
@@ -158,7 +158,7 @@ async def _run(
         nodes, pools = len(hardware.nodes), len(hardware.sources)
         click.echo(f"  {hardware.name}: {nodes} node(s), {pools} pool(s)")
     simulation = SimulatedHardware(client, settings, described)
-    pages = Pages(lambda: simulation.is_ready, lambda: simulation.registry)
+    pages = ComponentEndpoints(lambda: simulation.is_ready, lambda: simulation.registry)
     component = Component(client, lambda: _simulate(simulation), lambda: simulation.is_ready, pages)
     await run_until_stopped(component, None, address)
 

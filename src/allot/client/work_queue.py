@@ -175,7 +175,7 @@ class WorkQueue(Generic[K]):
         self.add(item)
 
 
-async def work_off(
+async def run_workers(
     queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int = 1
 ) -> None:
     """Reconcile what comes until the queue is shut down. What fails comes back later."""

@@ -23,7 +23,7 @@ from allot.client.client import Client
 from allot.client.clock import Clock
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
-from allot.client.work_queue import FAILURE_BACKOFF, WorkQueue, work_off
+from allot.client.work_queue import FAILURE_BACKOFF, WorkQueue, run_workers
 from allot.controllers.queue_metrics import QueueMetrics
 from allot.features import DEFAULTS, FeatureGates
 
@@ -35,7 +35,7 @@ WORKERS: Final = 8
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ControllerContext:
     """What all controllers of one manager share."""
 
     client: Client
@@ -71,25 +71,25 @@ class QueueController(Controller, Generic[K]):
     """In metrics; the controller's name by default."""
     workers: ClassVar[int] = WORKERS
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self.client = surroundings.client
-        self.clock = surroundings.clock
+    def __init__(self, context: ControllerContext) -> None:
+        self.client = context.client
+        self.clock = context.clock
         self.queue: WorkQueue[K] = WorkQueue(
-            clock=surroundings.clock,
+            clock=context.clock,
             backoff=FAILURE_BACKOFF,
-            observer=surroundings.queue_metrics.of(self.queue_name or self.name),
+            observer=context.queue_metrics.of(self.queue_name or self.name),
         )
 
     @abstractmethod
     async def reconcile(self, key: K) -> None:
         """Bring one thing in order. If it raises, it is called again later, and later."""
 
-    def chores(self) -> tuple[Coroutine[None, None, None], ...]:
+    def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
         """What else runs beside the workers, such as something done every minute."""
         return ()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for chore in self.chores():
+            for chore in self.background_tasks():
                 group.create_task(chore)
-            await work_off(self.queue, self.reconcile, self.workers)
+            await run_workers(self.queue, self.reconcile, self.workers)

@@ -15,7 +15,7 @@ from allot.client.errors import log_failure
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.retries import Backoff
-from allot.controllers.controller import Controller, Surroundings
+from allot.controllers.controller import Controller, ControllerContext
 from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 COMPONENT: Final = "allot-controller-manager"
 RESTARTS: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
 
-Factory = Callable[[Surroundings], Controller]
+Factory = Callable[[ControllerContext], Controller]
 
 
 class ControllerManager:
@@ -54,30 +54,30 @@ class ControllerManager:
         """Read the cluster, then let all controllers work."""
         informers = InformerFactory(self.client)
         recorder = EventRecorder(self.client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
-        surroundings = Surroundings(self.client, informers, recorder, self._gates)
-        show_gates(self._gates, surroundings.registry)
-        controllers = [make(surroundings) for make in self._factories]
-        self._informers, self.registry = informers, surroundings.registry
+        context = ControllerContext(self.client, informers, recorder, self._gates)
+        show_gates(self._gates, context.registry)
+        controllers = [make(context) for make in self._factories]
+        self._informers, self.registry = informers, context.registry
         informers.start()
         recorder.start()
         try:
             await informers.wait_synced()
-            await _run_all(controllers, surroundings)
+            await _run_all(controllers, context)
         finally:
             self._informers = None
             await recorder.stop()
             await informers.stop()
 
 
-async def _run_all(controllers: Iterable[Controller], surroundings: Surroundings) -> None:
+async def _run_all(controllers: Iterable[Controller], context: ControllerContext) -> None:
     async with asyncio.TaskGroup() as group:
         for controller in controllers:
-            group.create_task(_keep_running(controller, surroundings), name=controller.name)
+            group.create_task(_keep_running(controller, context), name=controller.name)
         # A controller whose feature is off has nothing to do; the manager has.
         await asyncio.Event().wait()
 
 
-async def _keep_running(controller: Controller, surroundings: Surroundings) -> None:
+async def _keep_running(controller: Controller, context: ControllerContext) -> None:
     """A controller that breaks does not take the others with it."""
     failures = 0
     while True:
@@ -88,4 +88,4 @@ async def _keep_running(controller: Controller, surroundings: Surroundings) -> N
             failures += 1
             wait = RESTARTS.seconds(failures, 0.0)
             log_failure(log, error, "%s broke; again in %.1f s", controller.name, wait)
-            await surroundings.clock.sleep(wait)
+            await context.clock.sleep(wait)

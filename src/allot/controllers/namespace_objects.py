@@ -17,7 +17,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import Scope
 from allot.client.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 
 log = logging.getLogger(__name__)
 
@@ -30,16 +30,16 @@ def is_active(namespace: Namespace) -> bool:
     return namespace.metadata.deletion_timestamp is None and not namespace.is_terminating
 
 
-class Furnisher(QueueController[str]):
+class NamespaceObjectController(QueueController[str]):
     """Keeps one object of a fixed name in every active namespace. Keys are namespaces."""
 
     def __init__(
-        self, surroundings: Surroundings, resource: Resource[RawObject], name: str
+        self, context: ControllerContext, resource: Resource[RawObject], name: str
     ) -> None:
-        super().__init__(surroundings)
+        super().__init__(context)
         self._resource = resource
         self._object_name = name
-        informers = surroundings.informers
+        informers = context.informers
         self._namespaces = informers.informer(NAMESPACES)
         self._namespaces.add_handlers(
             on_add=lambda new: self.queue.add(new.metadata.name),
@@ -87,28 +87,28 @@ def _named(resource: Resource[Any], namespace: str, name: str, **rest: Any) -> R
     )
 
 
-class ServiceAccountController(Furnisher):
+class ServiceAccountController(NamespaceObjectController):
     """A service account for pods that name none."""
 
     name = "serviceaccount-controller"
     queue_name = "serviceaccount"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings, SERVICE_ACCOUNTS, DEFAULT_ACCOUNT)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, SERVICE_ACCOUNTS, DEFAULT_ACCOUNT)
 
     def wanted(self, namespace: str, found: RawObject | None) -> RawObject | None:
         return found or _named(SERVICE_ACCOUNTS, namespace, DEFAULT_ACCOUNT)
 
 
-class RootCaPublisher(Furnisher):
+class RootCaPublisher(NamespaceObjectController):
     """The certificate with which pods can tell that they talk to the right server."""
 
     name = "root-ca-certificate-publisher-controller"
     queue_name = "root_ca_cert_publisher"
 
-    def __init__(self, surroundings: Surroundings, certificates: str | None = None) -> None:
+    def __init__(self, context: ControllerContext, certificates: str | None = None) -> None:
         """Without certificates those that our own client trusts are published, if it has any."""
-        super().__init__(surroundings, CONFIG_MAPS, ROOT_CA)
+        super().__init__(context, CONFIG_MAPS, ROOT_CA)
         self._certificates = certificates
 
     async def run(self) -> None:

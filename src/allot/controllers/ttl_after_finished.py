@@ -11,7 +11,7 @@ from allot.api.times import read_time
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions
 from allot.client.resources import JOBS
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +38,9 @@ class TtlAfterFinishedController(QueueController[ObjectKey]):
     name = "ttl-after-finished-controller"
     queue_name = "ttl_jobs_to_delete"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self._jobs = surroundings.informers.informer(JOBS)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._jobs = context.informers.informer(JOBS)
         self._jobs.add_handlers(on_add=self._look_at, on_update=lambda _, new: self._look_at(new))
 
     def _look_at(self, job: RawObject) -> None:

@@ -23,9 +23,9 @@ from allot.client.informer import Informer, InformerFactory
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import DEVICE_CLASSES, NODES, RESOURCE_SLICES, Resource
 from allot.client.retries import Backoff
-from allot.client.work_queue import WorkQueue, work_off
+from allot.client.work_queue import WorkQueue, run_workers
 from allot.driver.hardware import Hardware, PoolKey
-from allot.driver.publishing import Marks, Plan, dropped_fields, plan_pool
+from allot.driver.publishing import SliceMarks, SliceWrites, dropped_fields, plan_pool
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ HARDWARE_LABEL: Final = "allot.dev/hardware"
 WORKERS: Final = 8
 REPAIR_SECONDS: Final = 30.0
 """What others change stays so long before it is put right."""
-UNKEPT_SECONDS: Final = 60.0
+DROPPED_FIELDS_RETRY_SECONDS: Final = 60.0
 """How often it is looked whether the server takes by now what it did not: its feature gates may have been switched."""
 CONFLICT_SECONDS: Final = 0.2
 FAILURES: Final = Backoff(first_seconds=0.2, most_seconds=60.0, jitter=0.0)
@@ -116,7 +116,7 @@ class SlicePublisher:
     async def _create_later(self, classes: list[DeviceClass]) -> None:
         """An expression may need a feature that is off: ask again until all are there."""
         while classes:
-            await self._client.clock.sleep(UNKEPT_SECONDS)
+            await self._client.clock.sleep(DROPPED_FIELDS_RETRY_SECONDS)
             with suppress(ClientError):  # the next time, then
                 classes = await self._create_classes(classes, logging.DEBUG)
 
@@ -162,7 +162,7 @@ class _Publication:
             on_add=self._follow_node, on_update=lambda _, node: self._follow_node(node)
         )
         try:
-            await work_off(self._queue, self._visit, WORKERS)
+            await run_workers(self._queue, self._visit, WORKERS)
         finally:
             self._slices.remove_handlers(followed)
             self._nodes.remove_handlers(nodes_followed)
@@ -181,7 +181,7 @@ class _Publication:
     async def _reconcile(self, key: PoolKey) -> None:
         source = self._hardware.sources.get(key)
         existing = self._slices.by_index(_BY_POOL, _index_value(key))
-        marks = Marks({HARDWARE_LABEL: self._hardware.name})
+        marks = SliceMarks({HARDWARE_LABEL: self._hardware.name})
         if source is not None and source.node is not None:
             node = self._nodes.get(ObjectKey("", source.node.name))
             if node is None:  # its slices go with it, and come back with it
@@ -194,7 +194,7 @@ class _Publication:
             return
         try:
             if versions == self._unkept.get(key) and not await self._would_be_kept(plan):
-                self._queue.add_after(key, UNKEPT_SECONDS)
+                self._queue.add_after(key, DROPPED_FIELDS_RETRY_SECONDS)
                 return
             written = await self._carry_out(plan)
         except ApiStatusError as error:
@@ -202,7 +202,7 @@ class _Publication:
             return
         self._note_unkept(key, versions, written)
 
-    async def _would_be_kept(self, plan: Plan) -> bool:
+    async def _would_be_kept(self, plan: SliceWrites) -> bool:
         """Whether the server would store the slices as they are, by now."""
         answers = [
             *[(s, await self._client.update(self._resource, s, dry_run=True)) for s in plan.update],
@@ -210,7 +210,7 @@ class _Publication:
         ]
         return not any(dropped_fields(sent, stored) for sent, stored in answers)
 
-    async def _carry_out(self, plan: Plan) -> list[tuple[ResourceSlice, ResourceSlice]]:
+    async def _carry_out(self, plan: SliceWrites) -> list[tuple[ResourceSlice, ResourceSlice]]:
         """What was sent, with what the server made of it."""
         for slice_ in plan.delete:
             await self._delete(slice_)
@@ -228,7 +228,7 @@ class _Publication:
             if not error.is_not_found:
                 raise
 
-    async def _explain(self, key: PoolKey, plan: Plan, error: ApiStatusError) -> None:
+    async def _explain(self, key: PoolKey, plan: SliceWrites, error: ApiStatusError) -> None:
         """Decide what a refusal means; what is not understood is tried again, later and later."""
         if error.is_invalid:
             log.error("pool %s of %s is not published: %s", key.pool, key.driver, error)
@@ -239,7 +239,7 @@ class _Publication:
         else:
             raise error
 
-    async def _meet_others(self, key: PoolKey, plan: Plan) -> None:
+    async def _meet_others(self, key: PoolKey, plan: SliceWrites) -> None:
         """Another has created a slice of that name: one like us, or somebody who does not know us."""
         for slice_ in plan.create:
             found = await self._client.find(self._resource, ObjectKey("", slice_.metadata.name))
@@ -266,7 +266,7 @@ class _Publication:
                 ", ".join(dropped),
             )
             self._unkept[key] = versions | _versions(stored for _, stored in written)
-            self._queue.add_after(key, UNKEPT_SECONDS)
+            self._queue.add_after(key, DROPPED_FIELDS_RETRY_SECONDS)
 
 
 def _versions(slices: Iterable[ResourceSlice]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from allot.driver.slices import slice_name
 T = TypeVar("T", bound=ApiObject)
 
 
-class Plan(NamedTuple):
+class SliceWrites(NamedTuple):
     """Writes in the order in which they are to be done."""
 
     delete: tuple[ResourceSlice, ...] = ()
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
         return not (self.delete or self.update or self.create)
 
 
-class Marks(NamedTuple):
+class SliceMarks(NamedTuple):
     """What the metadata of our slices says besides the name."""
 
     labels: dict[str, str]
@@ -42,8 +42,8 @@ class Marks(NamedTuple):
 
 
 def plan_pool(
-    existing: Iterable[ResourceSlice], wanted: Sequence[ResourceSliceSpec], marks: Marks
-) -> Plan:
+    existing: Iterable[ResourceSlice], wanted: Sequence[ResourceSliceSpec], marks: SliceMarks
+) -> SliceWrites:
     """`wanted` are the slices of one pool without a generation; none at all: the pool shall go."""
     found = {slice_.metadata.name: slice_ for slice_ in existing}
     named = {
@@ -59,7 +59,7 @@ def plan_pool(
     if found and (has_missing or sum(slice_ is not None for slice_ in changed.values()) > 1):
         generation += 1
         changed = {name: _changed(kept[name], named[name], generation, marks) for name in kept}
-    return Plan(
+    return SliceWrites(
         obsolete,
         tuple(slice_ for slice_ in changed.values() if slice_ is not None),
         tuple(
@@ -78,14 +78,14 @@ def _can_become(slice_: ResourceSlice, wanted: ResourceSliceSpec | None) -> bool
     )
 
 
-def _new(name: str, spec: ResourceSliceSpec, generation: int, marks: Marks) -> ResourceSlice:
+def _new(name: str, spec: ResourceSliceSpec, generation: int, marks: SliceMarks) -> ResourceSlice:
     owners = (marks.owner,) if marks.owner is not None else ()
     metadata = ObjectMeta(name=name, labels=marks.labels, owner_references=owners)
     return ResourceSlice(metadata, _in_generation(spec, generation))
 
 
 def _changed(
-    slice_: ResourceSlice, wanted: ResourceSliceSpec, generation: int, marks: Marks
+    slice_: ResourceSlice, wanted: ResourceSliceSpec, generation: int, marks: SliceMarks
 ) -> ResourceSlice | None:
     """The slice as it must be written; None if it is that already."""
     spec = _with_known_times(_in_generation(wanted, generation), slice_.spec)

@@ -24,12 +24,12 @@ from allot.kubelet.settings import (
     RUN_SECONDS,
     START_SECONDS,
     STOP_SECONDS,
-    Settings,
+    KubeletSettings,
 )
 
 
 @dataclass(frozen=True)
-class Conduct:
+class ContainerBehaviour:
     """How one pod behaves. Values that cannot be read count as missing, and are listed in `problems`."""
 
     start_seconds: float = 0.0
@@ -63,12 +63,14 @@ class Conduct:
         return found.get(container, found.get("", 0.0))
 
 
-def conduct_of(pod: Pod, settings: Settings) -> Conduct:
+def container_behaviour(pod: Pod, settings: KubeletSettings) -> ContainerBehaviour:
     annotations = pod.metadata.annotations
     completes = _completes(pod, settings)
     default = 0.0 if completes else _default_run_seconds(pod, settings)
     if not any(name.startswith("allot.dev/") for name in annotations):
-        return Conduct(settings.start_seconds, default_run_seconds=default, completes=completes)
+        return ContainerBehaviour(
+            settings.start_seconds, default_run_seconds=default, completes=completes
+        )
     run: dict[str, float | None] = {}
     ready: dict[str, float] = {}
     codes: dict[str, tuple[int, ...]] = {}
@@ -88,15 +90,15 @@ def conduct_of(pod: Pod, settings: Settings) -> Conduct:
                 codes[container] = tuple(_exit_code(part) for part in text.split(","))
         except ValueError as error:
             problems.append(f"annotation {name}: {text!r} is not {error}")
-    return Conduct(start, stop, default, run, codes, ready, tuple(problems), completes)
+    return ContainerBehaviour(start, stop, default, run, codes, ready, tuple(problems), completes)
 
 
-def _completes(pod: Pod, settings: Settings) -> bool:
+def _completes(pod: Pod, settings: KubeletSettings) -> bool:
     annotation = settings.complete_annotation
     return bool(annotation) and pod.metadata.annotations.get(annotation) == "true"
 
 
-def _default_run_seconds(pod: Pod, settings: Settings) -> float | None:
+def _default_run_seconds(pod: Pod, settings: KubeletSettings) -> float | None:
     if settings.job_run_seconds is not None and any(
         owner.kind == "Job" and owner.controller for owner in pod.metadata.owner_references
     ):

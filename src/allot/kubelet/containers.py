@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from allot.api.times import read_time, written_time
-from allot.kubelet.container_behaviour import Conduct
+from allot.kubelet.container_behaviour import ContainerBehaviour
 from allot.kubelet.settings import RestartBackoff
 
 ALWAYS: Final = "Always"
@@ -48,11 +48,11 @@ class ContainerPlan(NamedTuple):
         )
 
 
-class Surroundings(NamedTuple):
+class ContainerContext(NamedTuple):
     """What a step depends on besides the container."""
 
     pod_uid: str
-    conduct: Conduct
+    behaviour: ContainerBehaviour
     backoff: RestartBackoff
     now: datetime
 
@@ -109,7 +109,9 @@ def waiting_status(plan: ContainerPlan, before: Mapping[str, Any] | None, reason
     return {**_fresh(plan), **(before or {}), "ready": False, "started": False, "state": state}
 
 
-def start(plan: ContainerPlan, before: Mapping[str, Any] | None, around: Surroundings) -> Status:
+def start(
+    plan: ContainerPlan, before: Mapping[str, Any] | None, context: ContainerContext
+) -> Status:
     """It runs; or it has already ended, if it has nothing to do."""
     status = {**_fresh(plan), **(before or {})}
     ended = terminated(status) or _last_run(status)
@@ -120,13 +122,13 @@ def start(plan: ContainerPlan, before: Mapping[str, Any] | None, around: Surroun
     status |= {
         "restartCount": restarts,
         "imageID": plan.image,
-        "containerID": _container_id(around.pod_uid, plan.name, restarts),
-        "state": {"running": {"startedAt": written_time(around.now)}},
-        "ready": around.conduct.ready_seconds(plan.name) == 0,
+        "containerID": _container_id(context.pod_uid, plan.name, restarts),
+        "state": {"running": {"startedAt": written_time(context.now)}},
+        "ready": context.behaviour.ready_seconds(plan.name) == 0,
         "started": True,
     }
-    if _run_seconds(plan, around.conduct) == 0:
-        return _ended(plan, status, around)
+    if _run_seconds(plan, context.behaviour) == 0:
+        return _ended(plan, status, context)
     return status
 
 
@@ -140,11 +142,11 @@ def _fresh(plan: ContainerPlan) -> Status:
     }
 
 
-def _run_seconds(plan: ContainerPlan, conduct: Conduct) -> float | None:
+def _run_seconds(plan: ContainerPlan, behaviour: ContainerBehaviour) -> float | None:
     """What a pod runs for is not for its sidecars to end."""
     if plan.is_sidecar:
-        return conduct.run_seconds_by_container.get(plan.name)
-    return conduct.run_seconds(plan.name, is_init=plan.is_init)
+        return behaviour.run_seconds_by_container.get(plan.name)
+    return behaviour.run_seconds(plan.name, is_init=plan.is_init)
 
 
 def stop(status: Mapping[str, Any], now: datetime, code: int) -> Status:
@@ -166,12 +168,12 @@ def _terminated(
     return {**status, "ready": False, "started": False, "state": {"terminated": ended}}
 
 
-def _ended(plan: ContainerPlan, status: Status, around: Surroundings) -> Status:
+def _ended(plan: ContainerPlan, status: Status, context: ContainerContext) -> Status:
     runs = running(status)
     assert runs is not None
     run = int(status["restartCount"])
-    code = around.conduct.exit_code(plan.name, run, is_init=plan.is_init)
-    ended = _terminated(status, runs, code, around.now)
+    code = context.behaviour.exit_code(plan.name, run, is_init=plan.is_init)
+    ended = _terminated(status, runs, code, context.now)
     # An init container is as ready as it can be when it has ended well.
     return ended | {"ready": plan.is_init and not plan.is_sidecar and code == 0}
 
@@ -188,43 +190,43 @@ def _container_id(uid: str, name: str, restarts: int) -> str:
 # --- steps of one that has been started ---
 
 
-def step(plan: ContainerPlan, status: Mapping[str, Any], around: Surroundings) -> Step:
+def step(plan: ContainerPlan, status: Mapping[str, Any], context: ContainerContext) -> Step:
     """What becomes of a container by now that has been started once."""
     runs = running(status)
     if runs is not None:
-        return _step_running(plan, dict(status), runs, around)
+        return _step_running(plan, dict(status), runs, context)
     ended = terminated(status)
     if ended is not None and not plan.restarts_after(int(ended.get("exitCode", 0))):
         return Step(dict(status))
-    return _step_ended(plan, dict(status), ended or _last_run(status), around)
+    return _step_ended(plan, dict(status), ended or _last_run(status), context)
 
 
 def _step_running(
-    plan: ContainerPlan, status: Status, runs: Mapping[str, Any], around: Surroundings
+    plan: ContainerPlan, status: Status, runs: Mapping[str, Any], context: ContainerContext
 ) -> Step:
-    began = read_time(runs.get("startedAt")) or around.now
-    seconds = _run_seconds(plan, around.conduct)
+    began = read_time(runs.get("startedAt")) or context.now
+    seconds = _run_seconds(plan, context.behaviour)
     ends = _later(began, seconds) if seconds is not None else None
-    if ends is not None and ends <= around.now:
-        return Step(_ended(plan, status, around))
-    ready_at = _later(began, around.conduct.ready_seconds(plan.name))
-    if ready_at is None or ready_at > around.now:
+    if ends is not None and ends <= context.now:
+        return Step(_ended(plan, status, context))
+    ready_at = _later(began, context.behaviour.ready_seconds(plan.name))
+    if ready_at is None or ready_at > context.now:
         wake = min((at for at in (ready_at, ends) if at is not None), default=None)
         return Step(status | {"ready": False, "started": True}, wake)
     return Step(status | {"ready": True, "started": True}, ends)
 
 
 def _step_ended(
-    plan: ContainerPlan, status: Status, ended: Mapping[str, Any] | None, around: Surroundings
+    plan: ContainerPlan, status: Status, ended: Mapping[str, Any] | None, context: ContainerContext
 ) -> Step:
     if ended is None:
-        return Step(start(plan, status, around))
-    finished = read_time(ended.get("finishedAt")) or around.now
+        return Step(start(plan, status, context))
+    finished = read_time(ended.get("finishedAt")) or context.now
     ran = (finished - (read_time(ended.get("startedAt")) or finished)).total_seconds()
-    wait = around.backoff.seconds(int(status.get("restartCount", 0)), ran)
+    wait = context.backoff.seconds(int(status.get("restartCount", 0)), ran)
     due = _later(finished, wait)
-    if due is not None and due <= around.now:
-        return Step(start(plan, status, around))
+    if due is not None and due <= context.now:
+        return Step(start(plan, status, context))
     if terminated(status) is not None:
         message = f"back-off {wait:g}s restarting failed container={plan.name}"
         status |= {

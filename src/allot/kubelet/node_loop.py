@@ -16,7 +16,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.informer import Informer
 from allot.client.resources import LEASES, NODES
-from allot.client.work_queue import WorkQueue, work_off
+from allot.client.work_queue import WorkQueue, run_workers
 from allot.kubelet.addresses import NODE_NETWORK, pick_address
 from allot.kubelet.node_status import (
     LEASE_NAMESPACE,
@@ -30,12 +30,12 @@ from allot.kubelet.node_status import (
     status_after,
     taints_to_keep,
 )
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
-LEAST_SECONDS_BETWEEN_WRITES: Final = 1.0
+MIN_WRITE_INTERVAL_SECONDS: Final = 1.0
 """Whoever else writes a node's status is not answered faster."""
 CONFLICT_SECONDS: Final = 0.1
 _BY_ADDRESS: Final = "address"
@@ -44,7 +44,7 @@ _BY_ADDRESS: Final = "address"
 class NodeLoop:
     """Serves the nodes that an informer knows."""
 
-    def __init__(self, client: Client, nodes: Informer[Node], settings: Settings) -> None:
+    def __init__(self, client: Client, nodes: Informer[Node], settings: KubeletSettings) -> None:
         self._client = client
         self._clock = client.clock
         self._nodes = nodes
@@ -62,8 +62,8 @@ class NodeLoop:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(work_off(self._statuses, self._reconcile, WORKERS))
-            group.create_task(work_off(self._leases, self._renew, WORKERS))
+            group.create_task(run_workers(self._statuses, self._reconcile, WORKERS))
+            group.create_task(run_workers(self._leases, self._renew, WORKERS))
 
     def _forget(self, name: str) -> None:
         self._renewed.discard(name)
@@ -84,7 +84,7 @@ class NodeLoop:
             await self._write_lease(node)
             # From here on each node has its own moment in the period.
             self._leases.add_after(name, self._settings.renew_seconds * (0.5 + fraction(name) / 2))
-        wait = self._written_at.get(name, -1e9) + LEAST_SECONDS_BETWEEN_WRITES - self._clock.now()
+        wait = self._written_at.get(name, -1e9) + MIN_WRITE_INTERVAL_SECONDS - self._clock.now()
         status = status_after(node, self._address(node), self._settings, self._clock.today())
         if status is not None and wait > 0:
             self._statuses.add_after(name, wait)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from allot.api.core import Node
 from allot.api.times import read_time, written_time
 from allot.client.clock import micro_time
-from allot.kubelet.settings import OFFLINE, Settings
+from allot.kubelet.settings import OFFLINE, KubeletSettings
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 DEFAULT_CAPACITY: Final = {
@@ -57,7 +57,7 @@ def address_of(node: Node) -> str:
 
 
 def status_after(
-    node: Node, address: str, settings: Settings, now: datetime
+    node: Node, address: str, settings: KubeletSettings, now: datetime
 ) -> dict[str, Any] | None:
     """The status that the node must have; None if it says so already, and not too long ago.
 
@@ -88,7 +88,7 @@ def heartbeat_age(node: Node, now: datetime) -> float:
     return float("inf")
 
 
-def _heartbeat_seconds(name: str, settings: Settings) -> float:
+def _heartbeat_seconds(name: str, settings: KubeletSettings) -> float:
     """Not the same for all, so that nodes of the same age do not all speak at once."""
     return settings.heartbeat_seconds * (1 - _SPREAD * fraction(name))
 
@@ -167,7 +167,7 @@ def taints_to_keep(node: Node) -> list[dict[str, Any]] | None:
 # --- leases ---
 
 
-def lease_spec(name: str, settings: Settings, now: datetime) -> dict[str, Any]:
+def lease_spec(name: str, settings: KubeletSettings, now: datetime) -> dict[str, Any]:
     return {
         "holderIdentity": name,
         "leaseDurationSeconds": settings.lease_seconds,
@@ -175,7 +175,7 @@ def lease_spec(name: str, settings: Settings, now: datetime) -> dict[str, Any]:
     }
 
 
-def new_lease(node: Node, settings: Settings, now: datetime) -> dict[str, Any]:
+def new_lease(node: Node, settings: KubeletSettings, now: datetime) -> dict[str, Any]:
     """The lease of a node that has none. It goes when the node goes."""
     name = node.metadata.name
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.metadata.uid}

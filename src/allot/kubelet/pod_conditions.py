@@ -15,7 +15,7 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 
 
-class Progress(NamedTuple):
+class PodProgress(NamedTuple):
     """How far a pod has come."""
 
     phase: str
@@ -36,7 +36,7 @@ class _Said(NamedTuple):
 
 
 def conditions_after(
-    before: Sequence[Mapping[str, Any]], progress: Progress, generation: int, now: str
+    before: Sequence[Mapping[str, Any]], progress: PodProgress, generation: int, now: str
 ) -> list[dict[str, Any]]:
     """All conditions of the pod. Those that say the same as before keep their times."""
     found = {condition.get("type", ""): dict(condition) for condition in before}
@@ -59,7 +59,7 @@ def unmet_gates(
     return tuple(gate for gate in wanted if gate not in true)
 
 
-def _said(progress: Progress) -> tuple[_Said, ...]:
+def _said(progress: PodProgress) -> tuple[_Said, ...]:
     return (
         _Said(CAN_START, _status(progress.has_sandbox)),
         _initialized(progress),
@@ -69,7 +69,7 @@ def _said(progress: Progress) -> tuple[_Said, ...]:
     )
 
 
-def _initialized(progress: Progress) -> _Said:
+def _initialized(progress: PodProgress) -> _Said:
     if progress.phase == SUCCEEDED:
         return _Said(INITIALIZED, "True", "PodCompleted")
     if progress.uninitialized:
@@ -78,7 +78,7 @@ def _initialized(progress: Progress) -> _Said:
     return _Said(INITIALIZED, "True")
 
 
-def _containers_ready(progress: Progress) -> _Said:
+def _containers_ready(progress: PodProgress) -> _Said:
     if progress.phase == SUCCEEDED:
         return _Said(CONTAINERS_READY, "False", "PodCompleted")
     if progress.phase == FAILED:
@@ -89,7 +89,7 @@ def _containers_ready(progress: Progress) -> _Said:
     return _Said(CONTAINERS_READY, "True")
 
 
-def _ready(progress: Progress) -> _Said:
+def _ready(progress: PodProgress) -> _Said:
     containers = _containers_ready(progress)
     if containers.status == "True" and progress.unmet_gates:
         message = "; ".join(f'"{gate}" is not true' for gate in progress.unmet_gates)

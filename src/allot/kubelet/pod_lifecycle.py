@@ -16,17 +16,17 @@ from typing import Any, Final, NamedTuple
 from allot.api.core import Pod
 from allot.api.times import read_time, written_time
 from allot.kubelet import containers
-from allot.kubelet.container_behaviour import Conduct, conduct_of
-from allot.kubelet.containers import ContainerPlan, Status, Surroundings
+from allot.kubelet.container_behaviour import ContainerBehaviour, container_behaviour
+from allot.kubelet.containers import ContainerContext, ContainerPlan, Status
 from allot.kubelet.pod_conditions import (
     CAN_START,
     FAILED,
     SUCCEEDED,
-    Progress,
+    PodProgress,
     conditions_after,
     unmet_gates,
 )
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
@@ -34,14 +34,14 @@ DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 DEFAULT_GRACE_SECONDS: Final = 30
 
 
-class Place(NamedTuple):
+class PodAddresses(NamedTuple):
     """Where the pod is, as far as its status tells."""
 
     host_ip: str
     pod_ip: str
 
 
-class Decision(NamedTuple):
+class PodDecision(NamedTuple):
     """What to do about a pod now, and after how many seconds to look again."""
 
     status: Status | None = None
@@ -51,7 +51,7 @@ class Decision(NamedTuple):
     wake_seconds: float | None = None
 
 
-NOTHING: Final = Decision()
+NOTHING: Final = PodDecision()
 
 
 def has_begun(pod: Pod) -> bool:
@@ -70,17 +70,17 @@ def has_begun(pod: Pod) -> bool:
 
 
 def decide(
-    pod: Pod, place: Place, settings: Settings, now: datetime, *, may_start: bool
-) -> Decision:
+    pod: Pod, place: PodAddresses, settings: KubeletSettings, now: datetime, *, may_start: bool
+) -> PodDecision:
     """`may_start` tells whether the pod's claims are its own; it is asked only before the start."""
     is_deleted = pod.metadata.deletion_timestamp is not None
     if pod.is_finished:
         is_gone = is_deleted and pod.metadata.deletion_grace_period_seconds != 0
-        return Decision(is_gone=is_gone)
-    conduct = conduct_of(pod, settings)
-    course = _Course(pod, place, conduct, settings, now)
+        return PodDecision(is_gone=is_gone)
+    behaviour = container_behaviour(pod, settings)
+    course = _Course(pod, place, behaviour, settings, now)
     if is_deleted:
-        stops_at, code = _stop(pod, conduct, now)
+        stops_at, code = _stop(pod, behaviour, now)
         if stops_at <= now or not has_begun(pod):
             return course.stopped(code)
         course.wake(stops_at)
@@ -92,38 +92,43 @@ def decide(
     if not has_begun(pod):
         if not may_start:
             return course.waiting()
-        starts_at = course.started_at + timedelta(seconds=conduct.start_seconds)
+        starts_at = course.started_at + timedelta(seconds=behaviour.start_seconds)
         if starts_at > now:
             course.wake(starts_at)
             return course.waiting()
     return course.advanced()
 
 
-def _stop(pod: Pod, conduct: Conduct, now: datetime) -> tuple[datetime, int]:
+def _stop(pod: Pod, behaviour: ContainerBehaviour, now: datetime) -> tuple[datetime, int]:
     """When a deleted pod stops, and how its processes end."""
-    if not conduct.stop_seconds:
+    if not behaviour.stop_seconds:
         return now, containers.STOPPED_CODE  # whatever the server's clock shows
     grace = pod.metadata.deletion_grace_period_seconds
     grace = DEFAULT_GRACE_SECONDS if grace is None else grace
     ends = pod.metadata.deletion_timestamp or now
-    if conduct.stop_seconds > grace:
+    if behaviour.stop_seconds > grace:
         return ends, containers.KILLED_CODE
-    return ends - timedelta(seconds=grace - conduct.stop_seconds), containers.STOPPED_CODE
+    return ends - timedelta(seconds=grace - behaviour.stop_seconds), containers.STOPPED_CODE
 
 
 class _Course:
     """One decision in the making."""
 
     def __init__(
-        self, pod: Pod, place: Place, conduct: Conduct, settings: Settings, now: datetime
+        self,
+        pod: Pod,
+        place: PodAddresses,
+        behaviour: ContainerBehaviour,
+        settings: KubeletSettings,
+        now: datetime,
     ) -> None:
         self._pod = pod
         self._place = place
         self._now = now
-        self._around = Surroundings(pod.metadata.uid, conduct, settings.backoff, now)
+        self._context = ContainerContext(pod.metadata.uid, behaviour, settings.backoff, now)
         self._before: Mapping[str, Any] = pod.get("status", default={})
         policy = pod.get("spec", "restartPolicy", default=containers.ALWAYS)
-        if conduct.completes:
+        if behaviour.completes:
             policy = containers.NEVER
         self._init = tuple(
             # An init container is never run again once it has ended well.
@@ -156,14 +161,14 @@ class _Course:
 
     # --- outcomes ---
 
-    def waiting(self) -> Decision:
+    def waiting(self) -> PodDecision:
         """Nothing has been started, and nothing is yet."""
         init = self._waiting(self._init, "initContainerStatuses", "PodInitializing")
         reason = "PodInitializing" if self._init else "ContainerCreating"
         main = self._waiting(self._main, "containerStatuses", reason)
         return self._decision(PENDING, init, main, has_sandbox=False)
 
-    def stopped(self, code: int, reason: str = "") -> Decision:
+    def stopped(self, code: int, reason: str = "") -> PodDecision:
         """All that runs is made to end. What was not done counts as failed."""
         ended = {
             field: [
@@ -184,7 +189,7 @@ class _Course:
             phase, ended["initContainerStatuses"], main, has_sandbox=False, extra=extra
         )
 
-    def advanced(self) -> Decision:
+    def advanced(self) -> PodDecision:
         """Everything takes the step that is due."""
         init, is_initialized, has_failed = self._advance_init()
         if has_failed:
@@ -218,10 +223,10 @@ class _Course:
 
     def _advance_one(self, plan: ContainerPlan, status: Status | None) -> Status:
         if status is None or not containers.has_run(status):
-            status = containers.start(plan, status, self._around)
+            status = containers.start(plan, status, self._context)
             if containers.running(status) is None:
                 return status  # what follows is another step, after this one has been told
-        after, wake_at = containers.step(plan, status, self._around)
+        after, wake_at = containers.step(plan, status, self._context)
         self.wake(wake_at)
         return after
 
@@ -253,7 +258,7 @@ class _Course:
         *,
         has_sandbox: bool,
         extra: Mapping[str, Any] | None = None,
-    ) -> Decision:
+    ) -> PodDecision:
         status = dict(self._before)
         status |= {"phase": phase, **(extra or {})}
         status.setdefault("startTime", written_time(self._now))
@@ -273,7 +278,7 @@ class _Course:
         if generation:
             status["observedGeneration"] = generation
         conditions = self._before.get("conditions") or ()
-        progress = Progress(
+        progress = PodProgress(
             phase,
             has_sandbox,
             self._uninitialized(init),
@@ -286,7 +291,7 @@ class _Course:
         wake = None
         if self._wake_at is not None:
             wake = max((self._wake_at - self._now).total_seconds(), 0.0)
-        return Decision(status if status != self._before else None, wake_seconds=wake)
+        return PodDecision(status if status != self._before else None, wake_seconds=wake)
 
     def _uninitialized(self, init: Iterable[Status]) -> tuple[str, ...]:
         sidecars = {plan.name for plan in self._init if plan.is_sidecar}

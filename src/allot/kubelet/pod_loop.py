@@ -18,14 +18,14 @@ from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS
 from allot.client.retries import Backoff
-from allot.client.work_queue import WorkQueue, work_off
+from allot.client.work_queue import WorkQueue, run_workers
 from allot.kubelet.addresses import POD_NETWORK, pick_address
-from allot.kubelet.container_behaviour import conduct_of
+from allot.kubelet.container_behaviour import container_behaviour
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_status import address_of, is_offline
 from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing
-from allot.kubelet.pod_lifecycle import Place, decide, has_begun
-from allot.kubelet.settings import Settings
+from allot.kubelet.pod_lifecycle import PodAddresses, decide, has_begun
+from allot.kubelet.settings import KubeletSettings
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ WORKERS: Final = 16
 CONFLICT_SECONDS: Final = 0.1
 """After a conflict the newer version should be here by then."""
 FAILURES: Final = Backoff(first_seconds=0.05, most_seconds=30.0, jitter=0.0)
-PATIENCE_SECONDS: Final = 1.0
+UNRESERVED_CLAIM_GRACE_SECONDS: Final = 1.0
 """A claim that is not the pod's own may become so meanwhile, without anything being wrong."""
 STEPS_AT_ONCE: Final = 8
 """A pod that has more to do gets in line again."""
@@ -53,7 +53,7 @@ class PodLoop:
         pods: Informer[Pod],
         claims: Informer[ResourceClaim],
         recorder: EventRecorder,
-        settings: Settings,
+        settings: KubeletSettings,
         metrics: KubeletMetrics,
     ) -> None:
         self._metrics = metrics
@@ -80,7 +80,7 @@ class PodLoop:
         )
 
     async def run(self) -> None:
-        await work_off(self._queue, self._reconcile, WORKERS)
+        await run_workers(self._queue, self._reconcile, WORKERS)
 
     # --- what happens ---
 
@@ -124,7 +124,7 @@ class PodLoop:
 
     async def _bring_up_to_date(self, key: ObjectKey, pod: Pod, host_ip: str) -> None:
         now = self._clock.today()
-        place = Place(host_ip, self._address(pod, host_ip))
+        place = PodAddresses(host_ip, self._address(pod, host_ip))
         wanted = None
         for _ in range(STEPS_AT_ONCE):
             may_start = has_begun(pod) or not what_is_missing(pod, self._claims.get)
@@ -151,12 +151,12 @@ class PodLoop:
         missing = what_is_missing(pod, self._claims.get)
         if not missing:
             self._waiting_since.pop(key, None)
-            for problem in conduct_of(pod, self._settings).problems:
+            for problem in container_behaviour(pod, self._settings).problems:
                 self._warn(pod, "InvalidAnnotation", problem)
             return True
         waits = self._clock.now() - self._waiting_since.setdefault(key, self._clock.now())
-        if waits < PATIENCE_SECONDS:
-            self._queue.add_after(key, PATIENCE_SECONDS - waits)
+        if waits < UNRESERVED_CLAIM_GRACE_SECONDS:
+            self._queue.add_after(key, UNRESERVED_CLAIM_GRACE_SECONDS - waits)
             return False
         self._warn(pod, FAILED_PREPARE, f"the pod cannot start: {missing}")
         self._metrics.could_not_start(pod, FAILED_PREPARE)

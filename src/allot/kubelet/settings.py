@@ -31,7 +31,7 @@ class RestartBackoff(NamedTuple):
         return min(self.first_seconds * 2.0 ** min(restarts - 1, 32), self.most_seconds)
 
 
-class Settings(NamedTuple):
+class KubeletSettings(NamedTuple):
     """How nodes and pods behave that do not say otherwise."""
 
     all_nodes: bool = False

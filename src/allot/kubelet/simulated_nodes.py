@@ -1,4 +1,4 @@
-"""All simulated nodes of a cluster, put together around a client."""
+"""All simulated nodes of a cluster, put together context a client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from allot.client.resources import NODES, PODS, RESOURCE_CLAIMS
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_loop import NodeLoop
 from allot.kubelet.pod_loop import PodLoop
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 
 COMPONENT: Final = "kubelet"
 BOUND: Final = Scope(field_selector="spec.nodeName!=")
@@ -24,7 +24,7 @@ BOUND: Final = Scope(field_selector="spec.nodeName!=")
 class NodeSimulation:
     """Serves nodes until cancelled. It can be run again."""
 
-    def __init__(self, client: Client, settings: Settings = Settings()) -> None:  # noqa: B008 - a value
+    def __init__(self, client: Client, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - a value
         self._client = client
         self._settings = settings
         self._informers: InformerFactory | None = None

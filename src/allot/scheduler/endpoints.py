@@ -10,7 +10,7 @@ import msgspec
 
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
-from allot.endpoints import JSON, NOT_FOUND, TEXT, Answer, Pages
+from allot.endpoints import JSON, NOT_FOUND, TEXT, ComponentEndpoints, EndpointResponse
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.explain.explainer import Effort, within
 from allot.scheduler.state.pods import PodInfo
@@ -19,7 +19,7 @@ EFFORT: Final = Effort(50, 1, within(0.05, time.monotonic), 0.05)
 """No pod is scheduled meanwhile."""
 
 
-class SchedulerPages(Pages):
+class SchedulerPages(ComponentEndpoints):
     """Without a token nobody may see `/debug`."""
 
     def __init__(self, process: SchedulerProcess, token: str = "") -> None:
@@ -27,11 +27,11 @@ class SchedulerPages(Pages):
         self._process = process
         self._token = token
 
-    def more(self, path: list[str], authorization: str) -> Answer:
+    def more(self, path: list[str], authorization: str) -> EndpointResponse:
         match path:
             case ["debug", "explain", namespace, name]:
                 if not self._may_debug(authorization):
-                    return Answer(403, TEXT, b"this page needs the debug token\n")
+                    return EndpointResponse(403, TEXT, b"this page needs the debug token\n")
                 return self._explained(ObjectKey(namespace, name))
         return NOT_FOUND
 
@@ -39,14 +39,14 @@ class SchedulerPages(Pages):
         expected = f"Bearer {self._token}"
         return bool(self._token) and hmac.compare_digest(authorization.encode(), expected.encode())
 
-    def _explained(self, key: ObjectKey) -> Answer:
+    def _explained(self, key: ObjectKey) -> EndpointResponse:
         pod = self._find(key)
         if pod is None:
             text = f"pod {key} does not wait for this scheduler\n"
-            return Answer(404, TEXT, text.encode())
+            return EndpointResponse(404, TEXT, text.encode())
         profile = self._process.profiles[pod.scheduler_name]
         explanation = self._process.explainer.explain(profile, pod, EFFORT)
-        return Answer(200, JSON, msgspec.json.encode(explanation, enc_hook=to_builtin))
+        return EndpointResponse(200, JSON, msgspec.json.encode(explanation, enc_hook=to_builtin))
 
     def _find(self, key: ObjectKey) -> PodInfo | None:
         return next(

@@ -37,7 +37,7 @@ from allot.cluster import Cluster, running_cluster
 from allot.components import ClusterParts, ClusterTime
 from allot.driver.loading import load_hardware
 from allot.features import FeatureGates
-from allot.kubelet.settings import Settings as NodeSettings
+from allot.kubelet.settings import KubeletSettings as NodeSettings
 from allot.rules import RuleSet
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
 from allot.storage.memory import MemoryStore

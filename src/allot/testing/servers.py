@@ -29,7 +29,7 @@ TOKEN = "test-admin-token"  # noqa: S105 - of no server anybody can reach
 _signing_key = ec.generate_private_key(ec.SECP256R1())
 
 
-class Answer(NamedTuple):
+class ServerResponse(NamedTuple):
     """What came back."""
 
     code: int
@@ -140,7 +140,7 @@ class LocalServer:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         content_type: str = "application/json",
-    ) -> Answer:
+    ) -> ServerResponse:
         content = body if isinstance(body, bytes) else msgspec.json.encode(body)
         given = {"authorization": f"Bearer {TOKEN}", **(headers or {})}
         if body is not None:
@@ -158,7 +158,7 @@ class LocalServer:
             (name.decode(), value.decode("latin-1")) for name, value in messages[0]["headers"]
         )
         content = b"".join(message.get("body", b"") for message in messages[1:])
-        return Answer(messages[0]["status"], shown, content)
+        return ServerResponse(messages[0]["status"], shown, content)
 
     async def post(self, path: str, body: Any, **rest: Any) -> dict[str, Any]:
         """Create something; it must work."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.apiserver.auth.authentication import MASTERS, User
-from allot.testing.servers import Answer, LocalServer
+from allot.testing.servers import LocalServer, ServerResponse
 from allot.testing.virtual_time import run_in_virtual_time
 
 PATHS = [
@@ -24,7 +24,7 @@ async def create(
     name: str,
     query: Mapping[str, str] | None = None,
     path: str = "",
-) -> Answer:
+) -> ServerResponse:
     body: dict[str, Any] = {"metadata": {"name": name}, "spec": {"driver": "d.example.com"}}
     headers = {"authorization": f"Bearer {user}-token"}
     return await server.ask("POST", path or PATHS[0], body, headers=headers, query=query)

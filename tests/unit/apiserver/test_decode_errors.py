@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from allot.testing.servers import Answer, LocalServer
+from allot.testing.servers import LocalServer, ServerResponse
 
 DRA = "/apis/resource.k8s.io/v1"
 SLICES = f"{DRA}/resourceslices"
@@ -191,8 +191,8 @@ CASES = [
 ]
 
 
-def post(path: str, body: Any, content_type: str) -> Answer:
-    async def story() -> Answer:
+def post(path: str, body: Any, content_type: str) -> ServerResponse:
+    async def story() -> ServerResponse:
         async with LocalServer() as server:
             return await server.ask("POST", path, body, content_type=content_type)
 
@@ -252,7 +252,7 @@ def test_nothing_of_a_secret_is_shown() -> None:
     ],
 )
 def test_what_a_patch_makes_of_an_object(content_type: str, patch: Any) -> None:
-    async def story() -> Answer:
+    async def story() -> ServerResponse:
         async with LocalServer() as server:
             await server.post(SLICES, a_slice())
             return await server.ask("PATCH", f"{SLICES}/s", patch, content_type=content_type)
@@ -264,7 +264,7 @@ def test_what_a_patch_makes_of_an_object(content_type: str, patch: Any) -> None:
 
 
 def test_a_strategic_merge_patch_of_a_pod() -> None:
-    async def story() -> Answer:
+    async def story() -> ServerResponse:
         async with LocalServer() as server:
             await server.post(f"{CORE}/pods", a_pod())
             patch = a_pod({"resources": {"requests": {"memory": "1x"}}})
@@ -279,7 +279,7 @@ def test_a_strategic_merge_patch_of_a_pod() -> None:
 
 
 def test_a_part_of_an_object() -> None:
-    async def story() -> Answer:
+    async def story() -> ServerResponse:
         async with LocalServer() as server:
             await server.post(f"{CORE}/pods", a_pod())
             body = {"metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": "soon"}}

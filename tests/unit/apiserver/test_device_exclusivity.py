@@ -8,7 +8,7 @@ from typing import Any
 from allot.apiserver.admission import device_exclusivity
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
-from allot.testing.servers import Answer, LocalServer
+from allot.testing.servers import LocalServer, ServerResponse
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
@@ -46,7 +46,7 @@ SLICE: dict[str, Any] = {
 }
 
 
-async def allocate(server: LocalServer, name: str, *results: dict[str, Any]) -> Answer:
+async def allocate(server: LocalServer, name: str, *results: dict[str, Any]) -> ServerResponse:
     status = {"allocation": {"devices": {"results": list(results)}}} if results else {}
     claim = await server.get(f"{CLAIMS}/{name}")
     return await server.ask("PUT", f"{CLAIMS}/{name}/status", {**claim, "status": status})

@@ -22,7 +22,7 @@ from allot.apiserver.http.flow_control import (
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.resources import CONFIG_MAPS
-from allot.testing.servers import TOKEN, Answer, LocalServer
+from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 from allot.testing.virtual_time import run_in_virtual_time
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -103,7 +103,7 @@ def test_too_many_reads_of_one_user() -> None:
         async with a_server() as server:
             held = HeldStore(server)
 
-            def get(user: str) -> asyncio.Task[Answer]:
+            def get(user: str) -> asyncio.Task[ServerResponse]:
                 return asyncio.create_task(server.ask("GET", MAPS, headers=as_user(user)))
 
             flood = [get("ann") for _ in range(6)]

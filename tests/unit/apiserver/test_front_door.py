@@ -19,7 +19,7 @@ from allot.apiserver.auth.authentication import (
 )
 from allot.apiserver.http.protocol import peer_certificate
 from allot.storage.memory import MemoryStore
-from allot.testing.servers import Answer, LocalServer
+from allot.testing.servers import LocalServer, ServerResponse
 from allot.testing.virtual_time import run_in_virtual_time
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -28,8 +28,8 @@ ALICE = User("alice", groups=("system:authenticated",))
 
 def answer(
     path: str, headers: Mapping[str, str] | None = None, method: str = "GET", **query: str
-) -> Answer:
-    async def run() -> Answer:
+) -> ServerResponse:
+    async def run() -> ServerResponse:
         async with LocalServer(users={"alice-token": ALICE}) as server:
             return await server.ask(method, path, headers=headers, query=query)
 

@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
-from allot.testing.servers import Answer, LocalServer
+from allot.testing.servers import LocalServer, ServerResponse
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 PODS = "/api/v1/namespaces/default/pods"
@@ -23,7 +23,7 @@ def a_pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
 
 
-async def request(server: LocalServer, account: str = "sa", **spec: Any) -> Answer:
+async def request(server: LocalServer, account: str = "sa", **spec: Any) -> ServerResponse:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     return await server.ask("POST", f"{ACCOUNTS}/{account}/token", body)
 
@@ -170,7 +170,7 @@ def _claims(given: str) -> dict[str, Any]:
 def test_requests_that_are_refused(
     account: str, spec: dict[str, Any], code: int, message: str | None
 ) -> None:
-    async def story() -> Answer:
+    async def story() -> ServerResponse:
         async with LocalServer() as server:
             await populate(server)
             return await request(server, account, **spec)
@@ -198,7 +198,7 @@ def test_a_request_for_another_account_of_the_same_name() -> None:
 def test_lifetimes_are_limited(asked: int | None, given: int) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
-    async def story() -> Answer:
+    async def story() -> ServerResponse:
         async with LocalServer(clock=lambda: now) as server:
             await populate(server)
             return await request(server, expirationSeconds=asked)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from allot.testing.servers import Answer, LocalServer
+from allot.testing.servers import LocalServer, ServerResponse
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -66,7 +66,7 @@ async def test_fields_nobody_knows_are_kept_with_a_warning(server: LocalServer) 
 async def test_a_patch_answers_only_for_what_it_adds(server: LocalServer) -> None:
     await server.ask("POST", MAPS, a_map("a") | {"future": 1})
 
-    async def patch(sent: dict[str, Any]) -> Answer:
+    async def patch(sent: dict[str, Any]) -> ServerResponse:
         strict = {"fieldValidation": "Strict"}
         return await server.ask("PATCH", f"{MAPS}/a", sent, query=strict, content_type=MERGE)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from allot.client.errors import ApiStatusError, ClientError, TransportError
-from allot.client.work_queue import QueueObserver, QueueShutDownError, WorkQueue, work_off
+from allot.client.work_queue import QueueObserver, QueueShutDownError, WorkQueue, run_workers
 from tests.unit.client.fakes import FakeClock, settle
 
 
@@ -179,7 +179,7 @@ def test_what_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
             if len(tried) < 3:
                 raise RuntimeError("not yet")
 
-        working = asyncio.create_task(work_off(queue, reconcile, workers=3))
+        working = asyncio.create_task(run_workers(queue, reconcile, workers=3))
         queue.add("a")
         await clock.advance(1)
         assert tried == ["a"] * 3
@@ -211,7 +211,7 @@ def test_what_the_server_says_needs_no_traceback(
             if errors:
                 raise errors.pop()
 
-        working = asyncio.create_task(work_off(queue, reconcile))
+        working = asyncio.create_task(run_workers(queue, reconcile))
         queue.add("a")
         await clock.advance(1)
         queue.shut_down()
@@ -260,7 +260,7 @@ def test_items_with_nothing_to_do_leave_others_their_turn() -> None:
         for item in range(1000):
             queue.add(item)
         queue.shut_down()
-        await asyncio.gather(work_off(queue, reconcile, workers=20), other())
+        await asyncio.gather(run_workers(queue, reconcile, workers=20), other())
         gaps = [later - earlier for earlier, later in pairwise(turns_at)]
         assert max(gaps) <= 2
 

@@ -19,10 +19,12 @@ from allot.api.slices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from allot.driver.publishing import Marks, Plan, dropped_fields, plan_pool
+from allot.driver.publishing import SliceMarks, SliceWrites, dropped_fields, plan_pool
 from allot.driver.slices import cut_into_slices, slice_name
 
-MARKS = Marks({"allot.dev/hardware": "h"}, OwnerReference("v1", "Node", "n", "u", controller=True))
+MARKS = SliceMarks(
+    {"allot.dev/hardware": "h"}, OwnerReference("v1", "Node", "n", "u", controller=True)
+)
 TAINT = DeviceTaint("example.com/t", "", "NoSchedule")
 
 
@@ -98,7 +100,7 @@ class Server:
         self.slices: dict[str, ResourceSlice] = {}
         self.writes = 0
 
-    def carry_out(self, plan: Plan, most_writes: int = 1000) -> None:
+    def carry_out(self, plan: SliceWrites, most_writes: int = 1000) -> None:
         steps = [("delete", s) for s in plan.delete] + [("put", s) for s in plan.update]
         steps += [("put", s) for s in plan.create]
         for verb, slice_ in steps[:most_writes]:
@@ -108,7 +110,9 @@ class Server:
             else:
                 self.slices[slice_.metadata.name] = stored(slice_)
 
-    def publish(self, pool: ResourceSliceSpec | None, marks: Marks = MARKS, **rest: int) -> int:
+    def publish(
+        self, pool: ResourceSliceSpec | None, marks: SliceMarks = MARKS, **rest: int
+    ) -> int:
         """How many writes it took."""
         wanted = cut_into_slices(pool) if pool is not None else ()
         before = self.writes

@@ -19,7 +19,7 @@ from allot.kubelet.node_status import (
     status_after,
     taints_to_keep,
 )
-from allot.kubelet.settings import Settings
+from allot.kubelet.settings import KubeletSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -31,7 +31,7 @@ def a_node(status: dict[str, Any] | None = None, **metadata: Any) -> Node:
 
 
 def with_status(node: Node, now: datetime = NOW) -> Node:
-    status = status_after(node, "172.16.0.9", Settings(), now)
+    status = status_after(node, "172.16.0.9", KubeletSettings(), now)
     assert status is not None
     return node.with_value(status, "status")
 
@@ -46,7 +46,7 @@ def test_an_empty_node_gets_everything_once() -> None:
     assert node.get("status", "nodeInfo", "containerRuntimeVersion").startswith("simulated://")
     types = {condition["type"] for condition in node.get("status", "conditions")}
     assert types == {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}
-    assert status_after(node, "172.16.0.9", Settings(), NOW + timedelta(seconds=200)) is None
+    assert status_after(node, "172.16.0.9", KubeletSettings(), NOW + timedelta(seconds=200)) is None
 
 
 def test_amounts_that_somebody_set_stay() -> None:
@@ -114,7 +114,7 @@ def test_labels_that_are_there_stay() -> None:
 
 
 def test_the_lease_belongs_to_the_node() -> None:
-    lease = new_lease(a_node(), Settings(), NOW)
+    lease = new_lease(a_node(), KubeletSettings(), NOW)
 
     assert lease["metadata"]["ownerReferences"][0]["uid"] == "u"
     assert lease["spec"] == {

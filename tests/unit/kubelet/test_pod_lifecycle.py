@@ -9,11 +9,11 @@ import pytest
 
 from allot.api.core import Pod
 from allot.api.times import written_time
-from allot.kubelet.pod_lifecycle import Decision, Place, decide
-from allot.kubelet.settings import RestartBackoff, Settings
+from allot.kubelet.pod_lifecycle import PodAddresses, PodDecision, decide
+from allot.kubelet.settings import KubeletSettings, RestartBackoff
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-PLACE = Place("172.16.0.1", "10.128.0.1")
+PLACE = PodAddresses("172.16.0.1", "10.128.0.1")
 
 
 class Life:
@@ -22,7 +22,7 @@ class Life:
     def __init__(
         self,
         annotations: dict[str, str] | None = None,
-        settings: Settings | None = None,
+        settings: KubeletSettings | None = None,
         **spec: Any,
     ) -> None:
         named = {f"allot.dev/{name}": text for name, text in (annotations or {}).items()}
@@ -37,11 +37,11 @@ class Life:
             "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
             "status": {"phase": "Pending", "qosClass": "BestEffort"},
         }
-        self.settings = settings or Settings()
+        self.settings = settings or KubeletSettings()
         self.now = START
         self.may_start = True
 
-    def look(self) -> Decision:
+    def look(self) -> PodDecision:
         """Decide once, and write what was decided."""
         pod = Pod(self.data)
         decision = decide(pod, PLACE, self.settings, self.now, may_start=self.may_start)
@@ -49,7 +49,7 @@ class Life:
             self.data = pod.with_value(decision.status, "status").data  # type: ignore[assignment]
         return decision
 
-    def settle(self) -> Decision:
+    def settle(self) -> PodDecision:
         """Go on until there is nothing to do at this time."""
         for _ in range(20):
             decision = self.look()
@@ -57,7 +57,7 @@ class Life:
                 return decision
         raise AssertionError("it never settles")
 
-    def after(self, seconds: float) -> Decision:
+    def after(self, seconds: float) -> PodDecision:
         self.now += timedelta(seconds=seconds)
         return self.settle()
 
@@ -110,7 +110,7 @@ def test_a_pod_without_wishes_runs_forever() -> None:
 
     assert life.phase == "Running"
     assert life.state() == "running"
-    assert decision == Decision()
+    assert decision == PodDecision()
     status = life.status
     assert (status["podIP"], status["hostIP"]) == (PLACE.pod_ip, PLACE.host_ip)
     assert (status["podIPs"], status["hostIPs"]) == (
@@ -171,7 +171,7 @@ def test_once_it_runs_claims_are_not_asked_for_again() -> None:
     life.settle()
     life.may_start = False
 
-    assert life.after(1) == Decision()
+    assert life.after(1) == PodDecision()
 
 
 def test_start_and_readiness_take_their_time() -> None:
@@ -226,7 +226,7 @@ def test_a_pod_that_succeeded() -> None:
 
     decision = life.settle()
 
-    assert decision == Decision()
+    assert decision == PodDecision()
     assert life.phase == "Succeeded"
     assert life.state() == "terminated 0"
     assert life.container()["state"]["terminated"]["reason"] == "Completed"
@@ -271,7 +271,9 @@ def test_an_annotation_can_end_a_pod_that_runs() -> None:
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
 def test_a_pod_that_completes_is_not_run_again(policy: str) -> None:
     life = Life(
-        {"done": "true"}, Settings(complete_annotation="allot.dev/done"), restartPolicy=policy
+        {"done": "true"},
+        KubeletSettings(complete_annotation="allot.dev/done"),
+        restartPolicy=policy,
     )
 
     life.settle()
@@ -349,7 +351,9 @@ def test_a_container_has_a_policy_of_its_own() -> None:
 
 
 def test_nobody_restarts_without_end_at_one_moment() -> None:
-    life = Life({"run-seconds": "0", "exit-code": "1"}, Settings(backoff=RestartBackoff(1.0)))
+    life = Life(
+        {"run-seconds": "0", "exit-code": "1"}, KubeletSettings(backoff=RestartBackoff(1.0))
+    )
 
     life.settle()
 
@@ -419,7 +423,7 @@ def test_a_deleted_pod_is_stopped_and_then_removed() -> None:
 
     assert stopped.status is not None
     assert (life.phase, life.state()) == ("Failed", "terminated 143")
-    assert life.look() == Decision(is_gone=True)
+    assert life.look() == PodDecision(is_gone=True)
 
 
 def test_a_pod_can_take_its_time_to_stop() -> None:
@@ -458,7 +462,7 @@ def test_what_finalizers_hold_is_not_deleted_again() -> None:
     life.settle()
     life.delete(grace_seconds=0)
 
-    assert life.settle() == Decision()
+    assert life.settle() == PodDecision()
     assert life.phase == "Failed"
 
 
@@ -467,7 +471,7 @@ def test_a_finished_pod_that_is_deleted_goes() -> None:
     life.settle()
     life.delete()
 
-    assert life.settle() == Decision(is_gone=True)
+    assert life.settle() == PodDecision(is_gone=True)
     assert life.phase == "Succeeded"
 
 
@@ -490,7 +494,7 @@ def test_a_new_generation_is_observed() -> None:
     life.settle()
     life.data["metadata"]["generation"] = 2
 
-    assert life.settle() == Decision()
+    assert life.settle() == PodDecision()
     assert life.status["observedGeneration"] == 2
     assert {condition["observedGeneration"] for condition in life.status["conditions"]} == {2}
     since = {condition["lastTransitionTime"] for condition in life.status["conditions"]}

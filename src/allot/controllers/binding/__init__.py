@@ -16,23 +16,23 @@ You say how one device is attached and let go (`Attacher`); this does the rest:
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
 from allot.controllers.binding.attempts import AttemptLimits
-from allot.controllers.binding.controller import BindingController, Settings
+from allot.controllers.binding.controller import BindingController, BindingSettings
 from allot.controllers.binding.metrics import BindingMetrics
-from allot.controllers.binding.observer import Observer, Outcome
-from allot.controllers.binding.quarantine import Quarantine, Removal, TaintRules
+from allot.controllers.binding.observer import AttachOutcome, BindingObserver
+from allot.controllers.binding.quarantine import Quarantine, SliceRemoval, TaintRules
 
 __all__ = [
     "AttachFailedError",
+    "AttachOutcome",
     "AttachRequest",
     "Attacher",
     "Attachment",
     "AttemptLimits",
     "BindingController",
     "BindingMetrics",
-    "Observer",
-    "Outcome",
+    "BindingObserver",
+    "BindingSettings",
     "Quarantine",
-    "Removal",
-    "Settings",
+    "SliceRemoval",
     "TaintRules",
 ]

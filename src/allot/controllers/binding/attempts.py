@@ -12,7 +12,7 @@ from allot.client.clock import Clock
 from allot.client.retries import Backoff
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
-from allot.controllers.binding.observer import Observer
+from allot.controllers.binding.observer import BindingObserver
 
 log = logging.getLogger(__name__)
 
@@ -31,22 +31,22 @@ class AttemptLimits(NamedTuple):
         return self.backoff.seconds(failures, self.chance())
 
 
-class Conduct(NamedTuple):
+class AttemptContext(NamedTuple):
     """How calls are made, by which clock, and who is told."""
 
     limits: AttemptLimits
     clock: Clock
-    seen: Observer
+    seen: BindingObserver
 
 
 async def attach_until_decided(
-    attacher: Attacher, request: AttachRequest, conduct: Conduct, lane: asyncio.Lock
+    attacher: Attacher, request: AttachRequest, context: AttemptContext, lane: asyncio.Lock
 ) -> AttachFailedError | None:
     """None when the device is ready; otherwise why it never will be.
 
     Calls for one device share a `lane`, in which there is one at a time.
     """
-    limits, clock, seen = conduct
+    limits, clock, seen = context
     failures = 0
     while True:
         async with lane:
@@ -86,10 +86,10 @@ async def _attach_once(
 
 
 async def detach_until_done(
-    attacher: Attacher, attachment: Attachment, conduct: Conduct, lane: asyncio.Lock
+    attacher: Attacher, attachment: Attachment, context: AttemptContext, lane: asyncio.Lock
 ) -> None:
     """There is no giving up: until it is let go, nobody else can have the device."""
-    limits, clock, seen = conduct
+    limits, clock, seen = context
     failures = 0
     while True:
         try:

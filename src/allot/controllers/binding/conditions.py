@@ -22,7 +22,7 @@ MAX_MESSAGE: Final = 1024
 """The API takes more of both; nobody reads it."""
 
 
-class Report(NamedTuple):
+class DeviceReport(NamedTuple):
     """What users and the scheduler shall read about one device.
 
     Ready or not, for all its binding conditions. `failure` names the failure condition that is True.
@@ -55,7 +55,7 @@ def failure_condition(request: AttachRequest, *preferred: str) -> str:
 def with_reports(
     claim: ResourceClaim,
     driver: str,
-    reports: Mapping[Attachment, Report],
+    reports: Mapping[Attachment, DeviceReport],
     today: datetime,
     owned: Container[str] | None = None,
 ) -> ResourceClaim:
@@ -85,7 +85,7 @@ def with_reports(
 def _conditions(
     old: tuple[Condition, ...],
     request: AttachRequest,
-    report: Report,
+    report: DeviceReport,
     generation: int,
     today: datetime,
 ) -> tuple[Condition, ...]:

@@ -25,28 +25,28 @@ from allot.client.informer import Informer
 from allot.client.options import EVERYTHING, Scope
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.client.retries import Backoff
-from allot.client.work_queue import WorkQueue, work_off
+from allot.client.work_queue import WorkQueue, run_workers
+from allot.controllers.binding.actual_state import ActualState
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest, attach_requests
 from allot.controllers.binding.attempts import (
+    AttemptContext,
     AttemptLimits,
-    Conduct,
     attach_until_decided,
     detach_until_done,
 )
-from allot.controllers.binding.conditions import Report, failure_condition, with_reports
+from allot.controllers.binding.conditions import DeviceReport, failure_condition, with_reports
 from allot.controllers.binding.decisions import (
     Adopt,
     Attach,
+    AttachmentState,
     Detach,
-    Known,
     Phase,
-    Say,
+    WriteReport,
     decide,
     orphans,
 )
-from allot.controllers.binding.memory import Memory
-from allot.controllers.binding.observer import Observer, Outcome
+from allot.controllers.binding.observer import AttachOutcome, BindingObserver
 from allot.controllers.binding.quarantine import Quarantine
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ NO_CLAIM: Final = ObjectKey("", "")
 _BY_DEVICE: Final = "device"
 
 
-class Settings(NamedTuple):
+class BindingSettings(NamedTuple):
     """What may differ from driver to driver."""
 
     limits: AttemptLimits = AttemptLimits()
@@ -87,10 +87,10 @@ class BindingController:
         client: Client,
         driver: str,
         attacher: Attacher,
-        settings: Settings = Settings(),  # noqa: B008 - a value
+        settings: BindingSettings = BindingSettings(),  # noqa: B008 - a value
         *,
         quarantine: Quarantine | None = None,
-        observer: Observer | None = None,
+        observer: BindingObserver | None = None,
         scope: Scope = EVERYTHING,
     ) -> None:
         self.driver = driver
@@ -99,15 +99,15 @@ class BindingController:
         self._attacher = attacher
         self._settings = settings
         self._quarantine = quarantine or Quarantine()
-        self._seen = observer or Observer()
+        self._seen = observer or BindingObserver()
         self._scope = scope
-        self._conduct = Conduct(settings.limits, client.clock, self._seen)
+        self._attempt_context = AttemptContext(settings.limits, client.clock, self._seen)
         self._lanes: WeakValueDictionary[SharedDeviceId, asyncio.Lock] = WeakValueDictionary()
         self._has_begun = False
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self.known = Memory()
+        self.known = ActualState()
         self._tasks: dict[tuple[ObjectKey, Attachment], asyncio.Task[None]] = {}
         self._attaching_since: dict[tuple[ObjectKey, Attachment], float] = {}
         self._queue: WorkQueue[ObjectKey] = WorkQueue(clock=self._clock, backoff=WRITE_BACKOFF)
@@ -143,7 +143,7 @@ class BindingController:
             await self._take_stock()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._tend_quarantine())
-                await work_off(self._queue, self._reconcile, self._settings.workers)
+                await run_workers(self._queue, self._reconcile, self._settings.workers)
         finally:
             self._queue.shut_down()
             tasks = tuple(self._tasks.values())
@@ -178,7 +178,7 @@ class BindingController:
         wanted = self._wanted(claim)
         for attachment, (phase, _) in tuple(known.items()):
             if attachment not in wanted and phase is not Phase.DETACHING:
-                self.known.put(key, attachment, Known(Phase.ENDED))
+                self.known.put(key, attachment, AttachmentState(Phase.ENDED))
         self._queue.add(key)
 
     async def _take_stock(self) -> None:
@@ -198,10 +198,10 @@ class BindingController:
         for claim in self._claims.list():
             for attachment in self._wanted(claim):
                 held.append(attachment)
-                self.known.put(claim.key, attachment, Known(Phase.FOUND))
+                self.known.put(claim.key, attachment, AttachmentState(Phase.FOUND))
         for attachment in orphans(found, held):
             log.info("%s: attached, but no claim has it", attachment)
-            self.known.put(NO_CLAIM, attachment, Known(Phase.ENDED))
+            self.known.put(NO_CLAIM, attachment, AttachmentState(Phase.ENDED))
             self._queue.add(NO_CLAIM)
 
     # --- what is done about it ---
@@ -215,16 +215,16 @@ class BindingController:
             leaving=self._leaving(key, claim),
             owned=self._settings.conditions,
         )
-        reports: dict[Attachment, Report] = {}
+        reports: dict[Attachment, DeviceReport] = {}
         for action in actions:
             match action:
                 case Attach(request):
                     self._begin_attach(key, request)
                 case Adopt(request, phase):
-                    self.known.put(key, request.attachment, Known(phase))
+                    self.known.put(key, request.attachment, AttachmentState(phase))
                 case Detach(attachment):
                     self._begin_detach(key, attachment)
-                case Say(attachment, report):
+                case WriteReport(attachment, report):
                     reports[attachment] = report
         if reports and claim is not None:
             await self._write(key, claim, reports)
@@ -244,7 +244,7 @@ class BindingController:
         return leaving
 
     async def _write(
-        self, key: ObjectKey, claim: ResourceClaim, reports: dict[Attachment, Report]
+        self, key: ObjectKey, claim: ResourceClaim, reports: dict[Attachment, DeviceReport]
     ) -> None:
         """Write into the very version that was decided on.
 
@@ -267,13 +267,13 @@ class BindingController:
 
     def _begin_attach(self, key: ObjectKey, request: AttachRequest) -> None:
         attachment = request.attachment
-        self.known.put(key, attachment, Known(Phase.ATTACHING))
+        self.known.put(key, attachment, AttachmentState(Phase.ATTACHING))
         self._attaching_since[key, attachment] = self._clock.now()
 
         def report(reason: str, message: str) -> None:
             if self.known.phase(key, attachment) is Phase.ATTACHING:
-                said = Report(False, reason, message)
-                self.known.put(key, attachment, Known(Phase.ATTACHING, said))
+                said = DeviceReport(False, reason, message)
+                self.known.put(key, attachment, AttachmentState(Phase.ATTACHING, said))
                 self._queue.add_after(key, self._settings.progress_seconds)
 
         report("Attaching", _place("being made ready", attachment))
@@ -282,33 +282,34 @@ class BindingController:
 
     async def _attach(self, key: ObjectKey, request: AttachRequest) -> None:
         started = self._clock.now()
-        outcome = Outcome.CANCELLED
+        outcome = AttachOutcome.CANCELLED
         self._seen.attach_started(request)
         try:
             failure = await attach_until_decided(
-                self._attacher, request, self._conduct, self._lane(request.attachment)
+                self._attacher, request, self._attempt_context, self._lane(request.attachment)
             )
             if failure is None:
-                outcome = Outcome.READY
-                known = Known(
-                    Phase.ATTACHED, Report(True, "Attached", _place("ready", request.attachment))
+                outcome = AttachOutcome.READY
+                known = AttachmentState(
+                    Phase.ATTACHED,
+                    DeviceReport(True, "Attached", _place("ready", request.attachment)),
                 )
             else:
                 log.warning("%s: %s", request, failure)
                 await self._isolate(request.attachment.whole_device, str(failure))
-                outcome = Outcome.FAILED
-                known = Known(Phase.FAILED, self._failed(request, failure))
+                outcome = AttachOutcome.FAILED
+                known = AttachmentState(Phase.FAILED, self._failed(request, failure))
             if self.known.phase(key, request.attachment) is Phase.ATTACHING:
                 self.known.put(key, request.attachment, known)
                 self._queue.add(key)
             else:
-                outcome = Outcome.CANCELLED
+                outcome = AttachOutcome.CANCELLED
         finally:
             self._seen.attach_ended(request, outcome, self._clock.now() - started)
 
-    def _failed(self, request: AttachRequest, failure: AttachFailedError) -> Report:
+    def _failed(self, request: AttachRequest, failure: AttachFailedError) -> DeviceReport:
         condition = failure_condition(request, failure.condition, self._settings.failure_condition)
-        return Report(False, failure.reason, failure.message, condition)
+        return DeviceReport(False, failure.reason, failure.message, condition)
 
     async def _isolate(self, device: DeviceId, reason: str) -> None:
         """The failure is reported even if this does not work: the claim must not wait for it."""
@@ -329,7 +330,7 @@ class BindingController:
 
     def _begin_detach(self, key: ObjectKey, attachment: Attachment) -> None:
         attaching = self._tasks.pop((key, attachment), None)
-        self.known.put(key, attachment, Known(Phase.DETACHING))
+        self.known.put(key, attachment, AttachmentState(Phase.DETACHING))
         self._start(key, attachment, self._detach(key, attachment, attaching))
 
     async def _detach(
@@ -342,7 +343,9 @@ class BindingController:
             await self._isolate_if_hung(attachment, hung_seconds)
         self._attaching_since.pop((key, attachment), None)
         started = self._clock.now()
-        await detach_until_done(self._attacher, attachment, self._conduct, self._lane(attachment))
+        await detach_until_done(
+            self._attacher, attachment, self._attempt_context, self._lane(attachment)
+        )
         self.known.drop(key, attachment)
         self._seen.detach_ended(attachment, self._clock.now() - started)
         self._queue.add(key)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from allot.api.claims import ResourceClaim
 from allot.api.identities import SharedDeviceId
 from allot.controllers.binding.attachments import Attachment, AttachRequest, attach_requests
-from allot.controllers.binding.conditions import Report, has_failed, is_ready, with_reports
+from allot.controllers.binding.conditions import DeviceReport, has_failed, is_ready, with_reports
 
 
 class Phase(Enum):
@@ -32,11 +32,11 @@ class Phase(Enum):
     DETACHING = "detaching"
 
 
-class Known(NamedTuple):
+class AttachmentState(NamedTuple):
     """What the controller remembers of an attachment: its phase, and what the claim shall say."""
 
     phase: Phase
-    report: Report | None = None
+    report: DeviceReport | None = None
 
 
 class Attach(NamedTuple):
@@ -52,11 +52,11 @@ class Adopt(NamedTuple):
     phase: Phase
 
 
-class Say(NamedTuple):
+class WriteReport(NamedTuple):
     """Write the report into the claim."""
 
     attachment: Attachment
-    report: Report
+    report: DeviceReport
 
 
 class Detach(NamedTuple):
@@ -65,7 +65,7 @@ class Detach(NamedTuple):
     attachment: Attachment
 
 
-Action = Attach | Adopt | Say | Detach
+Action = Attach | Adopt | WriteReport | Detach
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def decide(
     claim: ResourceClaim | None,
     driver: str,
-    known: Mapping[Attachment, Known],
+    known: Mapping[Attachment, AttachmentState],
     *,
     leaving: Container[SharedDeviceId] = (),
     owned: Container[str] | None = None,
@@ -124,11 +124,11 @@ def _say(
     claim: ResourceClaim,
     driver: str,
     attachment: Attachment,
-    report: Report | None,
+    report: DeviceReport | None,
     owned: Container[str] | None,
 ) -> list[Action]:
     if report is None:
         return []
     if with_reports(claim, driver, {attachment: report}, _ANY_TIME, owned) is claim:
         return []
-    return [Say(attachment, report)]
+    return [WriteReport(attachment, report)]

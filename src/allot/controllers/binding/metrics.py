@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from allot.api.identities import DeviceId, ObjectKey
 from allot.controllers.binding.attacher import AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
-from allot.controllers.binding.observer import Observer, Outcome
+from allot.controllers.binding.observer import AttachOutcome, BindingObserver
 
 _SECONDS: Final = tuple(0.1 * 2**power for power in range(14))
 """Up to a quarter of an hour: the scheduler gives up after ten minutes unless told otherwise."""
@@ -17,7 +17,7 @@ _SECONDS: Final = tuple(0.1 * 2**power for power in range(14))
 _OUTCOME: Final = ("driver", "outcome")
 
 
-class BindingMetrics(Observer):
+class BindingMetrics(BindingObserver):
     """The metrics of the controllers in one process, by driver."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -80,7 +80,7 @@ class BindingMetrics(Observer):
     def attach_failed(self, request: AttachRequest, error: AttachFailedError) -> None:
         self.failures.labels(_driver(request.attachment), error.reason).inc()
 
-    def attach_ended(self, request: AttachRequest, outcome: Outcome, seconds: float) -> None:
+    def attach_ended(self, request: AttachRequest, outcome: AttachOutcome, seconds: float) -> None:
         driver = _driver(request.attachment)
         self.attaching.labels(driver).dec()
         self.attaches.labels(driver, outcome.value).inc()

@@ -9,7 +9,7 @@ from allot.controllers.binding.attacher import AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
 
 
-class Outcome(Enum):
+class AttachOutcome(Enum):
     """How an attach ended."""
 
     READY = "ready"
@@ -17,7 +17,7 @@ class Outcome(Enum):
     CANCELLED = "cancelled"
 
 
-class Observer:
+class BindingObserver:
     """This one does not care. Methods are called in the event loop and should return at once."""
 
     def attach_started(self, request: AttachRequest) -> None:
@@ -34,7 +34,7 @@ class Observer:
     def attach_failed(self, request: AttachRequest, error: AttachFailedError) -> None:
         """The last attempt failed; none follows."""
 
-    def attach_ended(self, request: AttachRequest, outcome: Outcome, seconds: float) -> None:
+    def attach_ended(self, request: AttachRequest, outcome: AttachOutcome, seconds: float) -> None:
         """All attempts together took so long."""
 
     def detach_retried(self, attachment: Attachment, error: str, wait_seconds: float) -> None:

@@ -22,7 +22,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import DEVICE_TAINT_RULES
-from allot.client.work_queue import WorkQueue, work_off
+from allot.client.work_queue import WorkQueue, run_workers
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Publisher(Protocol):
     async def restore(self, device: DeviceId) -> None: ...
 
 
-class Removal(Quarantine):
+class SliceRemoval(Quarantine):
     """Broken devices are not published until they are released."""
 
     def __init__(self, publisher: Publisher) -> None:
@@ -118,7 +118,7 @@ class TaintRules(Quarantine):
         labels = f"{MANAGED_BY}={MANAGER},{INSTANCE}={self._driver}"
         for rule in (await self._client.list(DEVICE_TAINT_RULES, Scope("", labels))).items:
             self._expiring.add(rule.metadata.name)
-        await work_off(self._expiring, self._expire)
+        await run_workers(self._expiring, self._expire)
 
     async def _expire(self, name: str) -> None:
         rule = await self._client.find(DEVICE_TAINT_RULES, ObjectKey("", name))

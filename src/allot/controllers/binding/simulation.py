@@ -37,7 +37,7 @@ class ScriptError(ValueError):
     """The script cannot be read. The message says which part, and what could stand there."""
 
 
-class Failure(NamedTuple):
+class SimulatedFailure(NamedTuple):
     """How attaching fails. With `times`, only the first so many attempts do."""
 
     reason: str
@@ -46,13 +46,13 @@ class Failure(NamedTuple):
     times: int = 0
 
 
-class Behaviour(NamedTuple):
+class DeviceBehaviour(NamedTuple):
     """What attaching a device is like. Patterns are those of a shell."""
 
     pool: str = "*"
     device: str = "*"
     after_seconds: float = 0.0
-    fail: Failure | None = None
+    fail: SimulatedFailure | None = None
     hang: bool = False
     detach_seconds: float = 0.0
 
@@ -70,7 +70,7 @@ class Behaviour(NamedTuple):
         return f"fail {self.fail.reason}{after}"
 
 
-READY_AT_ONCE: Final = Behaviour()
+READY_AT_ONCE: Final = DeviceBehaviour()
 
 
 class SimulatedAttacher(Attacher):
@@ -78,7 +78,7 @@ class SimulatedAttacher(Attacher):
 
     def __init__(
         self,
-        script: Iterable[Behaviour] = (),
+        script: Iterable[DeviceBehaviour] = (),
         *,
         clock: Clock | None = None,
         tell: Callable[[str], None] | None = None,
@@ -91,7 +91,7 @@ class SimulatedAttacher(Attacher):
         self.devices = dict.fromkeys(attached)
         """What is attached, and what was begun."""
 
-    def behaviour(self, device: SharedDeviceId) -> Behaviour:
+    def behaviour(self, device: SharedDeviceId) -> DeviceBehaviour:
         return next((rule for rule in self._script if rule.matches(device)), READY_AT_ONCE)
 
     async def attach(self, device: AttachRequest) -> None:
@@ -134,12 +134,12 @@ _WHAT: Final = re.compile(
 WHAT: Final = "ready, hang, fail REASON or busy N times; then perhaps: after 3s"
 
 
-def parse_script(text: str) -> tuple[Behaviour, ...]:
+def parse_script(text: str) -> tuple[DeviceBehaviour, ...]:
     """The behaviours in a line such as `gpu-0: hang; ready after 3s`."""
     return tuple(_rule(part.strip()) for part in text.split(";") if part.strip())
 
 
-def _rule(text: str) -> Behaviour:
+def _rule(text: str) -> DeviceBehaviour:
     rule = _RULE(text)
     what = _WHAT(rule["what"].strip()) if rule is not None else None
     if rule is None or what is None:
@@ -147,11 +147,11 @@ def _rule(text: str) -> Behaviour:
     pool, _, device = (rule["where"] or "*").rpartition("/")
     fail = None
     if what["times"]:
-        fail = Failure("Busy", permanent=False, times=int(what["times"]))
+        fail = SimulatedFailure("Busy", permanent=False, times=int(what["times"]))
     elif not what["ready"] and not what["hang"]:
-        fail = Failure(what["reason"] or "Broken")
+        fail = SimulatedFailure(what["reason"] or "Broken")
     after, detach = _seconds(what["after"] or "0s"), _seconds(what["detach"] or "0s")
-    return Behaviour(pool or "*", device, after, fail, bool(what["hang"]), detach)
+    return DeviceBehaviour(pool or "*", device, after, fail, bool(what["hang"]), detach)
 
 
 def _seconds(text: str) -> float:
@@ -171,7 +171,7 @@ class _Match(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Fail(msgspec.Struct, forbid_unknown_fields=True):
     reason: str
-    message: str = Failure("").message
+    message: str = SimulatedFailure("").message
     permanent: bool = True
     times: int = 0
 
@@ -188,18 +188,20 @@ class _Script(msgspec.Struct, forbid_unknown_fields=True):
     behaviours: list[_Behaviour]
 
 
-def read_script(document: Any) -> tuple[Behaviour, ...]:
+def read_script(document: Any) -> tuple[DeviceBehaviour, ...]:
     """The behaviours in a YAML document, already parsed."""
     try:
         script = msgspec.convert(document, _Script)
     except msgspec.ValidationError as error:
         raise ScriptError(str(error)) from None
     return tuple(
-        Behaviour(
+        DeviceBehaviour(
             rule.match.pool,
             rule.match.device,
             _seconds(rule.after),
-            Failure(*msgspec.structs.astuple(rule.fail)) if rule.fail is not None else None,
+            SimulatedFailure(*msgspec.structs.astuple(rule.fail))
+            if rule.fail is not None
+            else None,
             rule.hang,
             _seconds(rule.detach_after),
         )

@@ -19,7 +19,7 @@ from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, reference_to
 from allot.client.informer import Informer
 from allot.client.resources import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.device_taint_eviction.affected import Affected, rule_ref, tainted_devices
 from allot.controllers.device_taint_eviction.evictions import Eviction, RuleRef
 from allot.controllers.device_taint_eviction.rule_status import (
@@ -65,10 +65,10 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
 
     name = "device-taint-eviction-controller"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self._recorder = surroundings.recorder
-        self._metrics = EvictionMetrics("device_taint_eviction_controller", surroundings.registry)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder
+        self._metrics = EvictionMetrics("device_taint_eviction_controller", context.registry)
         self._waiting: dict[PodRef, Eviction] = {}
         """Pods whose time has not come; it is said when that is called off."""
         self._evicted: set[PodRef] = set()
@@ -79,12 +79,12 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         self._rule_sweeps: dict[RuleSweep, DeviceTaintRule] = {}
         self._tainted_before: dict[PoolSweep, set[DeviceId]] = {}
         """Devices of slices that have changed since their pool was last looked at."""
-        if DEVICE_TAINTS not in surroundings.gates:
+        if DEVICE_TAINTS not in context.gates:
             return
-        informers = surroundings.informers
+        informers = context.informers
         self._pods = informers.informer(PODS)
         self._rules: Informer[DeviceTaintRule] | None = None
-        if RULES_GATE in surroundings.gates:
+        if RULES_GATE in context.gates:
             self._rules = informers.informer(DEVICE_TAINT_RULES)
         claims = informers.informer(RESOURCE_CLAIMS)
         slices = informers.informer(RESOURCE_SLICES)

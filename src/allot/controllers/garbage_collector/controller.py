@@ -10,20 +10,26 @@ from allot.client.errors import ApiStatusError
 from allot.client.metadata import MetadataObject
 from allot.client.options import DeleteOptions
 from allot.client.served_kinds import ServedKinds
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.garbage_collector.decisions import (
     DropReferences,
     Keep,
     Released,
     Remove,
     WaitsFor,
-    judge,
+    decide,
     progress_of,
     without_blocking,
     without_finalizer,
     without_owners,
 )
-from allot.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node, OwnerGraph, Work
+from allot.controllers.garbage_collector.graph import (
+    FOREGROUND,
+    ORPHAN,
+    GraphNode,
+    GraphWork,
+    OwnerGraph,
+)
 from allot.controllers.garbage_collector.owners import Owners, UnknownOwnerError
 
 log = logging.getLogger(__name__)
@@ -33,26 +39,26 @@ RECHECK_SECONDS: Final = 30.0
 CONFLICT_SECONDS: Final = 0.1
 
 
-class Task(NamedTuple):
-    """An object to judge, or an owner that leaves its dependents behind."""
+class CollectorKey(NamedTuple):
+    """An object to decide, or an owner that leaves its dependents behind."""
 
     uid: str
     orphans: bool = False
 
 
-class GarbageCollector(QueueController[Task]):
+class GarbageCollector(QueueController[CollectorKey]):
     """Deletes what has lost its owners, and carries out deletions in the foreground and with orphans."""
 
     name = "garbage-collector-controller"
     queue_name = "garbage_collector"
     workers = 20
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.graph = OwnerGraph()
-        self._kinds = surroundings.informers.companion(ServedKinds)
+        self._kinds = context.informers.companion(ServedKinds)
         self._kinds.listen(self._observe)
-        self._owners = Owners(self.client, self._kinds, self.graph, surroundings.recorder)
+        self._owners = Owners(self.client, self._kinds, self.graph, context.recorder)
 
     async def run(self) -> None:
         # Without all dependents the foreground would end too early, and orphans would be forgotten.
@@ -63,17 +69,17 @@ class GarbageCollector(QueueController[Task]):
         self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
         if new is not None:
-            self._add(self.graph.put(Node.of(kind, new)))
+            self._add(self.graph.put(GraphNode.of(kind, new)))
         elif old is not None:
             self._add(self.graph.drop(old.uid))
 
-    def _add(self, work: Work) -> None:
-        for uid in work.judge:
-            self.queue.add(Task(uid))
-        for uid in work.orphan:
-            self.queue.add(Task(uid, orphans=True))
+    def _add(self, work: GraphWork) -> None:
+        for uid in work.attempt_to_delete:
+            self.queue.add(CollectorKey(uid))
+        for uid in work.attempt_to_orphan:
+            self.queue.add(CollectorKey(uid, orphans=True))
 
-    async def reconcile(self, key: Task) -> None:
+    async def reconcile(self, key: CollectorKey) -> None:
         node = self.graph.get(key.uid)
         if node is None:
             return  # gone
@@ -91,7 +97,7 @@ class GarbageCollector(QueueController[Task]):
 
     # --- judging ---
 
-    async def _judge(self, node: Node) -> None:
+    async def _judge(self, node: GraphNode) -> None:
         obj = await self._current(node)
         if obj is None:
             return  # the informer will tell
@@ -100,17 +106,17 @@ class GarbageCollector(QueueController[Task]):
                 await self._advance(node, obj)
             return
         states = await self._owners.states(obj, node)
-        match judge(obj, states, self.graph.dependents(node.uid)):
+        match decide(obj, states, self.graph.dependents(node.uid)):
             case Keep():
                 if any(self.graph.get(uid) is None for uid in states):
-                    self.queue.add_after(Task(node.uid), RECHECK_SECONDS)
+                    self.queue.add_after(CollectorKey(node.uid), RECHECK_SECONDS)
             case DropReferences(uids):
                 log.info("%s: owners %s are gone, others are left", node, sorted(uids))
                 await self.client.patch(node.kind.resource, node.key, without_owners(obj, uids))
             case Remove(policy, unblocks_owners):
                 await self._remove(node, obj, policy, unblocks_owners=unblocks_owners)
 
-    async def _advance(self, node: Node, obj: MetadataObject) -> None:
+    async def _advance(self, node: GraphNode, obj: MetadataObject) -> None:
         """One step of a deletion in the foreground."""
         match progress_of(node.uid, self.graph.dependents(node.uid)):
             case Released():
@@ -118,10 +124,10 @@ class GarbageCollector(QueueController[Task]):
                 await self.client.patch(node.kind.resource, node.key, patch)
             case WaitsFor(uids):
                 for uid in uids:
-                    self.queue.add(Task(uid))
+                    self.queue.add(CollectorKey(uid))
 
     async def _remove(
-        self, node: Node, obj: MetadataObject, policy: str, *, unblocks_owners: bool
+        self, node: GraphNode, obj: MetadataObject, policy: str, *, unblocks_owners: bool
     ) -> None:
         if unblocks_owners:
             patch = without_blocking(obj)
@@ -130,14 +136,14 @@ class GarbageCollector(QueueController[Task]):
         options = DeleteOptions(obj.uid, obj.metadata.resource_version, propagation_policy=policy)
         await self.client.delete(node.kind.resource, node.key, options)
 
-    async def _current(self, node: Node) -> MetadataObject | None:
+    async def _current(self, node: GraphNode) -> MetadataObject | None:
         """The object as it is on the server; None if it is gone, even if there is a successor."""
         found = await self.client.find(node.kind.resource, node.key)
         return found if found is not None and found.uid == node.uid else None
 
     # --- orphans ---
 
-    async def _orphan(self, owner: Node) -> None:
+    async def _orphan(self, owner: GraphNode) -> None:
         """Take the owner's reference away from all who have it, and let the owner go."""
         obj = await self._current(owner)
         if obj is None or not obj.is_being_deleted or ORPHAN not in obj.finalizers:
@@ -146,7 +152,7 @@ class GarbageCollector(QueueController[Task]):
             await self._set_free(dependent, owner.uid)
         await self.client.patch(owner.kind.resource, owner.key, without_finalizer(obj, ORPHAN))
 
-    async def _set_free(self, dependent: Node, owner: str) -> None:
+    async def _set_free(self, dependent: GraphNode, owner: str) -> None:
         found = await self._current(dependent)
         if found is None or all(ref.uid != owner for ref in found.owners):
             return

@@ -19,7 +19,7 @@ import msgspec
 
 from allot.api.meta import OwnerReference
 from allot.client.metadata import MetadataObject
-from allot.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node
+from allot.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, GraphNode
 
 
 class OwnerState(Enum):
@@ -27,7 +27,7 @@ class OwnerState(Enum):
 
     SOLID = "solid"
     WAITING = "waiting"
-    ABSENT = "absent"
+    DANGLING = "dangling"
 
 
 class Keep(NamedTuple):
@@ -58,16 +58,16 @@ class WaitsFor(NamedTuple):
     uids: frozenset[str]
 
 
-Verdict = Keep | DropReferences | Remove | Released | WaitsFor
+CollectionDecision = Keep | DropReferences | Remove | Released | WaitsFor
 
 KEEP: Final = Keep()
 
 
-def judge(
+def decide(
     obj: MetadataObject,
     owner_state_by_uid: Mapping[str, OwnerState],
-    dependents: Iterable[Node],
-) -> Verdict:
+    dependents: Iterable[GraphNode],
+) -> CollectionDecision:
     """What to do with an object that is not being deleted yet."""
     states = {ref.uid: owner_state_by_uid[ref.uid] for ref in obj.owners}
     if not states:
@@ -90,7 +90,7 @@ def policy_of(obj: MetadataObject) -> str:
     return "Foreground" if FOREGROUND in obj.finalizers else "Background"
 
 
-def progress_of(uid: str, dependents: Iterable[Node]) -> Released | WaitsFor:
+def progress_of(uid: str, dependents: Iterable[GraphNode]) -> Released | WaitsFor:
     """How far the foreground deletion of an owner is."""
     blocking = [dependent for dependent in dependents if dependent.blocks(uid)]
     if not blocking:

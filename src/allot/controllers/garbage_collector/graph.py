@@ -18,7 +18,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """An object, as far as owning and being owned go."""
 
     kind: ServedKind
@@ -32,9 +32,9 @@ class Node(NamedTuple):
     """It is being deleted and leaves its dependents behind."""
 
     @staticmethod
-    def of(kind: ServedKind, obj: MetadataObject) -> Node:
+    def of(kind: ServedKind, obj: MetadataObject) -> GraphNode:
         deleted = obj.is_being_deleted
-        return Node(
+        return GraphNode(
             kind,
             obj.key,
             obj.uid,
@@ -48,7 +48,7 @@ class Node(NamedTuple):
         """Whether the owner with this uid cannot go, in the foreground, before this object."""
         return any(ref.uid == owner and bool(ref.block_owner_deletion) for ref in self.owners)
 
-    def is_meant_by(self, ref: OwnerReference, dependent: Node) -> bool:
+    def is_meant_by(self, ref: OwnerReference, dependent: GraphNode) -> bool:
         """Whether a reference of `dependent` describes this object rightly, not only by its uid."""
         return (
             ref.uid == self.uid
@@ -62,23 +62,23 @@ class Node(NamedTuple):
         return f"{self.kind.group_resource} {self.key}"
 
 
-class Work(NamedTuple):
+class GraphWork(NamedTuple):
     """What a change gives reason to look at, by uid."""
 
-    judge: frozenset[str] = frozenset()
+    attempt_to_delete: frozenset[str] = frozenset()
     """Objects whose owners may be gone, or that may have nothing to wait for any more."""
-    orphan: frozenset[str] = frozenset()
+    attempt_to_orphan: frozenset[str] = frozenset()
     """Owners that want to leave their dependents behind."""
 
 
-NOTHING: Final = Work()
+NOTHING: Final = GraphWork()
 
 
 class OwnerGraph:
     """All objects that are known, and the references between them."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, GraphNode] = {}
         self._dependents: dict[str, dict[str, None]] = {}
         """Of every uid that anybody names as owner, also of those that are not (or no longer) known."""
 
@@ -86,13 +86,13 @@ class OwnerGraph:
         """How many objects are known, and how many owners they name."""
         return len(self._nodes) + len(self._dependents)
 
-    def get(self, uid: str) -> Node | None:
+    def get(self, uid: str) -> GraphNode | None:
         return self._nodes.get(uid)
 
-    def dependents(self, uid: str) -> list[Node]:
+    def dependents(self, uid: str) -> list[GraphNode]:
         return [self._nodes[dependent] for dependent in self._dependents.get(uid, ())]
 
-    def put(self, new: Node) -> Work:
+    def put(self, new: GraphNode) -> GraphWork:
         """Take in an object as it is now."""
         old = self._nodes.get(new.uid)
         self._nodes[new.uid] = new
@@ -102,15 +102,15 @@ class OwnerGraph:
             self._unlink(owner, new.uid)
         for owner in after - before:
             self._dependents.setdefault(owner, {})[new.uid] = None
-        judge = self._unblocked(old, new)
+        attempt = self._unblocked(old, new)
         if old is None or old.owners != new.owners:
-            judge |= self._if_doubtful(new)
+            attempt |= self._if_doubtful(new)
         if new.waits_for_dependents and not (old and old.waits_for_dependents):
-            judge |= {new.uid, *self._dependents.get(new.uid, ())}
+            attempt |= {new.uid, *self._dependents.get(new.uid, ())}
         starts = new.releases_dependents and not (old and old.releases_dependents)
-        return Work(frozenset(judge), frozenset({new.uid} if starts else ()))
+        return GraphWork(frozenset(attempt), frozenset({new.uid} if starts else ()))
 
-    def drop(self, uid: str) -> Work:
+    def drop(self, uid: str) -> GraphWork:
         """Forget an object that is gone."""
         old = self._nodes.pop(uid, None)
         if old is None:
@@ -118,7 +118,7 @@ class OwnerGraph:
         for ref in old.owners:
             self._unlink(ref.uid, uid)
         waiting = self._waiting(ref.uid for ref in old.owners)
-        return Work(frozenset({*self._dependents.get(uid, ()), *waiting}))
+        return GraphWork(frozenset({*self._dependents.get(uid, ()), *waiting}))
 
     def _unlink(self, owner: str, dependent: str) -> None:
         known = self._dependents.get(owner)
@@ -127,7 +127,7 @@ class OwnerGraph:
             if not known:
                 del self._dependents[owner]
 
-    def _if_doubtful(self, node: Node) -> set[str]:
+    def _if_doubtful(self, node: GraphNode) -> set[str]:
         """The object itself, if one of its owners is not here as it is described, or is on its way out."""
         for ref in node.owners:
             owner = self._nodes.get(ref.uid)
@@ -135,7 +135,7 @@ class OwnerGraph:
                 return {node.uid}
         return set()
 
-    def _unblocked(self, old: Node | None, new: Node) -> set[str]:
+    def _unblocked(self, old: GraphNode | None, new: GraphNode) -> set[str]:
         """Owners that wait, and that this object has ceased to block."""
         if old is None or old.owners == new.owners:
             return set()

@@ -14,12 +14,12 @@ from allot.client.metadata import MetadataObject
 from allot.client.resources import Resource
 from allot.client.served_kinds import ServedKinds
 from allot.controllers.garbage_collector.decisions import OwnerState
-from allot.controllers.garbage_collector.graph import FOREGROUND, Node, OwnerGraph
+from allot.controllers.garbage_collector.graph import FOREGROUND, GraphNode, OwnerGraph
 from allot.lru_cache import LRUCache
 
 log = logging.getLogger(__name__)
 
-REMEMBERED: Final = 500
+MAX_ABSENT_OWNERS: Final = 500
 INVALID_NAMESPACE: Final = "OwnerRefInvalidNamespace"
 
 
@@ -48,13 +48,13 @@ class Owners:
         self._kinds = kinds
         self._graph = graph
         self._recorder = recorder
-        self._absent: LRUCache[_Identity, bool] = LRUCache(REMEMBERED)
+        self._absent: LRUCache[_Identity, bool] = LRUCache(MAX_ABSENT_OWNERS)
 
-    async def states(self, obj: MetadataObject, node: Node) -> dict[str, OwnerState]:
+    async def states(self, obj: MetadataObject, node: GraphNode) -> dict[str, OwnerState]:
         """What there is of each owner, by uid. Raises `UnknownOwnerError`."""
         return {ref.uid: await self._state(ref, node) for ref in obj.owners}
 
-    async def _state(self, ref: OwnerReference, dependent: Node) -> OwnerState:
+    async def _state(self, ref: OwnerReference, dependent: GraphNode) -> OwnerState:
         known = self._graph.get(ref.uid)
         if known is not None and known.is_meant_by(ref, dependent):
             return OwnerState.WAITING if known.waits_for_dependents else OwnerState.SOLID
@@ -68,14 +68,14 @@ class Owners:
         key = ObjectKey(dependent.key.namespace if kind.namespaced else "", ref.name)
         identity = _Identity(kind.group, kind.kind, key, ref.uid)
         if identity in self._absent:
-            return OwnerState.ABSENT
+            return OwnerState.DANGLING
         owner = await self._look_up(kind.resource, key)
         if owner is None or owner.uid != ref.uid:
             self._absent.put(identity, True)
             if known is not None and known.key.namespace not in ("", dependent.key.namespace):
                 text = f"it does not exist in namespace {dependent.key.namespace}"
                 self._complain(dependent, ref, text)
-            return OwnerState.ABSENT
+            return OwnerState.DANGLING
         waits = owner.is_being_deleted and FOREGROUND in owner.finalizers
         return OwnerState.WAITING if waits else OwnerState.SOLID
 
@@ -92,7 +92,7 @@ class Owners:
                 raise UnknownOwnerError(f"{resource}: {error}") from None
             return None
 
-    def _complain(self, dependent: Node, ref: OwnerReference, problem: str) -> None:
+    def _complain(self, dependent: GraphNode, ref: OwnerReference, problem: str) -> None:
         owner = f"{ref.api_version}/{ref.kind} {ref.name} ({ref.uid})"
         log.warning("%s: owner %s: %s", dependent, owner, problem)
         self._recorder.event(

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 
 @dataclass
-class Findings:
+class DeletionProgress:
     """What one look at a namespace's contents brought."""
 
     discovery_failure: str = ""
@@ -53,24 +53,24 @@ class _Told(NamedTuple):
 _SAID: Final = ("status", "reason", "message")
 
 
-def _told(findings: Findings) -> Iterator[_Told]:
+def _told(progress: DeletionProgress) -> Iterator[_Told]:
     yield _Told(
         "NamespaceDeletionDiscoveryFailure",
-        findings.discovery_failure,
+        progress.discovery_failure,
         "DiscoveryFailed",
         "ResourcesDiscovered",
         "All resources successfully discovered",
     )
     yield _Told(
         "NamespaceDeletionGroupVersionParsingFailure",
-        findings.parsing_failure,
+        progress.parsing_failure,
         "GroupVersionParsingFailed",
         "ParsedGroupVersions",
         "All legacy kube types successfully parsed",
     )
     yield _Told(
         "NamespaceDeletionContentFailure",
-        "; ".join(findings.content_failures),
+        "; ".join(progress.content_failures),
         "ContentDeletionFailed",
         "ContentDeleted",
         "All content successfully deleted, may be waiting on finalization",
@@ -78,7 +78,7 @@ def _told(findings: Findings) -> Iterator[_Told]:
     yield _Told(
         "NamespaceContentRemaining",
         _listed(
-            "Some resources are remaining", "{}. has {} resource instances", findings.remaining
+            "Some resources are remaining", "{}. has {} resource instances", progress.remaining
         ),
         "SomeResourcesRemain",
         "ContentRemoved",
@@ -89,7 +89,7 @@ def _told(findings: Findings) -> Iterator[_Told]:
         _listed(
             "Some content in the namespace has finalizers remaining",
             "{} in {} resource instances",
-            findings.finalizers,
+            progress.finalizers,
         ),
         "SomeFinalizersRemain",
         "ContentHasNoFinalizers",
@@ -103,12 +103,12 @@ def _listed(text: str, form: str, counts: Mapping[str, int]) -> str:
     return f"{text}: {', '.join(form.format(*item) for item in sorted(counts.items()))}"
 
 
-def with_findings(
-    conditions: Sequence[Mapping[str, Any]], findings: Findings, now: str
+def with_deletion_conditions(
+    conditions: Sequence[Mapping[str, Any]], progress: DeletionProgress, now: str
 ) -> list[dict[str, Any]]:
-    """The conditions with the new findings; those of others stay. Times change with the status only."""
+    """The conditions with the new progress; those of others stay. Times change with the status only."""
     known = {condition.get("type"): dict(condition) for condition in conditions}
-    for told in _told(findings):
+    for told in _told(progress):
         wanted = told.as_json()
         old = known.get(told.type)
         if old is not None and all(old.get(name) == wanted[name] for name in _SAID):

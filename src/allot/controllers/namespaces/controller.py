@@ -19,15 +19,15 @@ from allot.client.metadata import MetadataObject
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import NAMESPACES
 from allot.client.served_kinds import ServedKinds
-from allot.controllers.controller import QueueController, Surroundings
-from allot.controllers.namespaces.conditions import Findings, with_findings
+from allot.controllers.controller import ControllerContext, QueueController
+from allot.controllers.namespaces.conditions import DeletionProgress, with_deletion_conditions
 
 log = logging.getLogger(__name__)
 
 FINALIZER: Final = "kubernetes"
-AGAIN_SECONDS: Final = 5.0
+RETRY_SECONDS: Final = 5.0
 """When nobody says that anything has gone."""
-SOON_SECONDS: Final = 0.05
+DEBOUNCE_SECONDS: Final = 0.05
 """Objects go in crowds: look once for many."""
 BACKGROUND: Final = "Background"
 
@@ -39,12 +39,12 @@ class NamespaceController(QueueController[str]):
     queue_name = "namespace"
     workers = 10
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self._kinds = surroundings.informers.companion(ServedKinds)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._kinds = context.informers.companion(ServedKinds)
         self._kinds.listen(self._object_changed)
         self._terminating: set[str] = set()
-        self._namespaces = surroundings.informers.informer(NAMESPACES)
+        self._namespaces = context.informers.informer(NAMESPACES)
         self._namespaces.add_handlers(
             on_add=self._namespace_changed,
             on_update=lambda _, new: self._namespace_changed(new),
@@ -64,53 +64,53 @@ class NamespaceController(QueueController[str]):
     ) -> None:
         """Something has gone from a namespace that is to be emptied."""
         if new is None and old is not None and old.metadata.namespace in self._terminating:
-            self.queue.add_after(old.metadata.namespace, SOON_SECONDS)
+            self.queue.add_after(old.metadata.namespace, DEBOUNCE_SECONDS)
 
     async def reconcile(self, key: str) -> None:
         namespace = await self.client.find(NAMESPACES, ObjectKey("", key))
         if namespace is None or not _is_to_be_emptied(namespace):
             return
-        findings = await self._empty(key)
+        progress = await self._empty(key)
         try:
-            namespace = await self._report(namespace, findings)
-            if findings.is_empty:
+            namespace = await self._report(namespace, progress)
+            if progress.is_empty:
                 await self._let_go(namespace)
         except ApiStatusError as error:
             if error.is_conflict:
-                self.queue.add_after(key, SOON_SECONDS)
+                self.queue.add_after(key, DEBOUNCE_SECONDS)
                 return
             if not error.is_not_found:
                 raise
-        if not findings.is_empty:
-            self.queue.add_after(key, AGAIN_SECONDS)
+        if not progress.is_empty:
+            self.queue.add_after(key, RETRY_SECONDS)
 
-    async def _empty(self, namespace: str) -> Findings:
+    async def _empty(self, namespace: str) -> DeletionProgress:
         """Delete all there is; what is left, and what went wrong."""
         await self._kinds.refresh()
-        findings = Findings(discovery_failure=self._kinds.failure)
+        progress = DeletionProgress(discovery_failure=self._kinds.failure)
         kinds = [
             kind for kind in self._kinds.kinds if kind.namespaced and kind.can("list", "delete")
         ]
         # Pods may need what else is there until they have stopped.
         for kind in kinds:
             if _is_pod(kind):
-                await self._empty_of(kind, namespace, findings)
-        if not findings.remaining and not findings.content_failures:
+                await self._empty_of(kind, namespace, progress)
+        if not progress.remaining and not progress.content_failures:
             for kind in kinds:
                 if not _is_pod(kind):
-                    await self._empty_of(kind, namespace, findings)
-        return findings
+                    await self._empty_of(kind, namespace, progress)
+        return progress
 
-    async def _empty_of(self, kind: ServedKind, namespace: str, findings: Findings) -> None:
+    async def _empty_of(self, kind: ServedKind, namespace: str, progress: DeletionProgress) -> None:
         try:
             left = await self._delete_all(kind, namespace)
         except ApiStatusError as error:
             if error.code not in (404, 405):  # as good as empty
-                findings.content_failures.append(f"{kind.group_resource}: {error}")
+                progress.content_failures.append(f"{kind.group_resource}: {error}")
             return
         if left:
-            findings.remaining[kind.group_resource] += len(left)
-            findings.finalizers.update(name for obj in left for name in obj.finalizers)
+            progress.remaining[kind.group_resource] += len(left)
+            progress.finalizers.update(name for obj in left for name in obj.finalizers)
 
     async def _delete_all(self, kind: ServedKind, namespace: str) -> list[MetadataObject]:
         """What is still there after all objects of a kind were deleted."""
@@ -135,10 +135,10 @@ class NamespaceController(QueueController[str]):
             if not (error.is_not_found or error.is_conflict):
                 raise
 
-    async def _report(self, namespace: Namespace, findings: Findings) -> Namespace:
+    async def _report(self, namespace: Namespace, progress: DeletionProgress) -> Namespace:
         before = namespace.get("status", "conditions", default=[])
         now = written_time(self.clock.today())
-        after = with_findings(before, findings, now)
+        after = with_deletion_conditions(before, progress, now)
         if after == before:
             return namespace
         told = namespace.with_value(after, "status", "conditions")

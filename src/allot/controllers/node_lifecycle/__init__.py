@@ -7,6 +7,9 @@
 `health` decides on conditions, `taints` on taints, `zones` how many nodes may be given up at once.
 """
 
-from allot.controllers.node_lifecycle.controller import NodeLifecycleController, Settings
+from allot.controllers.node_lifecycle.controller import (
+    NodeLifecycleController,
+    NodeLifecycleSettings,
+)
 
-__all__ = ["NodeLifecycleController", "Settings"]
+__all__ = ["NodeLifecycleController", "NodeLifecycleSettings"]

@@ -15,20 +15,20 @@ from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, WARNING, reference_to
 from allot.client.options import PatchType, Scope
 from allot.client.resources import LEASES, NODES, PODS
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.node_lifecycle.health import (
     FALSE,
     READY,
     TRUE,
-    Seen,
+    NodeHealth,
+    heartbeats_of,
+    observe,
     ready_status,
-    see,
-    signs_of,
     with_unknown_conditions,
 )
 from allot.controllers.node_lifecycle.taints import (
-    EVICTING,
-    Evicting,
+    MANAGED_NO_EXECUTE_TAINTS,
+    NoExecuteTaint,
     evicting_key,
     has_evicting_taint,
     with_taints,
@@ -48,13 +48,13 @@ NODE_LEASES: Final = "kube-node-lease"
 NODE_NOT_READY: Final = "NodeNotReady"
 CONFLICT_SECONDS: Final = 0.1
 """After a conflict the newer version of the node should be here by then."""
-TIMER_SECONDS: Final = 0.01
+TIMER_TOLERANCE_SECONDS: Final = 0.01
 """A timer may be that early."""
-STANDSTILL_SECONDS: Final = 5.0
+FULL_DISRUPTION_RECHECK_SECONDS: Final = 5.0
 """How often it is looked whether nodes may be given up again, while none may."""
 
 
-class Settings(NamedTuple):
+class NodeLifecycleSettings(NamedTuple):
     """What an administrator may change."""
 
     grace_seconds: float = 50.0
@@ -74,21 +74,21 @@ class NodeLifecycleController(QueueController[str]):
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        settings: Settings = Settings(),  # noqa: B008 - a value
+        context: ControllerContext,
+        settings: NodeLifecycleSettings = NodeLifecycleSettings(),  # noqa: B008 - a value
     ) -> None:
-        super().__init__(surroundings)
+        super().__init__(context)
         self._settings = settings
-        self._recorder = surroundings.recorder
-        self._metrics = _Metrics(surroundings.registry)
-        self._seen: dict[str, Seen] = {}
+        self._recorder = context.recorder
+        self._metrics = _Metrics(context.registry)
+        self._seen: dict[str, NodeHealth] = {}
         self._zones = Zones()
         self._all_lost = False
         self._next_at: dict[str, float] = {}
         """By zone: when the next node may be given up."""
-        self._nodes = surroundings.informers.informer(NODES)
-        self._leases = surroundings.informers.informer(LEASES, Scope(NODE_LEASES))
-        self._pods_by_node = PodsByNode(surroundings.informers.informer(PODS))
+        self._nodes = context.informers.informer(NODES)
+        self._leases = context.informers.informer(LEASES, Scope(NODE_LEASES))
+        self._pods_by_node = PodsByNode(context.informers.informer(PODS))
         self._nodes.add_handlers(
             self._node_added, lambda _, node: self._node_changed(node), self._node_deleted
         )
@@ -118,13 +118,13 @@ class NodeLifecycleController(QueueController[str]):
         if node is not None:
             self._look(node)
 
-    def _look(self, node: Node) -> Seen:
+    def _look(self, node: Node) -> NodeHealth:
         name = node.metadata.name
         lease = self._leases.get(ObjectKey(NODE_LEASES, name))
-        seen = see(
+        seen = observe(
             self._seen.get(name),
             node,
-            signs_of(node, lease),
+            heartbeats_of(node, lease),
             self.clock.now(),
             self.clock.today(),
         )
@@ -137,7 +137,7 @@ class NodeLifecycleController(QueueController[str]):
         if was_lost == self._all_lost:
             return
         if was_lost:
-            # We can see again. Who we did not see meanwhile may have been there.
+            # We can observe again. Who we did not observe meanwhile may have been there.
             now = self.clock.now()
             self._seen = {name: seen._replace(at=now) for name, seen in self._seen.items()}
         for node in self._nodes.list():
@@ -216,34 +216,34 @@ class NodeLifecycleController(QueueController[str]):
             if not error.is_not_found:
                 raise
 
-    def _evicting(self, node: Node) -> Evicting:
+    def _evicting(self, node: Node) -> NoExecuteTaint:
         """Whether the node's pods have to go now."""
         match ready_status(node):
             case None:
-                return Evicting.AS_IT_IS
+                return NoExecuteTaint.KEEP
             case "True":
-                return Evicting.STAY
+                return NoExecuteTaint.REMOVE
         if self._all_lost:
-            return Evicting.STAY
-        if has_evicting_taint(node, *EVICTING):
-            return Evicting.GO  # it may be the other one: that is no matter of rates
+            return NoExecuteTaint.REMOVE
+        if has_evicting_taint(node, *MANAGED_NO_EXECUTE_TAINTS):
+            return NoExecuteTaint.ADD  # it may be the other one: that is no matter of rates
         zone = zone_of(node)
         wait = self._wait_for_turn(zone)
         if wait > 0:
             self.queue.add_after(node.metadata.name, wait)
-            return Evicting.AS_IT_IS
+            return NoExecuteTaint.KEEP
         log.info("node %s: its pods have to go (%s)", node.metadata.name, evicting_key(node))
         self._metrics.evictions.labels(zone).inc()
-        return Evicting.GO
+        return NoExecuteTaint.ADD
 
     def _wait_for_turn(self, zone: str) -> float:
         """0 if another node of the zone may be given up now."""
         rate = eviction_rate(self._zones.count(zone), self._settings.rates)
         if rate <= 0:
-            return STANDSTILL_SECONDS
+            return FULL_DISRUPTION_RECHECK_SECONDS
         now = self.clock.now()
         wait = self._next_at.get(zone, now) - now
-        if wait > TIMER_SECONDS:
+        if wait > TIMER_TOLERANCE_SECONDS:
             return wait
         self._next_at[zone] = now + 1 / rate
         return 0.0

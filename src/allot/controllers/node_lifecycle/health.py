@@ -21,17 +21,17 @@ REPORTED_BY_KUBELET: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPress
 """What nobody knows when the kubelet is silent. The network's condition is set by others."""
 
 
-class Signs(NamedTuple):
+class Heartbeats(NamedTuple):
     """What a node has sent: the time in its condition Ready, and that in its lease; None if there is none."""
 
     heartbeat: str | None = None
     renewal: str | None = None
 
 
-class Seen(NamedTuple):
+class NodeHealth(NamedTuple):
     """The last signs, and when they were new to us."""
 
-    signs: Signs
+    signs: Heartbeats
     at: float
 
 
@@ -48,30 +48,32 @@ def ready_status(node: Node) -> str | None:
     return None
 
 
-def signs_of(node: Node, lease: RawObject | None) -> Signs:
+def heartbeats_of(node: Node, lease: RawObject | None) -> Heartbeats:
     heartbeat = None
     for condition in conditions_of(node):
         if condition.get("type") == READY:
             heartbeat = str(condition.get("lastHeartbeatTime") or "")
     renewal = lease.get("spec", "renewTime", default="") if lease is not None else None
-    return Signs(heartbeat, renewal)
+    return Heartbeats(heartbeat, renewal)
 
 
-def see(known: Seen | None, node: Node, signs: Signs, now: float, today: datetime) -> Seen:
+def observe(
+    known: NodeHealth | None, node: Node, signs: Heartbeats, now: float, today: datetime
+) -> NodeHealth:
     """What is known of a node after looking at it.
 
-    One that we see for the first time has all the time it needs, unless it never said anything: then its
+    One that we observe for the first time has all the time it needs, unless it never said anything: then its
     time began when it was created.
     """
     if known is not None:
         if signs.renewal is None:  # losing its lease is no sign of life
             signs = signs._replace(renewal=known.signs.renewal)
-        return known if signs == known.signs else Seen(signs, now)
-    if signs == Signs():
+        return known if signs == known.signs else NodeHealth(signs, now)
+    if signs == Heartbeats():
         created = read_time(node.get("metadata", "creationTimestamp"))
         age = (today - created).total_seconds() if created is not None else 0.0
-        return Seen(signs, now - max(age, 0.0))
-    return Seen(signs, now)
+        return NodeHealth(signs, now - max(age, 0.0))
+    return NodeHealth(signs, now)
 
 
 def with_unknown_conditions(node: Node, today: datetime) -> Node:

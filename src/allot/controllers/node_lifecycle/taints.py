@@ -30,20 +30,20 @@ TAINT_BY_CONDITION: Final = {
     ("PIDPressure", TRUE): "node.kubernetes.io/pid-pressure",
     ("NetworkUnavailable", TRUE): "node.kubernetes.io/network-unavailable",
 }
-KEPT_IN_STEP: Final = frozenset((*TAINT_BY_CONDITION.values(), UNSCHEDULABLE))
+MANAGED_NO_SCHEDULE_TAINTS: Final = frozenset((*TAINT_BY_CONDITION.values(), UNSCHEDULABLE))
 """NoSchedule taints that are ours alone: those that nothing calls for are taken away."""
-EVICTING: Final = (NOT_READY, UNREACHABLE)
+MANAGED_NO_EXECUTE_TAINTS: Final = (NOT_READY, UNREACHABLE)
 """NoExecute taints that are ours."""
 
 Taint = dict[str, Any]
 
 
-class Evicting(Enum):
+class NoExecuteTaint(Enum):
     """What becomes of a node's pods."""
 
-    STAY = "no NoExecute taint of ours"
-    GO = "the NoExecute taint that Ready calls for"
-    AS_IT_IS = "what is there stays"
+    REMOVE = "no NoExecute taint of ours"
+    ADD = "the NoExecute taint that Ready calls for"
+    KEEP = "what is there stays"
 
 
 def scheduling_keys(node: Node) -> list[str]:
@@ -72,14 +72,14 @@ def has_evicting_taint(node: Node, *keys: str) -> bool:
     )
 
 
-def with_taints(node: Node, evicting: Evicting, today: datetime) -> Node:
+def with_taints(node: Node, evicting: NoExecuteTaint, today: datetime) -> Node:
     """The node with its taints in order; the node itself if they are. Taints of others stay as they are."""
     wanted = {(key, NO_SCHEDULE) for key in scheduling_keys(node)}
-    ours = {(key, NO_SCHEDULE) for key in KEPT_IN_STEP}
-    if evicting is not Evicting.AS_IT_IS:
-        ours |= {(key, NO_EXECUTE) for key in EVICTING}
+    ours = {(key, NO_SCHEDULE) for key in MANAGED_NO_SCHEDULE_TAINTS}
+    if evicting is not NoExecuteTaint.KEEP:
+        ours |= {(key, NO_EXECUTE) for key in MANAGED_NO_EXECUTE_TAINTS}
         key = evicting_key(node)
-        if evicting is Evicting.GO and key is not None:
+        if evicting is NoExecuteTaint.ADD and key is not None:
             wanted.add((key, NO_EXECUTE))
     kept = [taint for taint in node.taints if (name := _name(taint)) not in ours or name in wanted]
     there = {_name(taint) for taint in kept}

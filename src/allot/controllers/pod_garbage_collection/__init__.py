@@ -3,6 +3,9 @@
 `collecting` decides, the controller looks whether nodes are really gone.
 """
 
-from allot.controllers.pod_garbage_collection.controller import PodGarbageCollector, Settings
+from allot.controllers.pod_garbage_collection.controller import (
+    PodGarbageCollector,
+    PodGarbageCollectorSettings,
+)
 
-__all__ = ["PodGarbageCollector", "Settings"]
+__all__ = ["PodGarbageCollector", "PodGarbageCollectorSettings"]

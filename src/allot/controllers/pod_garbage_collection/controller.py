@@ -13,10 +13,10 @@ from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
 from allot.client.resources import NODES, PODS
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.pod_disruption import Disruption, PodRef, disrupt, is_deleting, pod_ref
 from allot.controllers.pod_garbage_collection.decisions import (
-    Reason,
+    CollectionReason,
     is_out_of_service,
     reason_to_end,
     surplus,
@@ -31,7 +31,7 @@ _AT_ONCE: Final = 16
 """Finished pods that are deleted at the same time."""
 
 
-class Settings(NamedTuple):
+class PodGarbageCollectorSettings(NamedTuple):
     """What an administrator may change."""
 
     finished_pods: int = 12_500
@@ -56,22 +56,22 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        settings: Settings = Settings(),  # noqa: B008 - a value
+        context: ControllerContext,
+        settings: PodGarbageCollectorSettings = PodGarbageCollectorSettings(),  # noqa: B008 - a value
     ) -> None:
-        super().__init__(surroundings)
+        super().__init__(context)
         self._settings = settings
-        self._metrics = _Metrics(surroundings.registry)
-        self._pods = surroundings.informers.informer(PODS)
+        self._metrics = _Metrics(context.registry)
+        self._pods = context.informers.informer(PODS)
         self._pods.add_index(_FINISHED, _finished_values)
         self._pods_by_node = PodsByNode(self._pods)
-        self._nodes = surroundings.informers.informer(NODES)
+        self._nodes = context.informers.informer(NODES)
         self._pods.add_handlers(self._follow_pod, lambda _, pod: self._follow_pod(pod))
         self._nodes.add_handlers(
             self._follow_node, lambda _, node: self._follow_node(node), self._miss_node
         )
 
-    def chores(self) -> tuple[Coroutine[None, None, None], ...]:
+    def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
         return (self._collect_finished(),) if self._settings.finished_pods > 0 else ()
 
     # --- what happens in the cluster ---
@@ -120,7 +120,7 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
             self.queue.add_after(MissingNode(node), self._settings.quarantine_seconds)
             return
         for pod in pods:
-            await self._collect(pod, Reason.ORPHANED)
+            await self._collect(pod, CollectionReason.ORPHANED)
 
     async def _collect_finished(self) -> None:
         clock = self.clock
@@ -136,7 +136,7 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
         async def collect(pod: Pod) -> None:
             async with turns:
                 try:
-                    await self._collect(pod, Reason.TERMINATED)
+                    await self._collect(pod, CollectionReason.TERMINATED)
                 except ClientError as error:
                     log.warning("pod %s: %s; trying again later", pod.key, error)
 
@@ -144,9 +144,9 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
             for pod in pods:
                 group.create_task(collect(pod))
 
-    async def _collect(self, pod: Pod, reason: Reason) -> None:
+    async def _collect(self, pod: Pod, reason: CollectionReason) -> None:
         log.info("collecting pod %s: %s", pod.key, reason.value)
-        why = NODE_IS_GONE if reason is Reason.ORPHANED else None
+        why = NODE_IS_GONE if reason is CollectionReason.ORPHANED else None
         try:
             await disrupt(self.client, pod, why, fail=True, grace_seconds=0)
         except ClientError:

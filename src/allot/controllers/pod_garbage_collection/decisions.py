@@ -12,7 +12,7 @@ from allot.controllers.pod_disruption import is_deleting
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 
-class Reason(Enum):
+class CollectionReason(Enum):
     """Why a pod is collected, as metrics say it."""
 
     UNSCHEDULED = "unscheduled"
@@ -38,14 +38,14 @@ def is_out_of_service(node: Node) -> bool:
     return is_marked and not is_ready(node)
 
 
-def reason_to_end(pod: Pod, node: Node | None) -> Reason | None:
+def reason_to_end(pod: Pod, node: Node | None) -> CollectionReason | None:
     """Why a pod that is to be deleted will not be, unless it is ended from here."""
     if not is_deleting(pod) or _is_ended(pod):
         return None
     if not pod.node_name:
-        return Reason.UNSCHEDULED
+        return CollectionReason.UNSCHEDULED
     if node is not None and is_out_of_service(node):
-        return Reason.OUT_OF_SERVICE
+        return CollectionReason.OUT_OF_SERVICE
     return None
 
 

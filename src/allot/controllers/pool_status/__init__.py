@@ -7,25 +7,25 @@
 is the loop, `expiry` says when an answer has been there long enough.
 """
 
-from allot.controllers.pool_status.answers import Answer, answer_request
+from allot.controllers.pool_status.answers import PoolStatusAnswer, answer_request
 from allot.controllers.pool_status.controller import ResourcePoolStatusRequestController
 from allot.controllers.pool_status.device_availability import (
     CountedDevice,
-    DeviceState,
-    PoolCensus,
+    DeviceAvailability,
+    PoolAvailability,
     newest_slices,
-    take_census,
+    pool_availability,
 )
 from allot.controllers.pool_status.pool_summary import pool_status
 
 __all__ = [
-    "Answer",
     "CountedDevice",
-    "DeviceState",
-    "PoolCensus",
+    "DeviceAvailability",
+    "PoolAvailability",
+    "PoolStatusAnswer",
     "ResourcePoolStatusRequestController",
     "answer_request",
     "newest_slices",
+    "pool_availability",
     "pool_status",
-    "take_census",
 ]

@@ -25,7 +25,10 @@ from allot.api.scheme import encode_hub
 from allot.api.slices import ResourceSlice
 from allot.api.texts import shortened
 from allot.client.cooperative import Steps, finish
-from allot.controllers.pool_status.device_availability import finding_newest_slices, taking_census
+from allot.controllers.pool_status.device_availability import (
+    computing_pool_availability,
+    finding_newest_slices,
+)
 from allot.controllers.pool_status.pool_summary import counting_pool
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import CROSS_SLICE_VALIDATION
@@ -37,7 +40,7 @@ may be another 256 KiB and more. A thousand pools without summaries fit, unless 
 _INCOMPLETE: Final = "PoolIncomplete:"
 
 
-class Answer(NamedTuple):
+class PoolStatusAnswer(NamedTuple):
     """How many pools match, and the first of them."""
 
     pool_count: int
@@ -74,7 +77,7 @@ def answer_request(
     rules: Collection[DeviceTaintRule] = (),
     max_bytes: int = MAX_ANSWER_BYTES,
     gates: FeatureGates = DEFAULTS,
-) -> Answer:
+) -> PoolStatusAnswer:
     """`slices` and `rules` may be more than those of the driver."""
     return finish(answering_request(spec, slices, ledger, rules, max_bytes, gates))
 
@@ -86,7 +89,7 @@ def answering_request(
     rules: Collection[DeviceTaintRule] = (),
     max_bytes: int = MAX_ANSWER_BYTES,
     gates: FeatureGates = DEFAULTS,
-) -> Steps[Answer]:
+) -> Steps[PoolStatusAnswer]:
     """`answer_request` in steps. A pool that does not fit into the answer is left out, with all after it."""
     slices_by_pool = yield from finding_newest_slices(slices, spec.driver, spec.pool_name)
     wanted = list(slices_by_pool)[: DEFAULT_LIMIT if spec.limit is None else spec.limit]
@@ -95,7 +98,7 @@ def answering_request(
     errors: list[str] = []
     size = len(b"[]")
     for pool in wanted:
-        census = yield from taking_census(pool, slices_by_pool[pool], ledger, rules)
+        census = yield from computing_pool_availability(pool, slices_by_pool[pool], ledger, rules)
         attribute = spec.default_partition_type_attribute
         status, found = yield from counting_pool(census, ledger, attribute, gates)
         text = encode_hub(status)
@@ -112,11 +115,11 @@ def answering_request(
         yield
     json = b"[%b]" % b",".join(written)
     left_out = len(wanted) - len(pools)
-    return Answer(len(slices_by_pool), tuple(pools), left_out, tuple(errors), json)
+    return PoolStatusAnswer(len(slices_by_pool), tuple(pools), left_out, tuple(errors), json)
 
 
 def completed(
-    answer: Answer, now: datetime, unmatched: str = "", gates: FeatureGates = DEFAULTS
+    answer: PoolStatusAnswer, now: datetime, unmatched: str = "", gates: FeatureGates = DEFAULTS
 ) -> ResourcePoolStatusRequestStatus:
     """The status that tells the answer. `unmatched` says why there are no pools, if there are none."""
     outcome = Completion(

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from allot.api.slices import ResourceSlice
 from allot.client.cooperative import Steps
-from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolCensus
+from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolAvailability
 
 MAX_CONTRADICTIONS: Final = 20
 """More than anyone is shown."""
@@ -23,7 +23,7 @@ class Contradiction(NamedTuple):
     """Whether allocation refuses the whole pool because of it."""
 
 
-def finding_contradictions(census: PoolCensus) -> Steps[list[Contradiction]]:
+def finding_contradictions(census: PoolAvailability) -> Steps[list[Contradiction]]:
     """The first few of them, in steps. Of a pool that has at least the slices it announces."""
     found: list[Contradiction] = []
     announced: set[int] = set()
@@ -42,7 +42,7 @@ def finding_contradictions(census: PoolCensus) -> Steps[list[Contradiction]]:
     return found[:MAX_CONTRADICTIONS]
 
 
-def _find_repeated_devices(census: PoolCensus, found: list[Contradiction]) -> Steps[None]:
+def _find_repeated_devices(census: PoolAvailability, found: list[Contradiction]) -> Steps[None]:
     slice_by_device: dict[str, ResourceSlice] = {}
     told: set[str] = set()
     for position, counted in enumerate(census.devices, 1):
@@ -64,7 +64,7 @@ def _may_meet(one: ResourceSlice, other: ResourceSlice) -> bool:
     return not all(nodes) or nodes[0] == nodes[1]
 
 
-def _find_counter_trouble(census: PoolCensus, found: list[Contradiction]) -> Steps[None]:
+def _find_counter_trouble(census: PoolAvailability, found: list[Contradiction]) -> Steps[None]:
     counters: dict[str, set[str]] = {}
     for slice_ in census.slices:
         for counter_set in slice_.spec.shared_counters or ():

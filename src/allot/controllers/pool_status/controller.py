@@ -4,9 +4,9 @@
                                   ▲                     │ no, and 5 s are not over
                                   └── a slice came ◄────┘
 
-What claims hold is entered in a ledger as they change, so that a question costs as much as the pools it asks for,
-however many claims there are. Equal questions share an answer (`sharing`). Counting goes in steps, with the others'
-turn between them; questions about few pools come before those about many (`WorkQueue`), and only so many bytes of
+What claims hold is entered in a ledger as they change, so that a request costs as much as the pools it asks for,
+however many claims there are. Equal requests share an answer (`sharing`). Counting goes in steps, with the others'
+turn between them; requests about few pools come before those about many (`WorkQueue`), and only so many bytes of
 answers are written per second. Of several controllers the first to write has answered: the others' writes conflict.
 """
 
@@ -35,7 +35,7 @@ from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.rate_limits import RequestLimit, TokenBucket
 from allot.client.work_queue import WorkQueue
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.pool_status.answers import (
     MAX_ANSWER_BYTES,
     Completion,
@@ -44,10 +44,15 @@ from allot.controllers.pool_status.answers import (
     failed,
 )
 from allot.controllers.pool_status.expiry import expires_at
-from allot.controllers.pool_status.incomplete_pools import WaitingQuestions
+from allot.controllers.pool_status.incomplete_pools import WaitingRequests
 from allot.controllers.pool_status.metrics import PoolStatusMetrics
-from allot.controllers.pool_status.requests import KEP_QUESTIONS, QUESTIONS, REQUESTS, Question
-from allot.controllers.pool_status.shared_answers import Asked, SharedAnswer, SharedAnswers
+from allot.controllers.pool_status.requests import (
+    KEP_PARTIAL_REQUESTS,
+    PARTIAL_REQUESTS,
+    REQUESTS,
+    PartialRequest,
+)
+from allot.controllers.pool_status.shared_answers import RequestedPools, SharedAnswer, SharedAnswers
 from allot.controllers.pool_status.status_writes import TooLargeError, write_answer, write_failure
 from allot.features import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS
 from allot.rules import (
@@ -59,21 +64,21 @@ from allot.rules import (
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.05
-"""Slices, claims and requests come by different ways: what was written before the question may arrive after it."""
+"""Slices, claims and requests come by different ways: what was written before the request may arrive after it."""
 MAX_REQUEUE_SECONDS: Final = 24 * 3600.0
 REQUESTS_PER_SECOND: Final = 50.0
 REQUESTS_AT_ONCE: Final = 100
-"""Many questions must not keep the others who share our way to the API server from getting through."""
+"""Many requests must not keep the others who share our way to the API server from getting through."""
 BYTES_PER_SECOND: Final = 4 * 1024 * 1024
 BYTES_AT_ONCE: Final = 8 * 1024 * 1024
 """Nor must large answers: each is read, checked, stored and sent to all who watch."""
 SMALL_ANSWER_BYTES: Final = 64 * 1024
 """Answers below this are written whenever they are ready."""
 SECONDS_PER_POOL: Final = 0.01
-"""How long a question waits for cheaper ones, per pool that it asks for."""
+"""How long a request waits for cheaper ones, per pool that it asks for."""
 HOUSEKEEPING_SECONDS: Final = 5.0
-"""How long deleting old requests waits for questions."""
-LEAST_ANSWER_BYTES: Final = 16 * 1024
+"""How long deleting old requests waits for requests."""
+MIN_ANSWER_BYTES: Final = 16 * 1024
 """An answer that does not fit even so is a failure."""
 
 _BY_DRIVER: Final = "driver"
@@ -95,22 +100,22 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     queue_name: ClassVar[str] = "resourcepoolstatusrequest"
     workers: ClassVar[int] = 4
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self.is_enabled = RESOURCE_POOL_STATUS in surroundings.gates
-        self._gates = surroundings.gates
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self.is_enabled = RESOURCE_POOL_STATUS in context.gates
+        self._gates = context.gates
         self._metrics = PoolStatusMetrics(
-            surroundings.registry, lambda driver: self._slice_count[driver] > 0
+            context.registry, lambda driver: self._slice_count[driver] > 0
         )
         self._knows_kep = False
         """Whether the server is known to have the KEP's version, and with it the KEP's fields."""
-        self._ledger = Ledger(surroundings.gates)
+        self._ledger = Ledger(context.gates)
         self._changes: Counter[str] = Counter()
         """How often what is counted for a driver has changed; under "" what concerns all of them."""
         self._slice_count: Counter[str] = Counter()
         """By driver."""
         self._arrivals: dict[ObjectKey, _Arrival] = {}
-        """Of questions that are not answered."""
+        """Of requests that are not answered."""
         self._ttl_by_uid: dict[str, int | None] = {}
         self._max_bytes_by_uid: dict[str, int] = {}
         self._answers = SharedAnswers()
@@ -119,14 +124,14 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             return
         self.queue = WorkQueue(
             clock=self.clock,
-            observer=surroundings.queue_metrics.of(self.queue_name),
-            handicap=self._handicap,
+            observer=context.queue_metrics.of(self.queue_name),
+            handicap=self._priority_delay,
         )
-        self._waiting = WaitingQuestions(self.queue, self.clock)
+        self._waiting = WaitingRequests(self.queue, self.clock)
         self._bytes = TokenBucket(BYTES_PER_SECOND, BYTES_AT_ONCE, self.clock.now())
         limit = RequestLimit(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self.client = with_limit(self.client, limit)
-        informers = surroundings.informers
+        informers = context.informers
         self._claims = informers.informer(resources.RESOURCE_CLAIMS)
         self._claims.add_handlers(self._enter, self._follow, self._release)
         self._slices = informers.informer(resources.RESOURCE_SLICES)
@@ -138,13 +143,13 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             partial(self._note_slice, -1),
         )
         self._rules: Informer[DeviceTaintRule] | None = None
-        if DEVICE_TAINT_RULES in surroundings.gates:
+        if DEVICE_TAINT_RULES in context.gates:
             self._rules = informers.informer(resources.DEVICE_TAINT_RULES)
             self._rules.add_handlers(self._note_rule, lambda _, rule: self._note_rule(rule))
             self._rules.add_handlers(on_delete=self._note_rule)
-        self._requests = informers.informer(QUESTIONS)
+        self._requests = informers.informer(PARTIAL_REQUESTS)
         self._requests.add_handlers(
-            self._enqueue, lambda _, question: self._enqueue(question), self._forget
+            self._enqueue, lambda _, request: self._enqueue(request), self._forget
         )
 
     async def run(self) -> None:
@@ -185,39 +190,39 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     def _note_rule(self, _: DeviceTaintRule) -> None:
         self._changes[""] += 1
 
-    def _enqueue(self, question: Question) -> None:
-        key = question.key
-        if self._is_answered(question):
-            self._settle(question)
+    def _enqueue(self, request: PartialRequest) -> None:
+        key = request.key
+        if self._is_answered(request):
+            self._settle(request)
             self.queue.add(key)
         else:
             if key not in self._arrivals:
-                self._arrivals[key] = _Arrival.of(question, self.clock)
+                self._arrivals[key] = _Arrival.of(request, self.clock)
             self.queue.add_after(key, SETTLE_SECONDS)
 
-    def _is_answered(self, question: Question) -> bool:
+    def _is_answered(self, request: PartialRequest) -> bool:
         needs_time = self._knows_kep and KEP_FIELDS_IN_V1ALPHA3 in self._gates
-        return question.is_answered(needs_observation_time=needs_time)
+        return request.is_answered(needs_observation_time=needs_time)
 
-    def _settle(self, question: Question) -> None:
-        """Forget what is known about a question only while it is not answered."""
-        self._arrivals.pop(question.key, None)
-        self._waiting.forget(question.key)
-        self._max_bytes_by_uid.pop(question.metadata.uid, None)
+    def _settle(self, request: PartialRequest) -> None:
+        """Forget what is known about a request only while it is not answered."""
+        self._arrivals.pop(request.key, None)
+        self._waiting.forget(request.key)
+        self._max_bytes_by_uid.pop(request.metadata.uid, None)
 
-    def _forget(self, question: Question) -> None:
-        self._settle(question)
-        self._ttl_by_uid.pop(question.metadata.uid, None)
+    def _forget(self, request: PartialRequest) -> None:
+        self._settle(request)
+        self._ttl_by_uid.pop(request.metadata.uid, None)
 
-    def _handicap(self, key: ObjectKey) -> float:
-        question = self._requests.get(key)
+    def _priority_delay(self, key: ObjectKey) -> float:
+        request = self._requests.get(key)
         if (
-            question is None
-            or question.metadata.deletion_timestamp is not None
-            or self._is_answered(question)
+            request is None
+            or request.metadata.deletion_timestamp is not None
+            or self._is_answered(request)
         ):
             return HOUSEKEEPING_SECONDS
-        spec = question.spec
+        spec = request.spec
         if spec.pool_name is not None:
             return SECONDS_PER_POOL
         limit = DEFAULT_LIMIT if spec.limit is None else spec.limit
@@ -226,33 +231,33 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     # --- one request ---
 
     async def reconcile(self, key: ObjectKey) -> None:
-        question = self._requests.get(key)
-        if question is None or question.metadata.deletion_timestamp is not None:
+        request = self._requests.get(key)
+        if request is None or request.metadata.deletion_timestamp is not None:
             return
-        if question.status is not None:
-            ttl_seconds = await self._ttl_seconds(question)
-            if self._is_answered(question):
-                await self._delete_in_time(question, ttl_seconds)
+        if request.status is not None:
+            ttl_seconds = await self._ttl_seconds(request)
+            if self._is_answered(request):
+                await self._delete_in_time(request, ttl_seconds)
                 return
         try:
-            await self._answer(question)
+            await self._answer(request)
         except ClientError:
-            self._metrics.went_wrong(question.spec.driver)
-            if await self._delete_in_time(question, None):
+            self._metrics.went_wrong(request.spec.driver)
+            if await self._delete_in_time(request, None):
                 return
             raise
 
-    async def _answer(self, question: Question) -> None:
+    async def _answer(self, request: PartialRequest) -> None:
         started = self.clock.now()
-        # While it is small: the same question with its answer would be read whole.
-        await self._ttl_seconds(question)
-        answer = await self._status(question)
+        # While it is small: the same request with its answer would be read whole.
+        await self._ttl_seconds(request)
+        answer = await self._status(request)
         if answer is None:
             return
         try:
             if isinstance(answer, ResourcePoolStatusRequestStatus):
-                await write_failure(self.client, question, answer)
-            elif not await self._write(question, answer):
+                await write_failure(self.client, request, answer)
+            elif not await self._write(request, answer):
                 return
         except ApiStatusError as error:
             if error.is_conflict or error.is_not_found:
@@ -260,38 +265,38 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
                 return
             if not error.is_invalid:
                 raise
-            await self._write_refusal(question, error)
-        self._waiting.forget(question.key)
+            await self._write_refusal(request, error)
+        self._waiting.forget(request.key)
         now = self.clock.now()
-        arrival = self._arrivals.get(question.key)
+        arrival = self._arrivals.get(request.key)
         waited = now - (arrival.created_at if arrival is not None else started)
-        self._metrics.answered(question.spec.driver, now - started, waited)
+        self._metrics.answered(request.spec.driver, now - started, waited)
 
     async def _status(
-        self, question: Question
+        self, request: PartialRequest
     ) -> SharedAnswer | ResourcePoolStatusRequestStatus | None:
         """The answer, or a status that says why there is none; None if it is too early."""
         now = self.clock.today()
         for informer, kind in ((self._slices, "ResourceSlices"), (self._claims, "ResourceClaims")):
             if not informer.lists:
                 return failed(f"Failed to list {kind}: the server does not have them", now)
-        max_bytes = self._max_bytes_by_uid.get(question.metadata.uid, MAX_ANSWER_BYTES)
-        asked = Asked.by(question.spec, max_bytes)
-        arrival = self._arrivals.get(question.key)
+        max_bytes = self._max_bytes_by_uid.get(request.metadata.uid, MAX_ANSWER_BYTES)
+        asked = RequestedPools.by(request.spec, max_bytes)
+        arrival = self._arrivals.get(request.key)
         since = (arrival.seen_at if arrival else self.clock.now()) + SETTLE_SECONDS
         try:
             answer = await self._answers.get(
                 asked,
                 since,
                 lambda: self._state(asked.driver),
-                lambda: self._counted(question, max_bytes),
+                lambda: self._counted(request, max_bytes),
             )
         except Exception as error:
-            log.exception("%s: a mistake of ours", question.key)
-            self._metrics.went_wrong(question.spec.driver)
+            log.exception("%s: a mistake of ours", request.key)
+            self._metrics.went_wrong(request.spec.driver)
             return failed(f"Failed to count devices: {type(error).__name__}: {error}", now)
         if answer.is_provisional and (
-            self._waiting.is_worth_it(question) or REPORT_INCOMPLETE_POOLS not in self._gates
+            self._waiting.is_worth_it(request) or REPORT_INCOMPLETE_POOLS not in self._gates
         ):
             return None
         if answer.state == self._state(asked.driver):
@@ -301,8 +306,8 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     def _state(self, driver: str) -> tuple[int, int]:
         return self._changes[driver], self._changes[""]
 
-    async def _counted(self, question: Question, max_bytes: int) -> SharedAnswer:
-        spec = question.spec
+    async def _counted(self, request: PartialRequest, max_bytes: int) -> SharedAnswer:
+        spec = request.spec
         slices = (
             self._slices.by_index(_BY_DRIVER, spec.driver)
             if spec.pool_name is None
@@ -313,7 +318,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         steps = answering_request(spec, slices, self._ledger, rules, max_bytes, self._gates)
         return SharedAnswer.of(await finish_with_pauses(steps), today, began, state)
 
-    async def _write(self, question: Question, answer: SharedAnswer) -> bool:
+    async def _write(self, request: PartialRequest, answer: SharedAnswer) -> bool:
         """Whether it is written; otherwise it will be."""
         size = len(answer.json)
         outcome = Completion(
@@ -321,86 +326,86 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             answer.faulty,
             answer.incomplete,
             answer.left_out,
-            "" if answer.pool_count else self._why_no_pool(question),
+            "" if answer.pool_count else self._why_no_pool(request),
         )
         condition = completion(outcome, answer.counted_at, self._gates)
         write = partial(
-            write_answer, self.client, question, answer, condition, knows_kep=self._knows_kep
+            write_answer, self.client, request, answer, condition, knows_kep=self._knows_kep
         )
         try:
             if size < SMALL_ANSWER_BYTES:
                 await write()
-            elif self._may_write(question, size):
+            elif self._may_write(request, size):
                 async with self._writing:  # one at a time: each is a lot of work for the server
                     await write()
             else:
                 return False
         except TooLargeError as error:
             smaller = min(size, MAX_ANSWER_BYTES) // 2
-            log.warning("%s: %s; trying again with %d bytes", question.key, error, smaller)
-            if smaller < LEAST_ANSWER_BYTES:
-                await self._write_refusal(question, error)
+            log.warning("%s: %s; trying again with %d bytes", request.key, error, smaller)
+            if smaller < MIN_ANSWER_BYTES:
+                await self._write_refusal(request, error)
                 return True
-            self._max_bytes_by_uid[question.metadata.uid] = smaller
-            self.queue.add(question.key)
+            self._max_bytes_by_uid[request.metadata.uid] = smaller
+            self.queue.add(request.key)
             return False
         return True
 
-    def _why_no_pool(self, question: Question) -> str:
+    def _why_no_pool(self, request: PartialRequest) -> str:
         """Nothing under v1.38's rules."""
         if UNKNOWN_DRIVER_WARNING not in self._gates:
             return ""
-        spec = question.spec
+        spec = request.spec
         if self._slice_count[spec.driver] > 0:
             return f"driver {spec.driver} has no pool {spec.pool_name}"
         return without_slices(
             spec.driver, (driver for driver, count in self._slice_count.items() if count > 0)
         )
 
-    def _may_write(self, question: Question, size: int) -> bool:
-        """Whether so many bytes may be written now; otherwise the question is queued for later."""
+    def _may_write(self, request: PartialRequest, size: int) -> bool:
+        """Whether so many bytes may be written now; otherwise the request is queued for later."""
         now = self.clock.now()
         if self._bytes.take(now, size):
             return True
         wait = self._bytes.seconds_to_next(now, size)
-        self.queue.add_after(question.key, max(wait, SETTLE_SECONDS))
+        self.queue.add_after(request.key, max(wait, SETTLE_SECONDS))
         return False
 
-    async def _write_refusal(self, question: Question, error: Exception) -> None:
-        log.warning("%s: the answer was not accepted: %s", question.key, error)
-        self._metrics.went_wrong(question.spec.driver)
+    async def _write_refusal(self, request: PartialRequest, error: Exception) -> None:
+        log.warning("%s: the answer was not accepted: %s", request.key, error)
+        self._metrics.went_wrong(request.spec.driver)
         status = failed(f"The answer was not accepted: {error}", self.clock.today())
-        await write_failure(self.client, question, status)
+        await write_failure(self.client, request, status)
 
     # --- its end ---
 
-    async def _ttl_seconds(self, question: Question) -> int | None:
+    async def _ttl_seconds(self, request: PartialRequest) -> int | None:
         """How long an answer is kept, if the request says so. It is asked for once, as it never changes."""
-        uid = question.metadata.uid
+        uid = request.metadata.uid
         if uid not in self._ttl_by_uid:
-            found = await self.client.find(KEP_QUESTIONS, question.key)
+            found = await self.client.find(KEP_PARTIAL_REQUESTS, request.key)
             self._knows_kep = self._knows_kep or found is not None
             is_same = found is not None and found.metadata.uid == uid
             ttl_seconds = found.spec.ttl_seconds_after_complete if found and is_same else None
-            if self._requests.get(question.key) is None:
+            if self._requests.get(request.key) is None:
                 return ttl_seconds
             self._ttl_by_uid[uid] = ttl_seconds
         return self._ttl_by_uid[uid]
 
-    async def _delete_in_time(self, question: Question, ttl_seconds: int | None) -> bool:
+    async def _delete_in_time(self, request: PartialRequest, ttl_seconds: int | None) -> bool:
         """Delete the request if it has expired, or come back when it will have. Whether it did."""
-        expires = expires_at(question, ttl_seconds)
+        expires = expires_at(request, ttl_seconds)
         if expires is None:
             return False
         left = (expires - self.clock.today()).total_seconds()
         if left > 0:
-            if question.status is not None:
-                self.queue.add_after(question.key, min(left, MAX_REQUEUE_SECONDS))
+            if request.status is not None:
+                self.queue.add_after(request.key, min(left, MAX_REQUEUE_SECONDS))
             return False
         try:
-            options = DeleteOptions(uid=question.metadata.uid)
-            await self.client.delete(REQUESTS, question.key, options)
-            log.info("%s: deleted, it has expired", question.key)
+            options = DeleteOptions(uid=request.metadata.uid)
+            await self.client.delete(REQUESTS, request.key, options)
+            log.info("%s: deleted, it has expired", request.key)
         except ApiStatusError as error:
             if not (error.is_conflict or error.is_not_found):
                 raise
@@ -408,7 +413,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
 
 class _Arrival(NamedTuple):
-    """When a question came."""
+    """When a request came."""
 
     seen_at: float
     """By the controller..."""
@@ -416,8 +421,8 @@ class _Arrival(NamedTuple):
     """... and by its creation timestamp, which has whole seconds: up to a second later than that, never earlier."""
 
     @classmethod
-    def of(cls, question: Question, clock: Clock) -> _Arrival:
-        now, created = clock.now(), question.metadata.creation_timestamp
+    def of(cls, request: PartialRequest, clock: Clock) -> _Arrival:
+        now, created = clock.now(), request.metadata.creation_timestamp
         age = (clock.today() - created).total_seconds() if created is not None else 0.0
         return cls(now, now - max(0.0, age - 1.0))
 

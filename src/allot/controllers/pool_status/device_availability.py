@@ -21,7 +21,7 @@ DEVICES_AT_ONCE: Final = 200
 """Devices, or things of about that size, that are counted between two pauses."""
 
 
-class DeviceState(Enum):
+class DeviceAvailability(Enum):
     """A device has exactly one: a tainted device that a claim holds is allocated."""
 
     AVAILABLE = "available"
@@ -34,7 +34,7 @@ class CountedDevice(NamedTuple):
 
     slice: ResourceSlice
     device: Device
-    state: DeviceState
+    state: DeviceAvailability
     is_tainted: bool = False
     """Whether a taint keeps new claims away that do not tolerate it."""
 
@@ -49,7 +49,7 @@ class CountedDevice(NamedTuple):
         return self.slice.spec.node_name or self.device.node_name or ""
 
 
-class PoolCensus(NamedTuple):
+class PoolAvailability(NamedTuple):
     """A pool and its devices. Without all its slices there is no telling how many there are."""
 
     id: PoolId
@@ -116,23 +116,23 @@ def _newest(slices: list[ResourceSlice]) -> tuple[ResourceSlice, ...]:
     return tuple(sorted(newest, key=lambda slice_: slice_.metadata.name))
 
 
-def take_census(
+def pool_availability(
     pool: PoolId,
     slices: tuple[ResourceSlice, ...],
     ledger: Ledger,
     rules: Iterable[DeviceTaintRule] = (),
-) -> PoolCensus:
+) -> PoolAvailability:
     """Look at every device of a pool. `slices` are those of its newest generation, at least one."""
-    return finish(taking_census(pool, slices, ledger, rules))
+    return finish(computing_pool_availability(pool, slices, ledger, rules))
 
 
-def taking_census(
+def computing_pool_availability(
     pool: PoolId,
     slices: tuple[ResourceSlice, ...],
     ledger: Ledger,
     rules: Iterable[DeviceTaintRule] = (),
-) -> Steps[PoolCensus]:
-    """`take_census` in steps. What is taken is what was taken at the first of them."""
+) -> Steps[PoolAvailability]:
+    """`pool_availability` in steps. What is taken is what was taken at the first of them."""
     taken = frozenset(ledger.taken(pool))
     concerning: list[DeviceTaintRule] = []
     for position, rule in enumerate(rules, 1):
@@ -149,9 +149,9 @@ def taking_census(
 
     def counted(slice_: ResourceSlice, device: Device) -> CountedDevice:
         tainted = is_tainted(device)
-        state = DeviceState.UNAVAILABLE if tainted else DeviceState.AVAILABLE
+        state = DeviceAvailability.UNAVAILABLE if tainted else DeviceAvailability.AVAILABLE
         if device.name in taken:
-            state = DeviceState.ALLOCATED
+            state = DeviceAvailability.ALLOCATED
         return CountedDevice(slice_, device, state, tainted)
 
     devices: list[CountedDevice] = []
@@ -161,7 +161,7 @@ def taking_census(
             devices.append(counted(slice_, device))
             if not len(devices) % at_once:
                 yield
-    return PoolCensus(pool, slices[0].spec.pool.generation, slices, tuple(devices), taken)
+    return PoolAvailability(pool, slices[0].spec.pool.generation, slices, tuple(devices), taken)
 
 
 def _may_concern(rule: DeviceTaintRule, pool: PoolId) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from allot.api.pool_status import ResourcePoolStatusRequest, finished_at
-from allot.controllers.pool_status.requests import Question
+from allot.controllers.pool_status.requests import PartialRequest
 
 FINISHED_FOR: Final = timedelta(hours=1)
 """How long an answer is kept, unless its request says otherwise."""
@@ -15,7 +15,7 @@ PENDING_FOR: Final = timedelta(hours=24)
 
 
 def expires_at(
-    request: Question | ResourcePoolStatusRequest, ttl_seconds: int | None
+    request: PartialRequest | ResourcePoolStatusRequest, ttl_seconds: int | None
 ) -> datetime | None:
     """When to delete it. None if there is no telling, because it was never created."""
     finished = finished_at(request.status.conditions) if request.status is not None else None

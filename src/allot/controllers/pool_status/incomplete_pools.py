@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from allot.api.identities import ObjectKey
 from allot.client.clock import Clock
 from allot.client.work_queue import WorkQueue
-from allot.controllers.pool_status.requests import Question
+from allot.controllers.pool_status.requests import PartialRequest
 
 INCOMPLETE_POOL_SECONDS: Final = 5.0
 """How long an incomplete pool is waited for."""
@@ -21,7 +21,7 @@ class _Waiting(NamedTuple):
     since: float
 
 
-class WaitingQuestions:
+class WaitingRequests:
     """Those that some pools are not ready for. They come back when slices do, or when their time is up."""
 
     def __init__(self, queue: WorkQueue[ObjectKey], clock: Clock) -> None:
@@ -31,14 +31,14 @@ class WaitingQuestions:
         self._keys_by_driver: dict[str, dict[ObjectKey, None]] = {}
         self._waking: set[str] = set()
 
-    def is_worth_it(self, question: Question) -> bool:
-        """Whether to wait on; the question is queued for later then."""
+    def is_worth_it(self, request: PartialRequest) -> bool:
+        """Whether to wait on; the request is queued for later then."""
         now = self._clock.now()
-        key, uid = question.key, question.metadata.uid
+        key, uid = request.key, request.metadata.uid
         waiting = self._waiting.get(key)
         if waiting is None or waiting.uid != uid:
             self.forget(key)
-            waiting = self._waiting[key] = _Waiting(uid, question.spec.driver, now)
+            waiting = self._waiting[key] = _Waiting(uid, request.spec.driver, now)
             self._keys_by_driver.setdefault(waiting.driver, {})[key] = None
         left = waiting.since + INCOMPLETE_POOL_SECONDS - now
         if left <= 0:
@@ -56,7 +56,7 @@ class WaitingQuestions:
             del self._keys_by_driver[waiting.driver]
 
     def wake(self, driver: str) -> None:
-        """A slice of the driver has changed. However many do, its questions are queued once for all of them."""
+        """A slice of the driver has changed. However many do, its requests are queued once for all of them."""
         if driver in self._keys_by_driver and driver not in self._waking:
             self._waking.add(driver)
             self._clock.call_later(SLICES_SETTLE_SECONDS, lambda: self._wake_now(driver))

@@ -13,7 +13,7 @@ from allot.api.pool_status import PartitionTypeStatus
 from allot.api.slices import Device
 from allot.cel.device import split_name
 from allot.client.cooperative import Steps, finish
-from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolCensus
+from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolAvailability
 
 MAX_SUMMARIES: Final = 32
 
@@ -30,7 +30,7 @@ class _Group(NamedTuple):
 
 
 def summing_up_partitions(
-    census: PoolCensus, default_attribute: str | None, *, blocks_taints: bool = True
+    census: PoolAvailability, default_attribute: str | None, *, blocks_taints: bool = True
 ) -> Steps[tuple[PartitionTypeStatus, ...]]:
     """One entry per type, sorted, in steps; nothing if no attribute tells types. `SummaryError`.
 
@@ -79,7 +79,7 @@ def summing_up_partitions(
 
 
 def _grouping(
-    census: PoolCensus, default_attribute: str | None
+    census: PoolAvailability, default_attribute: str | None
 ) -> Steps[dict[_Group, list[Device]]]:
     declared = any(slice_.spec.partition_type_attribute for slice_ in census.slices)
     groups: dict[_Group, list[Device]] = {}
@@ -118,7 +118,7 @@ def _cost(device: Device) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, amount) for _, name, amount in counter_uses(device)))
 
 
-def counting_counters_left(census: PoolCensus) -> Steps[CounterBudget]:
+def counting_counters_left(census: PoolAvailability) -> Steps[CounterBudget]:
     """What is left of the counters of a pool after the devices that claims hold, in steps."""
     left: CounterBudget = {}
     for slice_ in census.slices:
@@ -140,7 +140,7 @@ def counting_counters_left(census: PoolCensus) -> Steps[CounterBudget]:
     return left
 
 
-def counters_left(census: PoolCensus) -> CounterBudget:
+def counters_left(census: PoolAvailability) -> CounterBudget:
     """`counting_counters_left` at once."""
     return finish(counting_counters_left(census))
 

@@ -11,7 +11,7 @@ from allot.api.pool_status import PartitionTypeStatus, PoolStatus, ShareableSumm
 from allot.api.texts import shortened
 from allot.client.cooperative import Steps, finish
 from allot.controllers.pool_status.consistency import Contradiction, finding_contradictions
-from allot.controllers.pool_status.device_availability import DeviceState, PoolCensus
+from allot.controllers.pool_status.device_availability import DeviceAvailability, PoolAvailability
 from allot.controllers.pool_status.partitions import SummaryError, summing_up_partitions
 from allot.controllers.pool_status.shares import summing_up_shares
 from allot.features import DEFAULTS, FeatureGates
@@ -24,7 +24,7 @@ from allot.rules import (
 MAX_ERROR_BYTES: Final = 256
 
 
-class PoolFigures(NamedTuple):
+class PoolSummary(NamedTuple):
     """The figures, and everything that is wrong with the pool, one by one."""
 
     status: PoolStatus
@@ -32,7 +32,7 @@ class PoolFigures(NamedTuple):
 
 
 def pool_status(
-    census: PoolCensus,
+    census: PoolAvailability,
     ledger: Ledger,
     default_attribute: str | None = None,
     gates: FeatureGates = DEFAULTS,
@@ -42,11 +42,11 @@ def pool_status(
 
 
 def counting_pool(
-    census: PoolCensus,
+    census: PoolAvailability,
     ledger: Ledger,
     default_attribute: str | None = None,
     gates: FeatureGates = DEFAULTS,
-) -> Steps[PoolFigures]:
+) -> Steps[PoolSummary]:
     """`pool_status` in steps."""
     driver, name = census.id
     status = PoolStatus(
@@ -60,7 +60,7 @@ def counting_pool(
             f"PoolIncomplete: pool {census.id} is incomplete: observed"
             f" {len(census.slices)}/{census.announced} slices at generation {census.generation}"
         )
-        return PoolFigures(replace(status, validation_error=joined((error,))), (error,))
+        return PoolSummary(replace(status, validation_error=joined((error,))), (error,))
     contradictions: list[Contradiction] = []
     if CROSS_SLICE_VALIDATION in gates:
         contradictions = yield from finding_contradictions(census)
@@ -101,7 +101,7 @@ def counting_pool(
         partition_summary=partitions,
         shareable_summary=shares,
     )
-    return PoolFigures(status, tuple(errors))
+    return PoolSummary(status, tuple(errors))
 
 
 class _Counts(NamedTuple):
@@ -111,7 +111,7 @@ class _Counts(NamedTuple):
     unpublished: int = 0
 
 
-def _counts(census: PoolCensus, gates: FeatureGates) -> _Counts:
+def _counts(census: PoolAvailability, gates: FeatureGates) -> _Counts:
     """Devices by state.
 
     v1.38 subtracts a tainted device that a claim holds twice, and counts what claims hold of devices that are
@@ -120,9 +120,9 @@ def _counts(census: PoolCensus, gates: FeatureGates) -> _Counts:
     states = Counter(counted.state for counted in census.devices)
     if COUNT_LISTED_DEVICES_ONCE in gates:
         return _Counts(
-            states[DeviceState.ALLOCATED],
-            states[DeviceState.AVAILABLE],
-            states[DeviceState.UNAVAILABLE],
+            states[DeviceAvailability.ALLOCATED],
+            states[DeviceAvailability.AVAILABLE],
+            states[DeviceAvailability.UNAVAILABLE],
             census.unpublished,
         )
     allocated = len(census.taken)

@@ -1,4 +1,4 @@
-"""Requests as the controller keeps them: the question, and whether it is answered. Answers may be large, and are not kept."""
+"""Requests as the controller keeps them: the request, and whether it is answered. Answers may be large, and are not kept."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from allot.client.codecs import TypedCodec
 from allot.client.resources import Resource
 
 
-class QuestionStatus(ApiObject, frozen=True):
+class PartialRequestStatus(ApiObject, frozen=True):
     """What an answer says about itself."""
 
     conditions: tuple[Condition, ...] = ()
     observation_time: Time | None = None
 
 
-class Question(ApiObject, frozen=True):
+class PartialRequest(ApiObject, frozen=True):
     """A ResourcePoolStatusRequest without the pools of its answer."""
 
     metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
-    status: QuestionStatus | None = None
+    status: PartialRequestStatus | None = None
 
     @property
     def key(self) -> ObjectKey:
@@ -60,35 +60,35 @@ class _Written(ApiObject, frozen=True):
 
 
 def answered(
-    question: Question,
+    request: PartialRequest,
     pool_count: int,
     pools: bytes,
     condition: Condition,
     errors: tuple[str, ...] = (),
 ) -> bytes:
-    """The JSON that answers a question, in v1alpha3. `pools` is JSON already.
+    """The JSON that answers a request, in v1alpha3. `pools` is JSON already.
 
     `errors` is for servers that know the KEP's fields. They have the observation time from the condition.
     """
-    spec = question.spec
+    spec = request.spec
     status = _WrittenStatus(pool_count, Opaque(pools), (condition,), errors)
     written_spec = v1alpha3.ResourcePoolStatusRequestSpec(
         spec.driver, spec.pool_name, spec.limit, spec.default_partition_type_attribute
     )
     return encode_hub(
-        _Written(REQUESTS.kind, REQUESTS.api_version, question.metadata, written_spec, status)
+        _Written(REQUESTS.kind, REQUESTS.api_version, request.metadata, written_spec, status)
     )
 
 
 REQUESTS: Final = resources.RESOURCE_POOL_STATUS_REQUESTS
 KEP_REQUESTS: Final = REQUESTS.in_version("v1alpha1")
-QUESTIONS: Final[Resource[Question]] = Resource(
+PARTIAL_REQUESTS: Final[Resource[PartialRequest]] = Resource(
     REQUESTS.group,
     REQUESTS.version,
     REQUESTS.plural,
     REQUESTS.kind,
     REQUESTS.namespaced,
-    TypedCodec(REQUESTS.gvk, Question),
+    TypedCodec(REQUESTS.gvk, PartialRequest),
 )
-KEP_QUESTIONS: Final = QUESTIONS.in_version("v1alpha1")
+KEP_PARTIAL_REQUESTS: Final = PARTIAL_REQUESTS.in_version("v1alpha1")
 """The version that knows a time to live, if the server has it."""

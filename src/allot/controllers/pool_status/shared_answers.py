@@ -1,4 +1,4 @@
-"""Answers that several requests share: equal questions are counted once, as long as that is the same answer.
+"""Answers that several requests share: equal requests are counted once, as long as that is the same answer.
 
 An answer is good for a request if nothing it counts has changed since, or if it was counted after the request came:
 it is then as fresh as one counted now for a request that waited as long.
@@ -13,17 +13,17 @@ from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from allot.api.pool_status import DEFAULT_LIMIT, PoolStatus, ResourcePoolStatusRequestSpec
-from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, Answer
+from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, PoolStatusAnswer
 from allot.lru_cache import LRUCache
 
-MAX_KEPT_BYTES: Final = 8 * 1024 * 1024
+MAX_CACHED_BYTES: Final = 8 * 1024 * 1024
 """Of all answers that are kept..."""
-LEAST_BYTES: Final = 4096
+MIN_ENTRY_BYTES: Final = 4096
 """... each of which counts as so many at least."""
 
 
-class Asked(NamedTuple):
-    """What a question asks for. Equal ones have equal answers."""
+class RequestedPools(NamedTuple):
+    """What a request asks for. Equal ones have equal answers."""
 
     driver: str
     pool_name: str | None
@@ -32,7 +32,9 @@ class Asked(NamedTuple):
     max_bytes: int
 
     @classmethod
-    def by(cls, spec: ResourcePoolStatusRequestSpec, max_bytes: int = MAX_ANSWER_BYTES) -> Asked:
+    def by(
+        cls, spec: ResourcePoolStatusRequestSpec, max_bytes: int = MAX_ANSWER_BYTES
+    ) -> RequestedPools:
         limit = DEFAULT_LIMIT if spec.limit is None else spec.limit
         attribute = spec.default_partition_type_attribute
         return cls(spec.driver, spec.pool_name, limit, attribute, max_bytes)
@@ -57,7 +59,9 @@ class SharedAnswer(NamedTuple):
     """All pools, if one has the generation 0: such an answer is written in another version."""
 
     @classmethod
-    def of(cls, answer: Answer, counted_at: datetime, began: float, state: object) -> SharedAnswer:
+    def of(
+        cls, answer: PoolStatusAnswer, counted_at: datetime, began: float, state: object
+    ) -> SharedAnswer:
         has_zero = any(not pool.generation for pool in answer.pools)
         return cls(
             counted_at,
@@ -76,21 +80,21 @@ class SharedAnswer(NamedTuple):
 
     @property
     def size(self) -> int:
-        return max(len(self.json), LEAST_BYTES)
+        return max(len(self.json), MIN_ENTRY_BYTES)
 
 
 class SharedAnswers:
-    """The last answer to each question, the most recent ones, up to a size."""
+    """The last answer to each request, the most recent ones, up to a size."""
 
-    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
-        self._kept: LRUCache[Asked, SharedAnswer] = LRUCache(
-            max_bytes // LEAST_BYTES, max_bytes, lambda answer: answer.size
+    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
+        self._kept: LRUCache[RequestedPools, SharedAnswer] = LRUCache(
+            max_bytes // MIN_ENTRY_BYTES, max_bytes, lambda answer: answer.size
         )
-        self._locks: WeakValueDictionary[Asked, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[RequestedPools, asyncio.Lock] = WeakValueDictionary()
 
     async def get(
         self,
-        asked: Asked,
+        asked: RequestedPools,
         since: float,
         state: Callable[[], object],
         count: Callable[[], Awaitable[SharedAnswer]],

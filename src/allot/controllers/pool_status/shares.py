@@ -13,14 +13,18 @@ from allot.client.cooperative import Steps
 from allot.controllers.pool_status.device_availability import (
     DEVICES_AT_ONCE,
     CountedDevice,
-    DeviceState,
-    PoolCensus,
+    DeviceAvailability,
+    PoolAvailability,
 )
 from allot.controllers.pool_status.partitions import MAX_SUMMARIES, SummaryError
 
 
 def summing_up_shares(
-    census: PoolCensus, ledger: Ledger, *, listed_only: bool = True, blocks_taints: bool = True
+    census: PoolAvailability,
+    ledger: Ledger,
+    *,
+    listed_only: bool = True,
+    blocks_taints: bool = True,
 ) -> Steps[ShareableSummaryStatus | None]:
     """None if no device can be shared, in steps. `SummaryError` if there is too much to tell.
 
@@ -50,7 +54,7 @@ def summing_up_shares(
                 yield
     in_use = sum(counted.device.name in census.taken for counted in shareable)
     blocked_free = sum(
-        blocks_taints and counted.state is DeviceState.UNAVAILABLE for counted in shareable
+        blocks_taints and counted.state is DeviceAvailability.UNAVAILABLE for counted in shareable
     )
     return ShareableSummaryStatus(
         fully_available_devices=len(shareable) - in_use - blocked_free,

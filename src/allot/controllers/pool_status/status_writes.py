@@ -15,7 +15,7 @@ from allot.api.pool_status import ResourcePoolStatusRequestStatus
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.projection import METADATA
-from allot.controllers.pool_status.requests import KEP_REQUESTS, REQUESTS, Question, answered
+from allot.controllers.pool_status.requests import KEP_REQUESTS, REQUESTS, PartialRequest, answered
 from allot.controllers.pool_status.shared_answers import SharedAnswer
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def is_too_large(error: ApiStatusError) -> bool:
 
 async def write_answer(
     client: Client,
-    question: Question,
+    request: PartialRequest,
     answer: SharedAnswer,
     condition: Condition,
     *,
@@ -54,15 +54,15 @@ async def write_answer(
                 whole_seconds(answer.counted_at),
                 answer.errors,
             )
-            if await _write_as_kep(client, question, status):
+            if await _write_as_kep(client, request, status):
                 return
         # Nothing of what was written is needed: the metadata will do for an answer.
         errors = answer.errors if knows_kep else ()
         await client.request(
             "PUT",
-            REQUESTS.path(question.key, "status"),
+            REQUESTS.path(request.key, "status"),
             {"fieldValidation": "Ignore"},
-            body=answered(question, answer.pool_count, answer.json, condition, errors),
+            body=answered(request, answer.pool_count, answer.json, condition, errors),
             headers=METADATA.headers,
         )
     except ApiStatusError as error:
@@ -72,11 +72,11 @@ async def write_answer(
 
 
 async def _write_as_kep(
-    client: Client, question: Question, status: ResourcePoolStatusRequestStatus
+    client: Client, request: PartialRequest, status: ResourcePoolStatusRequestStatus
 ) -> bool:
     """Whether the server has the KEP's version."""
     try:
-        await client.update_status(KEP_REQUESTS, replace(question.whole(), status=status))
+        await client.update_status(KEP_REQUESTS, replace(request.whole(), status=status))
     except ApiStatusError as error:
         if error.is_not_found:
             return False
@@ -85,13 +85,13 @@ async def _write_as_kep(
 
 
 async def write_failure(
-    client: Client, question: Question, status: ResourcePoolStatusRequestStatus
+    client: Client, request: PartialRequest, status: ResourcePoolStatusRequestStatus
 ) -> None:
     """Raises `ApiStatusError` unless the request is gone, or answered by another controller."""
     try:
         # The time is in the condition, where every server finds it.
         status = replace(status, observation_time=None)
-        await client.update_status(REQUESTS, replace(question.whole(), status=status))
+        await client.update_status(REQUESTS, replace(request.whole(), status=status))
     except ApiStatusError as error:
         if not (error.is_conflict or error.is_not_found):
             raise

@@ -20,7 +20,10 @@ from allot.client.options import PatchType
 from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from allot.controllers.resource_claims.indexes import CLAIMS_BY_POD, owning_pod
 from allot.controllers.resource_claims.metrics import ClaimMetrics, Uses
-from allot.controllers.resource_claims.mutation_cache import MADE_SECONDS, MadeClaims
+from allot.controllers.resource_claims.mutation_cache import (
+    CREATED_CLAIM_TTL_SECONDS,
+    CreatedClaims,
+)
 from allot.controllers.resource_claims.pods import (
     ClaimEntry,
     claim_entries,
@@ -52,16 +55,16 @@ REASON: Final = "FailedResourceClaimCreation"
 ACTION: Final = "CreatingResourceClaim"
 
 
-class ClaimNotMadeError(Exception):
+class ClaimCreationError(Exception):
     """A pod does not get a claim, for now."""
 
-    def __init__(self, reason: str, *, may_work_later: bool = False) -> None:
+    def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
         super().__init__(reason)
-        self.may_work_later = may_work_later
+        self.is_retryable = is_retryable
         """Without anything happening that we would hear of."""
 
 
-class ClaimMaker:
+class ClaimCreator:
     """Makes claims for pods. Never two for one entry: see `templates`."""
 
     def __init__(
@@ -72,34 +75,34 @@ class ClaimMaker:
         recorder: EventRecorder,
         gates: FeatureGates,
         metrics: ClaimMetrics,
-        look_again: Callable[[ObjectKey, float], None],
+        requeue: Callable[[ObjectKey, float], None],
     ) -> None:
-        """`look_again` lets a pod be looked at after so many seconds, even if nothing happens to it."""
+        """`requeue` lets a pod be looked at after so many seconds, even if nothing happens to it."""
         self._client = client
         self._claims = claims
         self._templates = templates
         self._recorder = recorder
         self._gates = gates
         self._metrics = metrics
-        self._look_again = look_again
-        self._made = MadeClaims(client.clock.now)
+        self._look_again = requeue
+        self._created = CreatedClaims(client.clock.now)
 
     def claim_seen(self, key: ObjectKey) -> None:
         """The informer shows a claim."""
-        self._made.forget(key)
+        self._created.forget(key)
 
-    async def make_missing(self, pod: Pod) -> None:
+    async def create_missing(self, pod: Pod) -> None:
         """See to it that all entries with a template have their claim, and the pod knows."""
         claim_by_entry = {}
-        failed: ClaimNotMadeError | None = None
+        failed: ClaimCreationError | None = None
         for entry in claim_entries(pod):
             if not entry.template_name:
                 continue
             try:
                 claim = await self._claim_of(pod, entry)
-            except ClaimNotMadeError as failure:
+            except ClaimCreationError as failure:
                 self._complain(pod, f"PodResourceClaim {entry.name}: {failure}")
-                if failure.may_work_later:
+                if failure.is_retryable:
                     failed = failure
             else:
                 if claim is not None:
@@ -120,23 +123,23 @@ class ClaimMaker:
         if made is not None:
             return made.metadata.name
         key = claim_key(pod, entry.name)
-        if self._is_made(key, pod):
+        if self._is_created(key, pod):
             return key.name
-        return await self._make(pod, entry)
+        return await self._create(pod, entry)
 
     async def _is_there(self, key: ObjectKey, pod: Pod) -> bool:
         """Whether a claim exists that was made for the pod."""
         claim = self._claims.get(key)
         if claim is not None and is_made_for(claim, uid_of(pod)):
             return True
-        if self._is_made(key, pod):
+        if self._is_created(key, pod):
             return True
         return await self._owner_on_server(key) == uid_of(pod)
 
-    def _is_made(self, key: ObjectKey, pod: Pod) -> bool:
-        if not self._made.is_made_for(key, uid_of(pod)):
+    def _is_created(self, key: ObjectKey, pod: Pod) -> bool:
+        if not self._created.is_made_for(key, uid_of(pod)):
             return False
-        self._look_again(pod.key, MADE_SECONDS)
+        self._look_again(pod.key, CREATED_CLAIM_TTL_SECONDS)
         return True
 
     async def _owner_on_server(self, key: ObjectKey) -> str | None:
@@ -147,10 +150,10 @@ class ClaimMaker:
         owner = owning_pod(claim)
         return owner.uid if owner is not None else ""
 
-    async def _make(self, pod: Pod, entry: ClaimEntry) -> str | None:
+    async def _create(self, pod: Pod, entry: ClaimEntry) -> str | None:
         template = await self._template(ObjectKey(pod.key.namespace, entry.template_name))
         if (reason := refusal(template, self._gates)) is not None:
-            raise ClaimNotMadeError(reason)
+            raise ClaimCreationError(reason)
         uses = Uses(wants_admin_access(template), has_prioritized_list(template))
         for attempt in range(NAME_ATTEMPTS):
             key = claim_key(pod, entry.name, attempt)
@@ -164,7 +167,7 @@ class ClaimMaker:
                 if not error.is_already_exists:
                     self._metrics.tried_to_create(uses, worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"
-                    raise ClaimNotMadeError(text, may_work_later=True) from error
+                    raise ClaimCreationError(text, is_retryable=True) from error
                 owner = await self._owner_on_server(key)
                 if owner is None:  # it was there a moment ago: the name is still ours
                     raise
@@ -172,9 +175,9 @@ class ClaimMaker:
                     return key.name
             else:
                 self._metrics.tried_to_create(uses, worked=True)
-                self._made.add(key, uid_of(pod))
+                self._created.add(key, uid_of(pod))
                 return key.name
-        raise ClaimNotMadeError(f"all names up to {key.name} are taken", may_work_later=True)
+        raise ClaimCreationError(f"all names up to {key.name} are taken", is_retryable=True)
 
     async def _template(self, key: ObjectKey) -> RawObject:
         template = self._templates.get(key)
@@ -184,7 +187,7 @@ class ClaimMaker:
         if template is None:
             missing = f'resourceclaimtemplate.resource.k8s.io "{key.name}" not found'
             text = f'resource claim template "{key.name}": {missing}{self._similar_templates(key)}'
-            raise ClaimNotMadeError(text)
+            raise ClaimCreationError(text)
         return template
 
     def _similar_templates(self, key: ObjectKey) -> str:

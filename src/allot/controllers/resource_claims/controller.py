@@ -10,8 +10,8 @@ from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.controllers.controller import QueueController, Surroundings
-from allot.controllers.resource_claims.claim_creation import TEMPLATES, ClaimMaker
+from allot.controllers.controller import ControllerContext, QueueController
+from allot.controllers.resource_claims.claim_creation import TEMPLATES, ClaimCreator
 from allot.controllers.resource_claims.decisions import lacks_reservation
 from allot.controllers.resource_claims.indexes import (
     CLAIMS_BY_POD,
@@ -33,43 +33,45 @@ from allot.controllers.resource_claims.pods import (
 from allot.controllers.resource_claims.reservations import Reservations
 
 
-class Kind(Enum):
+class KeyKind(Enum):
     POD = "pod"
     CLAIM = "claim"
 
 
-class Key(NamedTuple):
+class ClaimControllerKey(NamedTuple):
     """A pod that may need claims, or a claim that may not be needed."""
 
-    kind: Kind
+    kind: KeyKind
     object: ObjectKey
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.object}"
 
 
-class ResourceClaimController(QueueController[Key]):
+class ResourceClaimController(QueueController[ClaimControllerKey]):
     """Makes claims from templates and frees claims whose pods are done."""
 
     name: ClassVar[str] = "resourceclaim-controller"
     queue_name: ClassVar[str] = "resource_claim"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        informers = surroundings.informers
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        informers = context.informers
         self._pods = informers.informer(PODS)
         self._claims = informers.informer(RESOURCE_CLAIMS)
         templates = informers.informer(TEMPLATES)
-        self._metrics = ClaimMetrics(surroundings.registry)
+        self._metrics = ClaimMetrics(context.registry)
         self._reservations = Reservations(self.client, self._pods, self._claims)
-        self._maker = ClaimMaker(
+        self._maker = ClaimCreator(
             self.client,
             self._claims,
             templates,
-            surroundings.recorder,
-            surroundings.gates,
+            context.recorder,
+            context.gates,
             self._metrics,
-            lambda pod, seconds: self.queue.add_after(Key(Kind.POD, pod), seconds),
+            lambda pod, seconds: self.queue.add_after(
+                ClaimControllerKey(KeyKind.POD, pod), seconds
+            ),
         )
         self._pods.add_index(PODS_BY_CLAIM, claims_used_by_pod)
         self._pods.add_index(PODS_BY_TEMPLATE, templates_used_by_pod)
@@ -82,16 +84,16 @@ class ResourceClaimController(QueueController[Key]):
         )
         templates.add_handlers(self._template_added)
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: ClaimControllerKey) -> None:
         match key.kind:
-            case Kind.POD:
+            case KeyKind.POD:
                 pod = self._pods.get(key.object)
                 if pod is None or is_deleting(pod) or is_done(pod):
                     return
                 if pod.node_name:
                     await self._reservations.add_missing(pod)
-                await self._maker.make_missing(pod)
-            case Kind.CLAIM:
+                await self._maker.create_missing(pod)
+            case KeyKind.CLAIM:
                 await self._reservations.clean_up(key.object)
 
     # --- what happens ---
@@ -100,7 +102,7 @@ class ResourceClaimController(QueueController[Key]):
         if is_done(pod):
             self._queue_claims_of(pod)
         elif has_claims(pod):
-            self.queue.add(Key(Kind.POD, pod.key))
+            self.queue.add(ClaimControllerKey(KeyKind.POD, pod.key))
 
     def _pod_deleted(self, pod: Pod) -> None:
         if self._queue_claims_of(pod):
@@ -113,7 +115,7 @@ class ResourceClaimController(QueueController[Key]):
         for claim in self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
             keys.add(claim.key)
         for key in keys:
-            self.queue.add(Key(Kind.CLAIM, key))
+            self.queue.add(ClaimControllerKey(KeyKind.CLAIM, key))
         return bool(keys) or has_claims(pod)
 
     def _claim_changed(self, claim: ResourceClaim) -> None:
@@ -121,11 +123,11 @@ class ResourceClaimController(QueueController[Key]):
         self._metrics.claim_seen(key, claim)
         self._maker.claim_seen(key)
         if _may_be_unneeded(claim):
-            self.queue.add(Key(Kind.CLAIM, key))
+            self.queue.add(ClaimControllerKey(KeyKind.CLAIM, key))
         if claim.status.allocation is not None:
             for pod in self._pods.by_index(PODS_BY_CLAIM, str(key)):
                 if pod.node_name and lacks_reservation(claim, uid_of(pod)):
-                    self.queue.add(Key(Kind.POD, pod.key))
+                    self.queue.add(ClaimControllerKey(KeyKind.POD, pod.key))
 
     def _claim_deleted(self, claim: ResourceClaim) -> None:
         key = claim.key
@@ -135,11 +137,11 @@ class ResourceClaimController(QueueController[Key]):
         if (owner := owning_pod(claim)) is not None:
             pods.add(ObjectKey(key.namespace, owner.name))
         for pod in pods:
-            self.queue.add(Key(Kind.POD, pod))
+            self.queue.add(ClaimControllerKey(KeyKind.POD, pod))
 
     def _template_added(self, template: RawObject) -> None:
         for pod in self._pods.by_index(PODS_BY_TEMPLATE, str(template.key)):
-            self.queue.add(Key(Kind.POD, pod.key))
+            self.queue.add(ClaimControllerKey(KeyKind.POD, pod.key))
 
 
 def _may_be_unneeded(claim: ResourceClaim) -> bool:

@@ -22,7 +22,7 @@ from allot.controllers.resource_claims.indexes import is_pod
 from allot.controllers.resource_claims.pods import is_done, uid_of
 
 
-class PodState(Enum):
+class ConsumerState(Enum):
     """What is known about a pod that a claim refers to."""
 
     NEEDED = auto()
@@ -37,30 +37,30 @@ class PodState(Enum):
     """Our copy cannot tell: ask the server."""
 
 
-def state_in_copy(uid: str, copy: Pod | None, was_deleted: bool) -> PodState:
+def state_in_copy(uid: str, copy: Pod | None, was_deleted: bool) -> ConsumerState:
     """What an informer's copy says. It may be behind, so that a pod it does not show may be new."""
     is_same = copy is not None and uid_of(copy) == uid
     if was_deleted:
-        return PodState.GONE if copy is None or is_same else PodState.REPLACED
+        return ConsumerState.GONE if copy is None or is_same else ConsumerState.REPLACED
     if copy is None or not is_same:
-        return PodState.UNKNOWN
-    return PodState.DONE if is_done(copy) else PodState.NEEDED
+        return ConsumerState.UNKNOWN
+    return ConsumerState.DONE if is_done(copy) else ConsumerState.NEEDED
 
 
-def state_on_server(uid: str, found: Pod | None) -> PodState:
+def state_on_server(uid: str, found: Pod | None) -> ConsumerState:
     """What the server's answer says. It is true now, and all states but NEEDED stay true."""
     if found is None:
-        return PodState.GONE
+        return ConsumerState.GONE
     if uid_of(found) != uid:
-        return PodState.REPLACED
-    return PodState.DONE if is_done(found) else PodState.NEEDED
+        return ConsumerState.REPLACED
+    return ConsumerState.DONE if is_done(found) else ConsumerState.NEEDED
 
 
 # --- what there is to do ---
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseConsumers:
     """Take these consumers out of the reservations, and with the last of them the allocation."""
 
     uids: tuple[str, ...]
@@ -73,18 +73,18 @@ class Deallocate:
 
 
 @dataclass(frozen=True)
-class Unprotect:
+class RemoveFinalizer:
     """Remove our finalizer."""
 
 
 @dataclass(frozen=True)
-class Delete:
+class DeleteClaim:
     """Delete the claim."""
 
 
-Step = Release | Deallocate | Unprotect | Delete
+Step = ReleaseConsumers | Deallocate | RemoveFinalizer | DeleteClaim
 
-MUST_GO: Final = frozenset({PodState.DONE, PodState.REPLACED})
+MUST_GO: Final = frozenset({ConsumerState.DONE, ConsumerState.REPLACED})
 """The owners whose claims are deleted. Those of owners that are gone are the garbage collector's."""
 
 
@@ -99,7 +99,7 @@ def consumers_left(
     )
 
 
-def plan(claim: ResourceClaim, done: Container[str], owner: PodState) -> tuple[Step, ...]:
+def plan(claim: ResourceClaim, done: Container[str], owner: ConsumerState) -> tuple[Step, ...]:
     """What to do with a claim, in order. Each step is only for the claim as the step before left it."""
     metadata, status = claim.metadata, claim.status
     left = consumers_left(claim, done)
@@ -110,19 +110,21 @@ def plan(claim: ResourceClaim, done: Container[str], owner: PodState) -> tuple[S
         kept = {consumer.uid for consumer in left}
         dropped = tuple(one.uid for one in status.reserved_for if one.uid not in kept)
         deallocate = not left and is_protected and status.allocation is not None
-        steps.append(Release(dropped, deallocate))
+        steps.append(ReleaseConsumers(dropped, deallocate))
         if not left and is_protected:
-            steps.append(Unprotect())
+            steps.append(RemoveFinalizer())
     elif is_going and is_protected and not left:
         if status.allocation is not None:
             steps.append(Deallocate())
-        steps.append(Unprotect())
+        steps.append(RemoveFinalizer())
     if not left and not is_going and owner in MUST_GO:
-        steps.append(Delete())
+        steps.append(DeleteClaim())
     return tuple(steps)
 
 
-def patch_for(step: Release | Deallocate | Unprotect, claim: ResourceClaim) -> dict[str, Any]:
+def patch_for(
+    step: ReleaseConsumers | Deallocate | RemoveFinalizer, claim: ResourceClaim
+) -> dict[str, Any]:
     """The step as a strategic merge patch that only fits this version of the claim.
 
     A patch, because what others know of a claim and we do not must stay.
@@ -132,7 +134,7 @@ def patch_for(step: Release | Deallocate | Unprotect, claim: ResourceClaim) -> d
         "resourceVersion": claim.metadata.resource_version,
     }
     match step:
-        case Release(uids, deallocate):
+        case ReleaseConsumers(uids, deallocate):
             gone = [{"$patch": "delete", "uid": uid} for uid in uids]
             status: dict[str, Any] = {"reservedFor": gone}
             return {
@@ -141,7 +143,7 @@ def patch_for(step: Release | Deallocate | Unprotect, claim: ResourceClaim) -> d
             }
         case Deallocate():
             return {"metadata": metadata, "status": {"allocation": None}}
-        case Unprotect():
+        case RemoveFinalizer():
             metadata["$deleteFromPrimitiveList/finalizers"] = [DELETE_PROTECTION]
             return {"metadata": metadata}
 

@@ -9,8 +9,8 @@ from allot.api.identities import ObjectKey
 from allot.lru_cache import LRUCache
 
 MAX_DELETED: Final = 5000
-MAX_MADE: Final = 5000
-MADE_SECONDS: Final = 30.0
+MAX_CREATED: Final = 5000
+CREATED_CLAIM_TTL_SECONDS: Final = 30.0
 """How long a claim that we made, and that the informer does not show, is taken for granted."""
 
 
@@ -27,25 +27,25 @@ class DeletedPods:
         return uid in self._uids
 
 
-class MadeClaims:
+class CreatedClaims:
     """Claims that we made and that the informer has not shown yet, with the uids of their pods."""
 
-    def __init__(self, now: Callable[[], float], limit: int = MAX_MADE) -> None:
+    def __init__(self, now: Callable[[], float], limit: int = MAX_CREATED) -> None:
         self._now = now
-        self._made: LRUCache[ObjectKey, tuple[str, float]] = LRUCache(limit)
+        self._created: LRUCache[ObjectKey, tuple[str, float]] = LRUCache(limit)
 
     def add(self, key: ObjectKey, pod_uid: str) -> None:
-        self._made.put(key, (pod_uid, self._now() + MADE_SECONDS))
+        self._created.put(key, (pod_uid, self._now() + CREATED_CLAIM_TTL_SECONDS))
 
     def forget(self, key: ObjectKey) -> None:
         """The informer knows better now."""
-        self._made.pop(key)
+        self._created.pop(key)
 
     def is_made_for(self, key: ObjectKey, pod_uid: str) -> bool:
-        made = self._made.get(key)
+        made = self._created.get(key)
         if made is None:
             return False
         if made[1] <= self._now():
-            self._made.pop(key)
+            self._created.pop(key)
             return False
         return made[0] == pod_uid

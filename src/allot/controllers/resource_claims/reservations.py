@@ -17,10 +17,10 @@ from allot.client.informer import Informer
 from allot.client.options import DeleteOptions, PatchType
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.controllers.resource_claims.decisions import (
-    Delete,
-    PodState,
+    ConsumerState,
+    DeleteClaim,
+    RemoveFinalizer,
     Step,
-    Unprotect,
     consumers_left,
     lacks_reservation,
     patch_for,
@@ -44,7 +44,7 @@ from allot.controllers.resource_claims.templates import is_made_for
 log = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 5
-_GONE: Final = frozenset({PodState.GONE, PodState.REPLACED})
+_GONE: Final = frozenset({ConsumerState.GONE, ConsumerState.REPLACED})
 
 
 class Reservations:
@@ -87,16 +87,16 @@ class Reservations:
         for consumer in claim.status.reserved_for:
             if is_pod(consumer):
                 pod = ObjectKey(namespace, consumer.name)
-                if await self._state(pod, consumer.uid) is not PodState.NEEDED:
+                if await self._state(pod, consumer.uid) is not ConsumerState.NEEDED:
                     done.add(consumer.uid)
-        owner, state = owning_pod(claim), PodState.NEEDED
+        owner, state = owning_pod(claim), ConsumerState.NEEDED
         if owner is not None and not consumers_left(claim, done):
             state = await self._state(ObjectKey(namespace, owner.name), owner.uid)
         return plan(claim, done, state)
 
-    async def _state(self, key: ObjectKey, uid: str) -> PodState:
+    async def _state(self, key: ObjectKey, uid: str) -> ConsumerState:
         state = state_in_copy(uid, self._pods.get(key), uid in self._deleted)
-        if state is PodState.UNKNOWN:
+        if state is ConsumerState.UNKNOWN:
             found: Pod | None = await self._client.find(PODS, key)
             state = state_on_server(uid, found)
             if state in _GONE:
@@ -108,7 +108,7 @@ class Reservations:
         metadata = claim.metadata
         key = metadata.key
         log.debug("claim %s: %s", key, step)
-        if isinstance(step, Delete):
+        if isinstance(step, DeleteClaim):
             options = DeleteOptions(uid=metadata.uid, resource_version=metadata.resource_version)
             await self._client.delete(RESOURCE_CLAIMS, key, options)
             return claim
@@ -117,7 +117,7 @@ class Reservations:
             key,
             patch_for(step, claim),
             PatchType.STRATEGIC,
-            subresource="" if isinstance(step, Unprotect) else "status",
+            subresource="" if isinstance(step, RemoveFinalizer) else "status",
         )
 
     # --- pods that got their node without the scheduler ---

@@ -30,7 +30,7 @@ from allot.client.resources import (
     Resource,
 )
 from allot.client.served_kinds import ServedKinds
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.quota.amounts import Amounts, add
 from allot.quota.claims import is_for_extended
 from allot.quota.counters import (
@@ -46,7 +46,7 @@ from allot.quota.counters import (
 )
 from allot.quota.decisions import total_usage, with_usage
 
-SOON_SECONDS: Final = 0.05
+DEBOUNCE_SECONDS: Final = 0.05
 """Objects go in crowds: count once for many."""
 SETTLE_SECONDS: Final = 1.0
 """A quota that was not in force did not count what came meanwhile: it is counted once more."""
@@ -67,10 +67,10 @@ class ResourceQuotaController(QueueController[ObjectKey]):
     queue_name = "resource_quota_controller_resource_changes"
     workers = 5
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        informers = surroundings.informers
-        self._extended = "DRAExtendedResource" in surroundings.gates
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        informers = context.informers
+        self._extended = "DRAExtendedResource" in context.gates
         self._classes = informers.informer(DEVICE_CLASSES)
         self._quotas = informers.informer(RESOURCE_QUOTAS)
         self._quotas.add_index(BY_NAMESPACE, _namespace)
@@ -85,7 +85,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         await self._kinds.wait_discovered()  # or what is not known would not be counted
         await super().run()
 
-    def chores(self) -> tuple[Coroutine[None, None, None], ...]:
+    def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
         return (self._count_now_and_then(),)
 
     async def _count_now_and_then(self) -> None:
@@ -117,7 +117,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         """The quotas that may be about a resource in a namespace."""
         for quota in self._quotas.by_index(BY_NAMESPACE, namespace):
             if resource in SPECIAL or resource in plainly_counted(quota.hard):
-                self.queue.add_after(quota.key, SOON_SECONDS)
+                self.queue.add_after(quota.key, DEBOUNCE_SECONDS)
 
     # --- counting ---
 
@@ -132,7 +132,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             await self.client.update_status(RESOURCE_QUOTAS, wanted)
         except ApiStatusError as error:
             if error.is_conflict:
-                self.queue.add_after(key, SOON_SECONDS)
+                self.queue.add_after(key, DEBOUNCE_SECONDS)
             elif not error.is_not_found:
                 raise
             return

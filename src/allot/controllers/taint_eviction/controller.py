@@ -10,7 +10,7 @@ from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.client.events import NORMAL, reference_to
 from allot.client.resources import NODES, PODS
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.eviction_metrics import EvictionMetrics
 from allot.controllers.pod_disruption import Disruption, PodRef, disrupt, is_deleting, pod_ref
 from allot.controllers.pods_by_node import PodsByNode
@@ -33,19 +33,19 @@ class TaintEvictionController(QueueController[PodRef]):
 
     name = "taint-eviction-controller"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self._recorder = surroundings.recorder
-        self._metrics = EvictionMetrics("taint_eviction_controller", surroundings.registry)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder
+        self._metrics = EvictionMetrics("taint_eviction_controller", context.registry)
         self._seen_at: dict[str, dict[NodeTaint, datetime]] = {}
         """Since when taints of nodes that do not say so have been here."""
         self._waiting: set[PodRef] = set()
         """Pods whose time has not come; it is said when that is called off."""
         self._deleted: set[PodRef] = set()
         """Pods that were deleted, but are still here as far as the informer knows."""
-        self._pods = surroundings.informers.informer(PODS)
+        self._pods = context.informers.informer(PODS)
         self._pods_by_node = PodsByNode(self._pods)
-        self._nodes = surroundings.informers.informer(NODES)
+        self._nodes = context.informers.informer(NODES)
         self._nodes.add_handlers(self._node_added, self._node_updated, self._node_deleted)
         self._pods.add_handlers(self._pod_added, self._pod_updated, self._pod_deleted)
 

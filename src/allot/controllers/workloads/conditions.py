@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from allot.api.raw import RawObject
 from allot.api.times import written_time
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
 )
 
 
-class Condition(NamedTuple):
+class ConditionUpdate(NamedTuple):
     """What is to be said. Times are added when it is set."""
 
     type: str
@@ -41,7 +41,7 @@ def without_condition(conditions: Iterable[Json], type_: str) -> tuple[Json, ...
 
 def with_condition(
     conditions: Sequence[Json],
-    wanted: Condition,
+    wanted: ConditionUpdate,
     now: datetime,
     *,
     dated: Sequence[str] = (),

@@ -14,26 +14,26 @@ from allot.client.errors import ApiStatusError
 from allot.client.informer import Informer
 from allot.client.options import PatchType
 from allot.client.work_queue import WorkQueue
+from allot.controllers.workloads.accessors import (
+    is_deleting,
+    labels_of,
+    name_of,
+    selector_of,
+    uid_of,
+)
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.ownership import (
     BY_CONTROLLER,
     BY_SELECTOR,
     ORPHANS,
     adoption,
+    classify_objects,
     controller_of,
     controller_uid,
     orphan_labels,
     places_of_orphans,
     release,
     selected_label,
-    sort_claims,
-)
-from allot.controllers.workloads.reading import (
-    is_deleting,
-    labels_of,
-    name_of,
-    selector_of,
-    uid_of,
 )
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Dependents(Generic[RawT]):
         """What is `owner`'s by control and selector, after taking and letting go what it must."""
         found = self._dependents.by_index(ORPHANS, places_of_orphans(owner))
         orphans = [orphan for orphan in found if self._fits(owner, orphan)]
-        claims = sort_claims(owner, self.of(owner), orphans)
+        claims = classify_objects(owner, self.of(owner), orphans)
         mine = list(claims.mine)
         for obj in claims.to_release:
             await self._patch(obj, release(owner, obj))

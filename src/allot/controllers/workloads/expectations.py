@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from allot.api.identities import ObjectKey
 from allot.client.clock import Clock
 
-PATIENCE_SECONDS: Final = 300.0
+EXPECTATIONS_TIMEOUT_SECONDS: Final = 300.0
 
 
 class _Write(NamedTuple):
@@ -57,7 +57,7 @@ class Expectations:
         self._until.pop(owner, None)
 
     def _expect(self, owner: ObjectKey, write: _Write) -> None:
-        self._until[owner][write] = self._clock.now() + PATIENCE_SECONDS
+        self._until[owner][write] = self._clock.now() + EXPECTATIONS_TIMEOUT_SECONDS
 
     def _settle(self, owner: ObjectKey, write: _Write) -> None:
         awaited = self._until.get(owner)

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
-from allot.controllers.workloads.reading import without_nulls
+from allot.controllers.workloads.accessors import without_nulls
 
 SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
-LONGEST_NAME: Final = 63
-LONGEST_BASE: Final = LONGEST_NAME - SUFFIX_LENGTH
+MAX_NAME_LENGTH: Final = 63
+MAX_BASE_LENGTH: Final = MAX_NAME_LENGTH - SUFFIX_LENGTH
 
 NewSuffix = Callable[[], str]
 
@@ -28,7 +28,7 @@ def random_suffix() -> str:
 
 def generated_name(base: str, new_suffix: NewSuffix = random_suffix) -> str:
     """A name as the server would make it from a generateName. A base that is too long is cut."""
-    return base[:LONGEST_BASE] + new_suffix()
+    return base[:MAX_BASE_LENGTH] + new_suffix()
 
 
 def content_hash(content: Any, collisions: int | None = None) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from allot.api.raw import RawObject
 from allot.api.selectors import EVERYTHING, LabelSelector, label_selector
 from allot.client.resources import Resource
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     is_deleting,
     labels_of,
@@ -123,7 +123,7 @@ def _place(namespace: str, key: str = "", value: str = "") -> str:
 # --- claiming ---
 
 
-class Claims(NamedTuple, Generic[RawT]):
+class ClaimedObjects(NamedTuple, Generic[RawT]):
     """What an owner has, what it should take, and what it must let go of."""
 
     mine: tuple[RawT, ...]
@@ -131,9 +131,9 @@ class Claims(NamedTuple, Generic[RawT]):
     to_release: tuple[RawT, ...]
 
 
-def sort_claims(
+def classify_objects(
     owner: RawObject, controlled: Iterable[RawT], orphans: Iterable[RawT]
-) -> Claims[RawT]:
+) -> ClaimedObjects[RawT]:
     """What becomes of those that `owner` controls, and of those that nobody controls."""
     selector, going = label_selector(selector_of(owner)), is_deleting(owner)
     mine: list[RawT] = []
@@ -141,13 +141,13 @@ def sort_claims(
     for obj in controlled:
         (mine if _matches(selector, obj) else released).append(obj)
     if going:
-        return Claims(tuple(mine), (), ())
+        return ClaimedObjects(tuple(mine), (), ())
     adopted = (
         ()
         if selector in (None, EVERYTHING)
         else tuple(obj for obj in orphans if not is_deleting(obj) and _matches(selector, obj))
     )
-    return Claims(tuple(mine), adopted, tuple(released))
+    return ClaimedObjects(tuple(mine), adopted, tuple(released))
 
 
 def _matches(selector: LabelSelector | None, obj: RawObject) -> bool:

@@ -16,24 +16,24 @@ from allot.client.events import NORMAL, WARNING, EventRecorder, reference_to
 from allot.client.options import DeleteOptions
 from allot.client.rate_limits import TokenBucket
 from allot.client.resources import PODS, Resource
+from allot.controllers.workloads.accessors import name_of, uid_of
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.names import NewSuffix, generated_name, random_suffix
 from allot.controllers.workloads.ownership import is_controlled_by
-from allot.controllers.workloads.reading import name_of, uid_of
 from allot.lru_cache import LRUCache
 
 log = logging.getLogger(__name__)
 
 FIRST_BATCH: Final = 1
-MOST_AT_ONCE: Final = 500
+BURST_REPLICAS: Final = 500
 """Pods that one reconciliation creates or deletes at most."""
 
 
 CREATIONS_PER_SECOND: Final = 50.0
-MAX_PACED_OWNERS: Final = 1000
+MAX_LIMITED_OWNERS: Final = 1000
 
 
-class CreationPace:
+class CreationRateLimiter:
     """How many pods one owner may create: many at once, then so many per second.
 
     A workload that asks for a hundred thousand pods does not keep those of others from being created and scheduled.
@@ -43,13 +43,13 @@ class CreationPace:
         """`again` has an owner looked at after so many seconds."""
         self._now = now
         self._again = again
-        self._buckets: LRUCache[str, TokenBucket] = LRUCache(MAX_PACED_OWNERS)
+        self._buckets: LRUCache[str, TokenBucket] = LRUCache(MAX_LIMITED_OWNERS)
 
     def admit(self, owner: RawObject, wanted: int) -> int:
         """How many of the pods may be created now. For the others, the owner is looked at again."""
         now, uid = self._now(), uid_of(owner)
         bucket = self._buckets.get_or_make(
-            uid, lambda: TokenBucket(CREATIONS_PER_SECOND, MOST_AT_ONCE, now)
+            uid, lambda: TokenBucket(CREATIONS_PER_SECOND, BURST_REPLICAS, now)
         )
         admitted = bucket.take_up_to(now, wanted)
         if admitted < wanted:
@@ -70,7 +70,7 @@ class PodControl:
         recorder: EventRecorder,
         resource: Resource[Any],
         expectations: Expectations,
-        pace: CreationPace,
+        pace: CreationRateLimiter,
         new_suffix: NewSuffix = random_suffix,
     ) -> None:
         self._client = client

@@ -19,8 +19,8 @@ from math import log2
 from typing import Final
 
 from allot.api.core import Pod
+from allot.controllers.workloads.accessors import annotations_of, created_at, name_of
 from allot.controllers.workloads.pod_states import is_ready, ready_since, restarts_of
-from allot.controllers.workloads.reading import annotations_of, created_at, name_of
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}

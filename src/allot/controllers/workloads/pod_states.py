@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 from allot.api.core import Pod
 from allot.api.times import read_time
-from allot.controllers.workloads.conditions import conditions_of, find_condition
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     is_deleting,
 )
+from allot.controllers.workloads.conditions import conditions_of, find_condition
 
 
 def is_active(pod: Pod) -> bool:

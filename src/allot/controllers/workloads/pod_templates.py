@@ -8,8 +8,8 @@ from typing import Any
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.client.resources import Resource
+from allot.controllers.workloads.accessors import Json, namespace_of
 from allot.controllers.workloads.ownership import controller_reference
-from allot.controllers.workloads.reading import Json, namespace_of
 
 
 def pod_from_template(

@@ -10,25 +10,8 @@ from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.client.errors import ClientError
 from allot.client.resources import REPLICA_SETS
-from allot.controllers.controller import Surroundings
-from allot.controllers.workloads.conditions import (
-    Condition,
-    conditions_of,
-    with_condition,
-    without_condition,
-)
-from allot.controllers.workloads.dependents import Dependents
-from allot.controllers.workloads.ownership import BY_CONTROLLER, controller_of, controller_uid
-from allot.controllers.workloads.pod_control import MOST_AT_ONCE
-from allot.controllers.workloads.pod_ranking import pods_to_delete
-from allot.controllers.workloads.pod_states import (
-    is_active,
-    is_available,
-    is_ready,
-    seconds_until_available,
-)
-from allot.controllers.workloads.pod_templates import pod_from_template
-from allot.controllers.workloads.reading import (
+from allot.controllers.controller import ControllerContext
+from allot.controllers.workloads.accessors import (
     Json,
     generation_of,
     is_deleting,
@@ -39,6 +22,23 @@ from allot.controllers.workloads.reading import (
     template_of,
     uid_of,
 )
+from allot.controllers.workloads.conditions import (
+    ConditionUpdate,
+    conditions_of,
+    with_condition,
+    without_condition,
+)
+from allot.controllers.workloads.dependents import Dependents
+from allot.controllers.workloads.ownership import BY_CONTROLLER, controller_of, controller_uid
+from allot.controllers.workloads.pod_control import BURST_REPLICAS
+from allot.controllers.workloads.pod_ranking import pods_to_delete
+from allot.controllers.workloads.pod_states import (
+    is_active,
+    is_available,
+    is_ready,
+    seconds_until_available,
+)
+from allot.controllers.workloads.pod_templates import pod_from_template
 from allot.controllers.workloads.status_writes import write_status
 from allot.controllers.workloads.workload_controller import WorkloadController
 
@@ -46,7 +46,7 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 
 
 def replica_set_status(
-    replica_set: RawObject, active: Sequence[Pod], failure: Condition | None, now: datetime
+    replica_set: RawObject, active: Sequence[Pod], failure: ConditionUpdate | None, now: datetime
 ) -> Json:
     """What there is to say, given the pods that count and what went wrong with their number."""
     conditions = conditions_of(replica_set)
@@ -73,10 +73,10 @@ def _or_none(count: int) -> int | None:
     return count or None
 
 
-def failure_condition(surplus: int, error: ClientError) -> Condition:
+def failure_condition(surplus: int, error: ClientError) -> ConditionUpdate:
     """Why there are not as many as there should be: `surplus` below zero means too few."""
     reason = "FailedDelete" if surplus > 0 else "FailedCreate"
-    return Condition(REPLICA_FAILURE, "True", reason, str(error))
+    return ConditionUpdate(REPLICA_FAILURE, "True", reason, str(error))
 
 
 class ReplicaSetController(WorkloadController):
@@ -85,19 +85,19 @@ class ReplicaSetController(WorkloadController):
     name = "replicaset-controller"
     resource = REPLICA_SETS
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.workloads.add_index(BY_CONTROLLER, controller_uid)
         self.dependents = Dependents(
             self.client, self.workloads, self.pods, self.queue, self.expectations
         )
 
-    async def bring_in_order(self, workload: RawObject) -> None:
+    async def sync(self, workload: RawObject) -> None:
         pods = await self.dependents.claim(workload)
         active = [pod for pod in pods if is_active(pod)]
         failure: ClientError | None = None
         surplus = len(active) - replicas_of(workload)
-        if surplus and not is_deleting(workload) and self.can_count(workload.key):
+        if surplus and not is_deleting(workload) and self.expectations_satisfied(workload.key):
             failure = await self._correct(workload, active, surplus)
         now = self.today()
         condition = failure_condition(surplus, failure) if failure else None
@@ -114,11 +114,11 @@ class ReplicaSetController(WorkloadController):
     ) -> ClientError | None:
         if surplus < 0:
             pod = pod_from_template(template_of(replica_set), self.resource, replica_set)
-            count = min(-surplus, MOST_AT_ONCE)
+            count = min(-surplus, BURST_REPLICAS)
             return await self.pod_control.create_all(
                 replica_set, [pod] * count, f"{name_of(replica_set)}-"
             )
-        count = min(surplus, MOST_AT_ONCE)
+        count = min(surplus, BURST_REPLICAS)
         related = self._related(replica_set)
         chosen = pods_to_delete(active, count, related, self.today())
         return await self.pod_control.delete_all(replica_set, chosen)

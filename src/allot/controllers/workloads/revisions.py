@@ -15,10 +15,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions
 from allot.client.resources import CONTROLLER_REVISIONS, Resource
-from allot.controllers.workloads.dependents import Dependents
-from allot.controllers.workloads.names import content_hash
-from allot.controllers.workloads.ownership import controller_reference, is_controlled_by
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     created_at,
     is_same,
@@ -28,6 +25,9 @@ from allot.controllers.workloads.reading import (
     template_of,
     uid_of,
 )
+from allot.controllers.workloads.dependents import Dependents
+from allot.controllers.workloads.names import content_hash
+from allot.controllers.workloads.ownership import controller_reference, is_controlled_by
 from allot.controllers.workloads.status_writes import write_status
 
 REVISION_HASH: Final = "controller-revision-hash"

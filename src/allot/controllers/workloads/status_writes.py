@@ -9,7 +9,7 @@ from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.resources import Resource
-from allot.controllers.workloads.reading import Json, uid_of
+from allot.controllers.workloads.accessors import Json, uid_of
 
 
 def with_status(obj: RawObject, status: Mapping[str, Any]) -> RawObject:

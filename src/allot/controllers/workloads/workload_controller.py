@@ -12,9 +12,9 @@ from allot.api.raw import RawObject
 from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, reference_to
 from allot.client.resources import PODS, Resource
-from allot.controllers.controller import QueueController, Surroundings
+from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.workloads.expectations import Expectations
-from allot.controllers.workloads.pod_control import CreationPace, PodControl
+from allot.controllers.workloads.pod_control import CreationRateLimiter, PodControl
 
 log = logging.getLogger(__name__)
 
@@ -27,23 +27,25 @@ class WorkloadController(QueueController[ObjectKey]):
 
     resource: ClassVar[Resource[RawObject]]
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self.informers = surroundings.informers
-        self.recorder = surroundings.recorder
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self.informers = context.informers
+        self.recorder = context.recorder
         self.expectations = Expectations(self.clock)
-        self.creation_pace = CreationPace(self.clock.now, self.queue.add_after)
+        self.creation_pace = CreationRateLimiter(self.clock.now, self.queue.add_after)
         self.pod_control = PodControl(
             self.client, self.recorder, self.resource, self.expectations, self.creation_pace
         )
         self.workloads = self.informers.informer(self.resource)
         self.pods = self.informers.informer(PODS)
-        self.workloads.add_handlers(self._touched, lambda _old, new: self._touched(new), self._gone)
+        self.workloads.add_handlers(
+            self._enqueue, lambda _old, new: self._enqueue(new), self._workload_deleted
+        )
 
-    def _touched(self, workload: RawObject) -> None:
+    def _enqueue(self, workload: RawObject) -> None:
         self.queue.add(workload.key)
 
-    def _gone(self, workload: RawObject) -> None:
+    def _workload_deleted(self, workload: RawObject) -> None:
         self.expectations.forget(workload.key)
         self.queue.add(workload.key)
 
@@ -53,7 +55,7 @@ class WorkloadController(QueueController[ObjectKey]):
             await self.clean_up(key)
             return
         try:
-            await self.bring_in_order(workload)
+            await self.sync(workload)
         except ApiStatusError as error:
             if error.is_namespace_terminating:
                 return  # nothing new comes into being there, and this will go, too
@@ -63,7 +65,7 @@ class WorkloadController(QueueController[ObjectKey]):
             self.queue.add_after(key, STALE_SECONDS)
 
     @abstractmethod
-    async def bring_in_order(self, workload: RawObject) -> None:
+    async def sync(self, workload: RawObject) -> None:
         """Compare what is with what should be, and do something about it."""
 
     async def clean_up(self, key: ObjectKey) -> None:
@@ -72,7 +74,7 @@ class WorkloadController(QueueController[ObjectKey]):
     def today(self) -> datetime:
         return self.clock.today()
 
-    def can_count(self, key: ObjectKey) -> bool:
+    def expectations_satisfied(self, key: ObjectKey) -> bool:
         """Whether all of our own writes have come back. If not, it is looked at again when they should have."""
         wait = self.expectations.seconds_left(key)
         if wait:

@@ -15,10 +15,14 @@ from allot.controllers.binding import (
     Attachment,
     AttachRequest,
     AttemptLimits,
-    Observer,
+    BindingObserver,
 )
 from allot.controllers.binding.attachments import attach_requests
-from allot.controllers.binding.attempts import Conduct, attach_until_decided, detach_until_done
+from allot.controllers.binding.attempts import (
+    AttemptContext,
+    attach_until_decided,
+    detach_until_done,
+)
 from tests.unit.client.fakes import FakeClock
 from tests.unit.controllers.binding.claims import DRIVER, allocated, attachment
 
@@ -27,8 +31,8 @@ LIMITS = AttemptLimits(backoff=Backoff(1.0, 8.0, jitter=0.0))
 BUSY = AttachFailedError("Busy", "later")
 
 
-def conduct(limits: AttemptLimits = LIMITS, clock: FakeClock | None = None) -> Conduct:
-    return Conduct(limits, clock or FakeClock(hasty=True), Observer())
+def context(limits: AttemptLimits = LIMITS, clock: FakeClock | None = None) -> AttemptContext:
+    return AttemptContext(limits, clock or FakeClock(hasty=True), BindingObserver())
 
 
 class Scripted(Attacher):
@@ -58,7 +62,7 @@ def attach(
     clock = FakeClock(hasty=True)
     attacher = Scripted(*steps)
     outcome = asyncio.run(
-        attach_until_decided(attacher, REQUEST, conduct(limits, clock), asyncio.Lock())
+        attach_until_decided(attacher, REQUEST, context(limits, clock), asyncio.Lock())
     )
     assert attacher.steps == []
     return outcome, clock.slept
@@ -114,7 +118,7 @@ def test_progress_tells_of_failed_attempts() -> None:
         REQUEST.attachment, REQUEST.claim, "gpu", (), (), report=lambda *what: said.append(what)
     )
 
-    asyncio.run(attach_until_decided(Scripted(BUSY, None), request, conduct(), asyncio.Lock()))
+    asyncio.run(attach_until_decided(Scripted(BUSY, None), request, context(), asyncio.Lock()))
 
     assert said == [("Busy", "attempt 1 failed: later")]
 
@@ -126,7 +130,7 @@ def test_letting_go_is_never_given_up(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.CRITICAL):
         asyncio.run(
-            detach_until_done(attacher, attachment(), conduct(limits, clock), asyncio.Lock())
+            detach_until_done(attacher, attachment(), context(limits, clock), asyncio.Lock())
         )
 
     assert attacher.steps == []
@@ -136,8 +140,8 @@ def test_letting_go_is_never_given_up(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_cancelled_task_does_not_go_on() -> None:
     async def main() -> None:
         for work in (
-            attach_until_decided(Scripted(asyncio.Event()), REQUEST, conduct(), asyncio.Lock()),
-            detach_until_done(Scripted(asyncio.Event()), attachment(), conduct(), asyncio.Lock()),
+            attach_until_decided(Scripted(asyncio.Event()), REQUEST, context(), asyncio.Lock()),
+            detach_until_done(Scripted(asyncio.Event()), attachment(), context(), asyncio.Lock()),
         ):
             task = asyncio.ensure_future(work)
             await asyncio.sleep(0)
@@ -164,8 +168,8 @@ def test_calls_in_one_lane_come_one_after_another() -> None:
     async def most(lanes: tuple[asyncio.Lock, ...]) -> int:
         attacher = Counting()
         await asyncio.gather(
-            *(attach_until_decided(attacher, REQUEST, conduct(), lane) for lane in lanes),
-            *(detach_until_done(attacher, attachment(), conduct(), lane) for lane in lanes),
+            *(attach_until_decided(attacher, REQUEST, context(), lane) for lane in lanes),
+            *(detach_until_done(attacher, attachment(), context(), lane) for lane in lanes),
         )
         return attacher.most
 

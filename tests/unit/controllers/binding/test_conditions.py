@@ -10,7 +10,7 @@ from allot.api.meta import Condition
 from allot.controllers.binding.attachments import attach_requests
 from allot.controllers.binding.conditions import (
     MAX_MESSAGE,
-    Report,
+    DeviceReport,
     failure_condition,
     has_failed,
     is_ready,
@@ -31,7 +31,7 @@ from tests.unit.controllers.binding.claims import (
 )
 
 LATER = START + timedelta(seconds=60, microseconds=5)
-DONE = Report(True, "Attached", "ready on n0")
+DONE = DeviceReport(True, "Attached", "ready on n0")
 SHARE = "0a0b0c0d-0000-4000-8000-000000000000"
 
 
@@ -54,7 +54,7 @@ def test_what_is_said_already_changes_nothing() -> None:
 def test_times_change_with_the_status_only() -> None:
     claim = allocated("gpu-0", statuses=(a_status(Ready="False"),))
 
-    busy = with_reports(claim, DRIVER, {attachment(): Report(False, "Busy")}, LATER)
+    busy = with_reports(claim, DRIVER, {attachment(): DeviceReport(False, "Busy")}, LATER)
     done = with_reports(busy, DRIVER, {attachment(): DONE}, LATER)
 
     assert busy.status.devices[0].conditions[0].reason == "Busy"
@@ -106,7 +106,7 @@ def test_a_failure_sets_one_failure_condition() -> None:
     (request,) = attach_requests(claim, DRIVER).values()
 
     failed = with_reports(
-        claim, DRIVER, {attachment(): Report(False, "LinkDown", "dark", "Unreachable")}, LATER
+        claim, DRIVER, {attachment(): DeviceReport(False, "LinkDown", "dark", "Unreachable")}, LATER
     )
 
     conditions = {one.type: one.status for one in failed.status.devices[0].conditions}
@@ -131,7 +131,7 @@ def test_ready_means_all_conditions() -> None:
 
 def test_the_api_takes_whatever_a_driver_says() -> None:
     for reason in ("", "two words", "1st", "ends-with:", "ü" * 3000, "x" * 3000):
-        report = Report(False, reason, "m" * 100_000)
+        report = DeviceReport(False, reason, "m" * 100_000)
         claim = with_reports(allocated("gpu-0"), DRIVER, {attachment(): report}, LATER)
 
         conditions = claim.status.devices[0].conditions

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from allot.api.claims import ResourceClaim
 from allot.controllers.binding import Attachment
 from allot.controllers.binding.attachments import attach_requests
-from allot.controllers.binding.conditions import Report, with_reports
+from allot.controllers.binding.conditions import DeviceReport, with_reports
 from allot.controllers.binding.decisions import (
     Adopt,
     Attach,
+    AttachmentState,
     Detach,
-    Known,
     Phase,
-    Say,
+    WriteReport,
     decide,
     orphans,
 )
@@ -33,16 +33,16 @@ from tests.unit.controllers.binding.claims import (
     free,
 )
 
-DONE = Report(True, "Attached", "ready")
-WORKING = Report(False, "Attaching", "so far")
+DONE = DeviceReport(True, "Attached", "ready")
+WORKING = DeviceReport(False, "Attaching", "so far")
 A = attachment("a")
 HELD = allocated("a")
 SAID = with_reports(HELD, DRIVER, {A: DONE}, START)
-FOUND, ATTACHING = Known(Phase.FOUND), Known(Phase.ATTACHING)
-ATTACHED, FAILED = Known(Phase.ATTACHED, DONE), Phase.FAILED
+FOUND, ATTACHING = AttachmentState(Phase.FOUND), AttachmentState(Phase.ATTACHING)
+ATTACHED, FAILED = AttachmentState(Phase.ATTACHED, DONE), Phase.FAILED
 
 
-def in_short(claim: ResourceClaim | None, known: Mapping[Attachment, Known]) -> list[str]:
+def in_short(claim: ResourceClaim | None, known: Mapping[Attachment, AttachmentState]) -> list[str]:
     words = []
     for action in decide(claim, DRIVER, known):
         match action:
@@ -50,7 +50,7 @@ def in_short(claim: ResourceClaim | None, known: Mapping[Attachment, Known]) -> 
                 words.append(f"attach {request.device}")
             case Adopt(request, phase):
                 words.append(f"adopt {request.device} {phase.value}")
-            case Say(which, report):
+            case WriteReport(which, report):
                 words.append(f"say {which.device.device} {report.reason}")
             case Detach(which):
                 words.append(f"detach {which.device.device} {which.node}")
@@ -66,7 +66,7 @@ def in_short(claim: ResourceClaim | None, known: Mapping[Attachment, Known]) -> 
         pytest.param(allocated("a", "b"), {A: ATTACHING}, ["attach b"], id="one-of-two-begun"),
         pytest.param(HELD, {A: ATTACHING}, [], id="begun"),
         pytest.param(
-            HELD, {A: Known(Phase.ATTACHING, WORKING)}, ["say a Attaching"], id="progress"
+            HELD, {A: AttachmentState(Phase.ATTACHING, WORKING)}, ["say a Attaching"], id="progress"
         ),
         pytest.param(HELD, {A: ATTACHED}, ["say a Attached"], id="done"),
         pytest.param(SAID, {A: ATTACHED}, [], id="done-and-said"),
@@ -88,22 +88,27 @@ def in_short(claim: ResourceClaim | None, known: Mapping[Attachment, Known]) -> 
         pytest.param(free(), {A: FOUND}, ["detach a n0"], id="found-and-gone-before-a-look"),
         pytest.param(None, {A: ATTACHING}, ["detach a n0"], id="deleted-while-attaching"),
         pytest.param(free(), {A: ATTACHED}, ["detach a n0"], id="deallocated"),
-        pytest.param(free(), {A: Known(FAILED)}, ["detach a n0"], id="deallocated-after-failure"),
-        pytest.param(None, {A: Known(Phase.DETACHING)}, [], id="being-detached"),
+        pytest.param(
+            free(), {A: AttachmentState(FAILED)}, ["detach a n0"], id="deallocated-after-failure"
+        ),
+        pytest.param(None, {A: AttachmentState(Phase.DETACHING)}, [], id="being-detached"),
         pytest.param(allocated("b"), {A: ATTACHED}, ["detach a n0", "attach b"], id="elsewhere"),
         pytest.param(
             allocated("a", node="n1"), {A: ATTACHED}, ["detach a n0"], id="same-device-other-node"
         ),
         pytest.param(
-            allocated("a", node="n1"), {A: Known(Phase.DETACHING)}, [], id="other-node-has-to-wait"
+            allocated("a", node="n1"),
+            {A: AttachmentState(Phase.DETACHING)},
+            [],
+            id="other-node-has-to-wait",
         ),
         pytest.param(allocated("a", at=9), {A: ATTACHED}, ["detach a n0"], id="allocated-anew"),
         pytest.param(allocated("a", uid="u1"), {A: ATTACHED}, ["detach a n0"], id="created-anew"),
-        pytest.param(HELD, {A: Known(Phase.ENDED)}, ["detach a n0"], id="gone-and-back"),
+        pytest.param(HELD, {A: AttachmentState(Phase.ENDED)}, ["detach a n0"], id="gone-and-back"),
     ],
 )
 def test_actions(
-    claim: ResourceClaim | None, known: dict[Attachment, Known], actions: list[str]
+    claim: ResourceClaim | None, known: dict[Attachment, AttachmentState], actions: list[str]
 ) -> None:
     assert in_short(claim, known) == actions
 
@@ -164,7 +169,7 @@ def test_any_order_of_versions_ends_with_the_current_allocation_only(
     seen: list[ResourceClaim | None], data: st.DataObject
 ) -> None:
     """Work ends in any order, also after the claim has moved on; devices are never held twice."""
-    known: dict[Attachment, Known] = {}
+    known: dict[Attachment, AttachmentState] = {}
     under_way: list[Attachment] = []
     attached: set[Attachment] = set()
 
@@ -173,16 +178,16 @@ def test_any_order_of_versions_ends_with_the_current_allocation_only(
             match action:
                 case Attach(request):
                     assert request.attachment.device not in {one.device for one in attached}
-                    known[request.attachment] = Known(Phase.ATTACHING)
+                    known[request.attachment] = AttachmentState(Phase.ATTACHING)
                     attached.add(request.attachment)
                     under_way.append(request.attachment)
                 case Adopt(request, phase):
-                    known[request.attachment] = Known(phase)
+                    known[request.attachment] = AttachmentState(phase)
                 case Detach(which):
-                    known[which] = Known(Phase.DETACHING)
+                    known[which] = AttachmentState(Phase.DETACHING)
                     if which not in under_way:
                         under_way.append(which)
-                case Say(which, report):
+                case WriteReport(which, report):
                     assert claim is not None
                     claim = with_reports(claim, DRIVER, {which: report}, START)
         return claim
@@ -193,7 +198,7 @@ def test_any_order_of_versions_ends_with_the_current_allocation_only(
             del known[which]
             attached.discard(which)
         else:
-            known[which] = Known(Phase.ATTACHED, DONE)
+            known[which] = AttachmentState(Phase.ATTACHED, DONE)
 
     claim: ResourceClaim | None = None
     for version in seen:

@@ -7,9 +7,9 @@ from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
 from allot.controllers.binding import (
     AttachFailedError,
     Attachment,
+    AttachOutcome,
     AttachRequest,
     BindingMetrics,
-    Outcome,
 )
 
 DRIVER = "fabric.example.com"
@@ -41,7 +41,7 @@ def test_one_device_that_is_ready_at_the_second_attempt() -> None:
         "attach_failures_total/Busy": 1,
     }
     metrics.attach_tried(REQUEST)
-    metrics.attach_ended(REQUEST, Outcome.READY, 1.5)
+    metrics.attach_ended(REQUEST, AttachOutcome.READY, 1.5)
     metrics.claim_written(ObjectKey("default", "c"), 2)
     assert samples(metrics) == {
         "attach_attempts_total": 2,

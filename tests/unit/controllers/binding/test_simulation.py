@@ -11,10 +11,10 @@ from allot.api.identities import SharedDeviceId
 from allot.controllers.binding import AttachFailedError
 from allot.controllers.binding.attachments import attach_requests
 from allot.controllers.binding.simulation import (
-    Behaviour,
-    Failure,
+    DeviceBehaviour,
     ScriptError,
     SimulatedAttacher,
+    SimulatedFailure,
     parse_script,
     read_script,
 )
@@ -28,33 +28,37 @@ from tests.unit.controllers.binding.claims import DRIVER, allocated, attachment
     ("text", "behaviours"),
     [
         pytest.param("", [], id="empty"),
-        pytest.param("ready", [Behaviour()], id="ready"),
-        pytest.param("ready after 3s", [Behaviour(after_seconds=3)], id="delay"),
-        pytest.param("ready after 1m30s;", [Behaviour(after_seconds=90)], id="minutes"),
-        pytest.param("hang", [Behaviour(hang=True)], id="hang"),
-        pytest.param("fail", [Behaviour(fail=Failure("Broken"))], id="fail"),
+        pytest.param("ready", [DeviceBehaviour()], id="ready"),
+        pytest.param("ready after 3s", [DeviceBehaviour(after_seconds=3)], id="delay"),
+        pytest.param("ready after 1m30s;", [DeviceBehaviour(after_seconds=90)], id="minutes"),
+        pytest.param("hang", [DeviceBehaviour(hang=True)], id="hang"),
+        pytest.param("fail", [DeviceBehaviour(fail=SimulatedFailure("Broken"))], id="fail"),
         pytest.param(
             "fail LinkDown after 500ms",
-            [Behaviour(after_seconds=0.5, fail=Failure("LinkDown"))],
+            [DeviceBehaviour(after_seconds=0.5, fail=SimulatedFailure("LinkDown"))],
             id="fail-with-reason",
         ),
         pytest.param(
             "busy 2 times after 1s",
-            [Behaviour(after_seconds=1, fail=Failure("Busy", permanent=False, times=2))],
+            [
+                DeviceBehaviour(
+                    after_seconds=1, fail=SimulatedFailure("Busy", permanent=False, times=2)
+                )
+            ],
             id="busy",
         ),
         pytest.param(
             "gpu-0: hang; rack-*/gpu-1 : ready after 1s detach after 2s; ready",
             [
-                Behaviour(device="gpu-0", hang=True),
-                Behaviour("rack-*", "gpu-1", 1, detach_seconds=2),
-                Behaviour(),
+                DeviceBehaviour(device="gpu-0", hang=True),
+                DeviceBehaviour("rack-*", "gpu-1", 1, detach_seconds=2),
+                DeviceBehaviour(),
             ],
             id="by-device",
         ),
     ],
 )
-def test_lines(text: str, behaviours: list[Behaviour]) -> None:
+def test_lines(text: str, behaviours: list[DeviceBehaviour]) -> None:
     assert parse_script(text) == tuple(behaviours)
 
 
@@ -79,9 +83,9 @@ behaviours:
 """)
 
     assert read_script(document) == (
-        Behaviour("rack-2", "gpu-*", 2, Failure("LinkDown", "no light")),
-        Behaviour(device="gpu-0", hang=True),
-        Behaviour(after_seconds=3, detach_seconds=1),
+        DeviceBehaviour("rack-2", "gpu-*", 2, SimulatedFailure("LinkDown", "no light")),
+        DeviceBehaviour(device="gpu-0", hang=True),
+        DeviceBehaviour(after_seconds=3, detach_seconds=1),
     )
 
 

@@ -10,21 +10,21 @@ from allot.client.discovery import ServedKind
 from allot.client.metadata import Metadata, MetadataObject
 from allot.controllers.garbage_collector.decisions import (
     KEEP,
+    CollectionDecision,
     DropReferences,
     OwnerState,
     Released,
     Remove,
-    Verdict,
     WaitsFor,
-    judge,
+    decide,
     progress_of,
     without_blocking,
     without_finalizer,
     without_owners,
 )
-from allot.controllers.garbage_collector.graph import Node
+from allot.controllers.garbage_collector.graph import GraphNode
 
-SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
+SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.DANGLING
 KIND = ServedKind("", "v1", "configmaps", "ConfigMap", True, frozenset())
 
 
@@ -35,12 +35,12 @@ def an_object(owners: str = "", finalizers: tuple[str, ...] = ()) -> MetadataObj
     )
 
 
-def a_node(uid: str, *, blocks: str = "", waits: bool = False) -> Node:
+def a_node(uid: str, *, blocks: str = "", waits: bool = False) -> GraphNode:
     refs = tuple(
         OwnerReference("v1", "ConfigMap", owner, owner, block_owner_deletion=True)
         for owner in blocks
     )
-    return Node(KIND, ObjectKey("ns", uid), uid, refs, waits, waits)
+    return GraphNode(KIND, ObjectKey("ns", uid), uid, refs, waits, waits)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def a_node(uid: str, *, blocks: str = "", waits: bool = False) -> Node:
 )
 def test_judgement(
     states: dict[str, OwnerState],
-    dependents: list[Node],
+    dependents: list[GraphNode],
     finalizers: tuple[str, ...],
-    verdict: Verdict,
+    verdict: CollectionDecision,
 ) -> None:
-    assert judge(an_object("".join(states), finalizers), states, dependents) == verdict
+    assert decide(an_object("".join(states), finalizers), states, dependents) == verdict
 
 
 def test_progress_of_the_foreground() -> None:

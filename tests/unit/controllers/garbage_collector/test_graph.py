@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
 from allot.client.discovery import ServedKind
-from allot.controllers.garbage_collector.graph import Node, OwnerGraph
+from allot.controllers.garbage_collector.graph import GraphNode, OwnerGraph
 
 CONFIG_MAPS = ServedKind("", "v1", "configmaps", "ConfigMap", True, frozenset())
 NODES = ServedKind("", "v1", "nodes", "Node", False, frozenset())
@@ -32,15 +32,15 @@ def references(draw: st.DrawFn) -> OwnerReference:
 
 
 @st.composite
-def nodes(draw: st.DrawFn) -> Node:
+def nodes(draw: st.DrawFn) -> GraphNode:
     uid = draw(st.sampled_from(UIDS))
     state = draw(st.sampled_from(["alive", "foreground", "alive", "orphan", "background"]))
     refs = draw(st.lists(references(), max_size=2, unique_by=lambda ref: ref.uid))
     return a_node(uid, state, *refs)
 
 
-def a_node(uid: str, state: str = "alive", *refs: OwnerReference) -> Node:
-    return Node(
+def a_node(uid: str, state: str = "alive", *refs: OwnerReference) -> GraphNode:
+    return GraphNode(
         KIND_BY_UID[uid],
         ObjectKey(namespace_of(uid), uid),
         uid,
@@ -54,7 +54,7 @@ def a_node(uid: str, state: str = "alive", *refs: OwnerReference) -> Node:
 DEPENDENT = a_node("b", "alive", OwnerReference("v1", "ConfigMap", "a", "a", None, True))
 
 
-def is_due(uid: str, world: Mapping[str, Node]) -> bool:
+def is_due(uid: str, world: Mapping[str, GraphNode]) -> bool:
     """Whether somebody must look at the object: an owner is not as described, or nothing blocks it any more."""
     node = world.get(uid)
     if node is None:
@@ -72,12 +72,12 @@ def is_due(uid: str, world: Mapping[str, Node]) -> bool:
 @example([DEPENDENT, a_node("a", "foreground"), a_node("b")])
 @example([DEPENDENT, a_node("a", "foreground"), a_node("a"), "a"])
 @given(st.lists(st.one_of(nodes(), nodes(), st.sampled_from(UIDS)), min_size=1, max_size=8))
-def test_whoever_comes_to_be_due_is_named(changes: list[Node | str]) -> None:
-    graph, world = OwnerGraph(), dict[str, Node]()
+def test_whoever_comes_to_be_due_is_named(changes: list[GraphNode | str]) -> None:
+    graph, world = OwnerGraph(), dict[str, GraphNode]()
     for change in (*map(a_node, UIDS), *changes):
         due_before = {uid for uid in UIDS if is_due(uid, world)}
         releasing = {uid for uid, node in world.items() if node.releases_dependents}
-        if isinstance(change, Node):
+        if isinstance(change, GraphNode):
             world[change.uid] = change
             work = graph.put(change)
         else:
@@ -85,10 +85,10 @@ def test_whoever_comes_to_be_due_is_named(changes: list[Node | str]) -> None:
             work = graph.drop(change)
 
         due = {uid for uid in UIDS if is_due(uid, world)}
-        assert due - due_before <= work.judge
-        assert work.judge <= world.keys()
+        assert due - due_before <= work.attempt_to_delete
+        assert work.attempt_to_delete <= world.keys()
         now_releasing = {uid for uid, node in world.items() if node.releases_dependents}
-        assert work.orphan == now_releasing - releasing
+        assert work.attempt_to_orphan == now_releasing - releasing
         for uid in UIDS:
             assert graph.get(uid) == world.get(uid)
             dependents = {node.uid for node in graph.dependents(uid)}
@@ -98,7 +98,7 @@ def test_whoever_comes_to_be_due_is_named(changes: list[Node | str]) -> None:
 
 
 @given(st.lists(nodes(), max_size=6))
-def test_nothing_is_left_of_what_is_gone(found: list[Node]) -> None:
+def test_nothing_is_left_of_what_is_gone(found: list[GraphNode]) -> None:
     graph = OwnerGraph()
     for node in found:
         graph.put(node)
@@ -110,10 +110,10 @@ def test_nothing_is_left_of_what_is_gone(found: list[Node]) -> None:
 
 def test_quiet_changes_give_no_work() -> None:
     graph = OwnerGraph()
-    owner = Node(CONFIG_MAPS, ObjectKey("here", "a"), "a")
+    owner = GraphNode(CONFIG_MAPS, ObjectKey("here", "a"), "a")
     ref = OwnerReference("v1", "ConfigMap", "a", "a")
-    dependent = Node(CONFIG_MAPS, ObjectKey("here", "b"), "b", (ref,))
+    dependent = GraphNode(CONFIG_MAPS, ObjectKey("here", "b"), "b", (ref,))
 
     work = [graph.put(owner), graph.put(dependent), graph.put(dependent), graph.put(owner)]
 
-    assert not any(each.judge or each.orphan for each in work)
+    assert not any(each.attempt_to_delete or each.attempt_to_orphan for each in work)

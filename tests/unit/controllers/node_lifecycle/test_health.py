@@ -10,10 +10,10 @@ import pytest
 from allot.api.core import Node
 from allot.api.raw import RawObject
 from allot.controllers.node_lifecycle.health import (
-    Seen,
-    Signs,
-    see,
-    signs_of,
+    Heartbeats,
+    NodeHealth,
+    heartbeats_of,
+    observe,
     with_unknown_conditions,
 )
 
@@ -36,35 +36,59 @@ LEASE = RawObject({"spec": {"renewTime": "r1"}})
 @pytest.mark.parametrize(
     ("node", "lease", "signs"),
     [
-        pytest.param(a_node(), None, Signs(), id="nothing"),
-        pytest.param(a_node(a_condition()), None, Signs("t1"), id="heartbeat"),
-        pytest.param(a_node(a_condition("MemoryPressure")), None, Signs(), id="another-condition"),
-        pytest.param(a_node(a_condition()), LEASE, Signs("t1", "r1"), id="both"),
-        pytest.param(a_node(), RawObject({"spec": {}}), Signs(None, ""), id="empty-lease"),
+        pytest.param(a_node(), None, Heartbeats(), id="nothing"),
+        pytest.param(a_node(a_condition()), None, Heartbeats("t1"), id="heartbeat"),
+        pytest.param(
+            a_node(a_condition("MemoryPressure")), None, Heartbeats(), id="another-condition"
+        ),
+        pytest.param(a_node(a_condition()), LEASE, Heartbeats("t1", "r1"), id="both"),
+        pytest.param(a_node(), RawObject({"spec": {}}), Heartbeats(None, ""), id="empty-lease"),
     ],
 )
-def test_signs(node: Node, lease: RawObject | None, signs: Signs) -> None:
-    assert signs_of(node, lease) == signs
+def test_signs(node: Node, lease: RawObject | None, signs: Heartbeats) -> None:
+    assert heartbeats_of(node, lease) == signs
 
 
 @pytest.mark.parametrize(
     ("known", "signs", "seen"),
     [
-        pytest.param(None, Signs("t1"), Seen(Signs("t1"), NOW), id="first-time"),
-        pytest.param(None, Signs(), Seen(Signs(), NOW - 60), id="silent-since-it-was-created"),
-        pytest.param(None, Signs(None, "r"), Seen(Signs(None, "r"), NOW), id="only-a-lease"),
-        pytest.param(Seen(Signs("t1"), 5), Signs("t1"), Seen(Signs("t1"), 5), id="nothing-new"),
-        pytest.param(Seen(Signs("t1"), 5), Signs("t2"), Seen(Signs("t2"), NOW), id="heartbeat"),
+        pytest.param(None, Heartbeats("t1"), NodeHealth(Heartbeats("t1"), NOW), id="first-time"),
         pytest.param(
-            Seen(Signs("t", "r1"), 5), Signs("t", "r2"), Seen(Signs("t", "r2"), NOW), id="renewed"
+            None, Heartbeats(), NodeHealth(Heartbeats(), NOW - 60), id="silent-since-it-was-created"
         ),
         pytest.param(
-            Seen(Signs("t", "r1"), 5), Signs("t"), Seen(Signs("t", "r1"), 5), id="lease-deleted"
+            None, Heartbeats(None, "r"), NodeHealth(Heartbeats(None, "r"), NOW), id="only-a-lease"
+        ),
+        pytest.param(
+            NodeHealth(Heartbeats("t1"), 5),
+            Heartbeats("t1"),
+            NodeHealth(Heartbeats("t1"), 5),
+            id="nothing-new",
+        ),
+        pytest.param(
+            NodeHealth(Heartbeats("t1"), 5),
+            Heartbeats("t2"),
+            NodeHealth(Heartbeats("t2"), NOW),
+            id="heartbeat",
+        ),
+        pytest.param(
+            NodeHealth(Heartbeats("t", "r1"), 5),
+            Heartbeats("t", "r2"),
+            NodeHealth(Heartbeats("t", "r2"), NOW),
+            id="renewed",
+        ),
+        pytest.param(
+            NodeHealth(Heartbeats("t", "r1"), 5),
+            Heartbeats("t"),
+            NodeHealth(Heartbeats("t", "r1"), 5),
+            id="lease-deleted",
         ),
     ],
 )
-def test_what_counts_is_when_we_saw_a_change(known: Seen | None, signs: Signs, seen: Seen) -> None:
-    assert see(known, a_node(), signs, NOW, TODAY) == seen
+def test_what_counts_is_when_we_saw_a_change(
+    known: NodeHealth | None, signs: Heartbeats, seen: NodeHealth
+) -> None:
+    assert observe(known, a_node(), signs, NOW, TODAY) == seen
 
 
 def test_conditions_that_the_kubelet_reports_become_unknown() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from allot.api.core import Node
-from allot.controllers.node_lifecycle.taints import Evicting, with_taints
+from allot.controllers.node_lifecycle.taints import NoExecuteTaint, with_taints
 
 TODAY = datetime(2026, 1, 1, tzinfo=UTC)
 PREFIX = "node.kubernetes.io/"
@@ -28,7 +28,7 @@ def names(node: Node) -> set[str]:
     return {f"{taint['key'].removeprefix(PREFIX)}:{taint['effect']}" for taint in node.taints}
 
 
-GO, STAY, AS_IT_IS = Evicting.GO, Evicting.STAY, Evicting.AS_IT_IS
+ADD, REMOVE, KEEP = NoExecuteTaint.ADD, NoExecuteTaint.REMOVE, NoExecuteTaint.KEEP
 NOT_READY = f"{PREFIX}not-ready"
 UNREACHABLE = f"{PREFIX}unreachable"
 
@@ -36,23 +36,23 @@ UNREACHABLE = f"{PREFIX}unreachable"
 @pytest.mark.parametrize(
     ("node", "evicting", "wanted"),
     [
-        pytest.param(a_node({"Ready": "True"}), STAY, set(), id="ready"),
-        pytest.param(a_node({"Ready": "False"}), STAY, {"not-ready:NoSchedule"}, id="not-ready"),
+        pytest.param(a_node({"Ready": "True"}), REMOVE, set(), id="ready"),
+        pytest.param(a_node({"Ready": "False"}), REMOVE, {"not-ready:NoSchedule"}, id="not-ready"),
         pytest.param(
             a_node({"Ready": "Unknown"}),
-            GO,
+            ADD,
             {"unreachable:NoSchedule", "unreachable:NoExecute"},
             id="unreachable",
         ),
         pytest.param(
             a_node({"Ready": "True", "MemoryPressure": "True", "PIDPressure": "True"}),
-            STAY,
+            REMOVE,
             {"memory-pressure:NoSchedule", "pid-pressure:NoSchedule"},
             id="pressure",
         ),
         pytest.param(
             a_node({"DiskPressure": "Unknown", "NetworkUnavailable": "True"}, cordoned=True),
-            AS_IT_IS,
+            KEEP,
             {"network-unavailable:NoSchedule", "unschedulable:NoSchedule"},
             id="network-and-cordon",
         ),
@@ -60,34 +60,34 @@ UNREACHABLE = f"{PREFIX}unreachable"
             a_node(
                 {"Ready": "True"}, ((NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute"), ("a", "b"))
             ),
-            STAY,
+            REMOVE,
             {"a:b"},
             id="ready-again",
         ),
         pytest.param(
             a_node({"Ready": "Unknown"}, ((NOT_READY, "NoExecute"),)),
-            GO,
+            ADD,
             {"unreachable:NoSchedule", "unreachable:NoExecute"},
             id="from-not-ready-to-unreachable",
         ),
         pytest.param(
             a_node({"Ready": "Unknown"}, ((UNREACHABLE, "NoExecute"),)),
-            AS_IT_IS,
+            KEEP,
             {"unreachable:NoSchedule", "unreachable:NoExecute"},
             id="no-word-on-eviction",
         ),
         pytest.param(
-            a_node({}, ((NOT_READY, "NoSchedule"),)), AS_IT_IS, set(), id="no-condition-no-taint"
+            a_node({}, ((NOT_READY, "NoSchedule"),)), KEEP, set(), id="no-condition-no-taint"
         ),
         pytest.param(
             a_node({"Ready": "False"}, ((NOT_READY, "NoSchedule"),)),
-            STAY,
+            REMOVE,
             {"not-ready:NoSchedule"},
             id="registered-as-not-ready",
         ),
     ],
 )
-def test_taints_follow(node: Node, evicting: Evicting, wanted: set[str]) -> None:
+def test_taints_follow(node: Node, evicting: NoExecuteTaint, wanted: set[str]) -> None:
     changed = with_taints(node, evicting, TODAY)
     assert names(changed) == wanted
     assert with_taints(changed, evicting, TODAY) is changed
@@ -97,5 +97,5 @@ def test_taints_follow(node: Node, evicting: Evicting, wanted: set[str]) -> None
 
 def test_taints_that_stay_are_left_alone() -> None:
     node = a_node({"Ready": "False"}, ((NOT_READY, "NoExecute"), ("other", "NoSchedule")))
-    changed = with_taints(node, GO, TODAY)
+    changed = with_taints(node, ADD, TODAY)
     assert changed.taints[:2] == node.taints

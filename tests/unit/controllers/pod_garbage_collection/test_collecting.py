@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from allot.api.core import Node, Pod
-from allot.controllers.pod_garbage_collection.decisions import Reason, reason_to_end, surplus
+from allot.controllers.pod_garbage_collection.decisions import (
+    CollectionReason,
+    reason_to_end,
+    surplus,
+)
 
 
 def a_pod(name: str = "p", *, node: str = "", phase: str = "Running", **metadata: Any) -> Pod:
@@ -31,13 +35,13 @@ OUT = "node.kubernetes.io/out-of-service"
     ("pod", "node", "reason"),
     [
         pytest.param(a_pod(), None, None, id="not-to-be-deleted"),
-        pytest.param(a_pod(**LEAVING), None, Reason.UNSCHEDULED, id="never-bound"),
+        pytest.param(a_pod(**LEAVING), None, CollectionReason.UNSCHEDULED, id="never-bound"),
         pytest.param(a_pod(node="n", **LEAVING), None, None, id="node-unknown"),
         pytest.param(a_pod(node="n", **LEAVING), a_node("False"), None, id="node-not-ready"),
         pytest.param(
             a_pod(node="n", **LEAVING),
             a_node("Unknown", OUT),
-            Reason.OUT_OF_SERVICE,
+            CollectionReason.OUT_OF_SERVICE,
             id="out-of-service",
         ),
         pytest.param(a_pod(node="n", **LEAVING), a_node("True", OUT), None, id="but-ready"),
@@ -50,7 +54,7 @@ OUT = "node.kubernetes.io/out-of-service"
         ),
     ],
 )
-def test_pods_to_be_deleted(pod: Pod, node: Node | None, reason: Reason | None) -> None:
+def test_pods_to_be_deleted(pod: Pod, node: Node | None, reason: CollectionReason | None) -> None:
     assert reason_to_end(pod, node) is reason
 
 

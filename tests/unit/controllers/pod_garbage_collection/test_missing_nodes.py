@@ -9,7 +9,7 @@ from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.resources import PODS
 from allot.client.transport import Response
-from allot.controllers.controller import Surroundings
+from allot.controllers.controller import ControllerContext
 from allot.controllers.pod_garbage_collection import PodGarbageCollector
 from allot.controllers.pod_garbage_collection.controller import MissingNode
 from tests.unit.client.fakes import FakeClock, Request, answer, scripted
@@ -31,7 +31,7 @@ def requests_about_a_missing_node(*answers: Response) -> tuple[list[Request], in
         assert isinstance(clock, FakeClock)
         informers = InformerFactory(client)
         collector = PodGarbageCollector(
-            Surroundings(client, informers, EventRecorder(client, "c", "i"))
+            ControllerContext(client, informers, EventRecorder(client, "c", "i"))
         )
         list(informers.informer(PODS).store.put(POD))
         await collector.reconcile(MissingNode("n"))

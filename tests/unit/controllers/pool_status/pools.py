@@ -24,7 +24,7 @@ from allot.api.slices import (
     ResourcePool,
     ResourceSlice,
 )
-from allot.controllers.pool_status import newest_slices, pool_status, take_census
+from allot.controllers.pool_status import newest_slices, pool_availability, pool_status
 from allot.features import DEFAULTS, FeatureGates
 from allot.testing.builders import DRIVER, a_device, a_slice
 
@@ -100,4 +100,4 @@ def the_status(
     ledger = ledger or Ledger(DEFAULTS)
     ((pool, newest),) = newest_slices(slices).items()
     assert pool == PoolId(DRIVER, POOL)
-    return pool_status(take_census(pool, newest, ledger, rules), ledger, attribute, gates)
+    return pool_status(pool_availability(pool, newest, ledger, rules), ledger, attribute, gates)

@@ -16,7 +16,12 @@ from allot.api.pool_status import (
     ResourcePoolStatusRequestSpec,
     ResourcePoolStatusRequestStatus,
 )
-from allot.controllers.pool_status.answers import Answer, answer_request, completed, failed
+from allot.controllers.pool_status.answers import (
+    PoolStatusAnswer,
+    answer_request,
+    completed,
+    failed,
+)
 from allot.controllers.pool_status.expiry import expires_at
 from allot.features import DEFAULTS
 from allot.rules import CROSS_SLICE_VALIDATION
@@ -46,7 +51,7 @@ SLICES = [
 ]
 
 
-def ask(**spec: object) -> Answer:
+def ask(**spec: object) -> PoolStatusAnswer:
     request = ResourcePoolStatusRequestSpec(**({"driver": DRIVER, "limit": 100} | spec))  # type: ignore[arg-type]
     return answer_request(request, SLICES, Ledger(DEFAULTS))
 
@@ -85,7 +90,7 @@ def test_only_incomplete_pools_that_are_shown_make_an_answer_provisional() -> No
         ),
     ],
 )
-def test_the_condition_of_an_answer(answer: Answer, message: str) -> None:
+def test_the_condition_of_an_answer(answer: PoolStatusAnswer, message: str) -> None:
     status = completed(answer, NOW)
 
     (condition,) = status.conditions

@@ -13,12 +13,12 @@ from allot.api.pool_status import ResourcePoolStatusRequestSpec
 from allot.client.cooperative import finish
 from allot.controllers.pool_status.answers import (
     MAX_ANSWER_BYTES,
-    Answer,
+    PoolStatusAnswer,
     answer_request,
     answering_request,
 )
 from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE
-from allot.controllers.pool_status.shared_answers import Asked, SharedAnswer, SharedAnswers
+from allot.controllers.pool_status.shared_answers import RequestedPools, SharedAnswer, SharedAnswers
 from allot.features import DEFAULTS
 from allot.testing.builders import DRIVER
 from tests.unit.controllers.pool_status.pools import (
@@ -105,11 +105,11 @@ class Counting:
             self.count += 1
             began, state = self.now, self.state
             await asyncio.sleep(0)
-            answer = Answer(0, (), json=b"x" * size)
+            answer = PoolStatusAnswer(0, (), json=b"x" * size)
             return SharedAnswer.of(answer, NOW, began, state)
 
         spec = ResourcePoolStatusRequestSpec(driver=DRIVER, pool_name=pool)
-        return await self.answers.get(Asked.by(spec), since, lambda: self.state, count)
+        return await self.answers.get(RequestedPools.by(spec), since, lambda: self.state, count)
 
 
 def test_equal_questions_are_counted_once_until_something_changes() -> None:

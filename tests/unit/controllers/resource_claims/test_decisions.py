@@ -10,12 +10,12 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.resource import DELETE_PROTECTION
 from allot.controllers.resource_claims.decisions import (
+    ConsumerState,
     Deallocate,
-    Delete,
-    PodState,
-    Release,
+    DeleteClaim,
+    ReleaseConsumers,
+    RemoveFinalizer,
     Step,
-    Unprotect,
     lacks_reservation,
     patch_for,
     plan,
@@ -25,7 +25,7 @@ from allot.controllers.resource_claims.decisions import (
 )
 from tests.unit.controllers.resource_claims.claims import a_claim, a_pod, consumer
 
-NEEDED, DONE, GONE, REPLACED, UNKNOWN = PodState
+NEEDED, DONE, GONE, REPLACED, UNKNOWN = ConsumerState
 A, B = consumer("a"), consumer("b")
 JOB = consumer("job", api_group="batch", resource="jobs")
 GROUP = consumer("a", api_group="scheduling.k8s.io", resource="podgroups")
@@ -35,59 +35,71 @@ GROUP = consumer("a", api_group="scheduling.k8s.io", resource="podgroups")
     ("claim", "done", "owner", "steps"),
     [
         pytest.param(a_claim(A), "", NEEDED, (), id="in-use"),
-        pytest.param(a_claim(A, B), "a", NEEDED, (Release(("a",), False),), id="one-of-two-done"),
+        pytest.param(
+            a_claim(A, B), "a", NEEDED, (ReleaseConsumers(("a",), False),), id="one-of-two-done"
+        ),
         pytest.param(
             a_claim(A, B),
             "ab",
             NEEDED,
-            (Release(("a", "b"), True), Unprotect()),
+            (ReleaseConsumers(("a", "b"), True), RemoveFinalizer()),
             id="the-last-takes-the-allocation-along",
         ),
         pytest.param(
             a_claim(A, protected=False),
             "a",
             NEEDED,
-            (Release(("a",), False),),
+            (ReleaseConsumers(("a",), False),),
             id="an-allocation-without-our-finalizer-is-not-ours",
         ),
         pytest.param(
             a_claim(A, owner="a"),
             "a",
             DONE,
-            (Release(("a",), True), Unprotect(), Delete()),
+            (ReleaseConsumers(("a",), True), RemoveFinalizer(), DeleteClaim()),
             id="claim-of-a-finished-pod",
         ),
         pytest.param(
             a_claim(A, owner="a"),
             "a",
             GONE,
-            (Release(("a",), True), Unprotect()),
+            (ReleaseConsumers(("a",), True), RemoveFinalizer()),
             id="claim-of-a-pod-that-is-gone-is-garbage",
         ),
         pytest.param(
             a_claim(A, B, owner="a"),
             "a",
             DONE,
-            (Release(("a",), False),),
+            (ReleaseConsumers(("a",), False),),
             id="another-pod-uses-the-claim-of-a-finished-one",
         ),
         pytest.param(a_claim(), "", NEEDED, (), id="allocated-ahead-of-its-first-consumer"),
         pytest.param(
             a_claim(allocated=False), "", NEEDED, (), id="about-to-be-allocated-by-the-scheduler"
         ),
-        pytest.param(a_claim(owner="a"), "", REPLACED, (Delete(),), id="unused-of-a-replaced-pod"),
         pytest.param(
-            a_claim(deleting=True), "", NEEDED, (Deallocate(), Unprotect()), id="deleted-unused"
+            a_claim(owner="a"), "", REPLACED, (DeleteClaim(),), id="unused-of-a-replaced-pod"
         ),
         pytest.param(
-            a_claim(deleting=True, allocated=False), "", DONE, (Unprotect(),), id="deleted-free"
+            a_claim(deleting=True),
+            "",
+            NEEDED,
+            (Deallocate(), RemoveFinalizer()),
+            id="deleted-unused",
+        ),
+        pytest.param(
+            a_claim(deleting=True, allocated=False),
+            "",
+            DONE,
+            (RemoveFinalizer(),),
+            id="deleted-free",
         ),
         pytest.param(a_claim(A, deleting=True), "", NEEDED, (), id="deleted-in-use"),
         pytest.param(
             a_claim(A, deleting=True),
             "a",
             DONE,
-            (Release(("a",), True), Unprotect()),
+            (ReleaseConsumers(("a",), True), RemoveFinalizer()),
             id="deleted-and-done",
         ),
         pytest.param(
@@ -96,12 +108,16 @@ GROUP = consumer("a", api_group="scheduling.k8s.io", resource="podgroups")
         pytest.param(a_claim(JOB), ("job",), NEEDED, (), id="not-a-pod"),
         pytest.param(a_claim(GROUP), "a", NEEDED, (), id="a-pod-group"),
         pytest.param(
-            a_claim(A, JOB), "a", DONE, (Release(("a",), False),), id="a-pod-beside-another-kind"
+            a_claim(A, JOB),
+            "a",
+            DONE,
+            (ReleaseConsumers(("a",), False),),
+            id="a-pod-beside-another-kind",
         ),
     ],
 )
 def test_plan(
-    claim: ResourceClaim, done: str | tuple[str, ...], owner: PodState, steps: tuple[Step, ...]
+    claim: ResourceClaim, done: str | tuple[str, ...], owner: ConsumerState, steps: tuple[Step, ...]
 ) -> None:
     assert plan(claim, frozenset(done), owner) == steps
 
@@ -122,24 +138,24 @@ claims = st.builds(
 )
 
 
-@given(claims, st.frozensets(st.sampled_from("abcd")), st.sampled_from(list(PodState)))
+@given(claims, st.frozensets(st.sampled_from("abcd")), st.sampled_from(list(ConsumerState)))
 def test_what_is_in_use_stays_and_what_is_not_goes(
-    claim: ResourceClaim, done: frozenset[str], owner: PodState
+    claim: ResourceClaim, done: frozenset[str], owner: ConsumerState
 ) -> None:
     steps = plan(claim, done, owner)
     reserved = {one.uid for one in claim.status.reserved_for}
     in_use = reserved - done
-    released = [step for step in steps if isinstance(step, Release)]
+    released = [step for step in steps if isinstance(step, ReleaseConsumers)]
 
     if in_use:
-        assert all(isinstance(step, Release) and not step.deallocate for step in steps)
+        assert all(isinstance(step, ReleaseConsumers) and not step.deallocate for step in steps)
     assert {uid for step in released for uid in step.uids} == reserved & done
     if reserved and not in_use and DELETE_PROTECTION in claim.metadata.finalizers:
-        assert Unprotect() in steps
+        assert RemoveFinalizer() in steps
         assert released[0].deallocate
     if claim.metadata.deletion_timestamp is not None:
-        assert Delete() not in steps
-        assert bool(in_use) or (Unprotect() in steps) == bool(claim.metadata.finalizers)
+        assert DeleteClaim() not in steps
+        assert bool(in_use) or (RemoveFinalizer() in steps) == bool(claim.metadata.finalizers)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +172,9 @@ def test_what_is_in_use_stays_and_what_is_not_goes(
         pytest.param(a_pod(uid="b"), True, REPLACED, id="seen-going-and-another-coming"),
     ],
 )
-def test_what_a_copy_says_of_a_pod(copy: Pod | None, was_deleted: bool, state: PodState) -> None:
+def test_what_a_copy_says_of_a_pod(
+    copy: Pod | None, was_deleted: bool, state: ConsumerState
+) -> None:
     assert state_in_copy("a", copy, was_deleted) is state
 
 
@@ -169,7 +187,7 @@ def test_what_a_copy_says_of_a_pod(copy: Pod | None, was_deleted: bool, state: P
         pytest.param(a_pod(uid="a", status={"phase": "Succeeded"}), DONE, id="finished"),
     ],
 )
-def test_what_the_server_says_of_a_pod(found: Pod | None, state: PodState) -> None:
+def test_what_the_server_says_of_a_pod(found: Pod | None, state: ConsumerState) -> None:
     assert state_on_server("a", found) is state
 
 
@@ -177,12 +195,12 @@ def test_what_the_server_says_of_a_pod(found: Pod | None, state: PodState) -> No
     ("step", "change"),
     [
         pytest.param(
-            Release(("a",), True),
+            ReleaseConsumers(("a",), True),
             {"status": {"reservedFor": [{"$patch": "delete", "uid": "a"}], "allocation": None}},
             id="release-and-deallocate",
         ),
         pytest.param(
-            Release(("a",), False),
+            ReleaseConsumers(("a",), False),
             {"status": {"reservedFor": [{"$patch": "delete", "uid": "a"}]}},
             id="release",
         ),
@@ -190,14 +208,14 @@ def test_what_the_server_says_of_a_pod(found: Pod | None, state: PodState) -> No
     ],
 )
 def test_steps_are_for_one_version_of_the_claim(
-    step: Release | Deallocate, change: dict[str, object]
+    step: ReleaseConsumers | Deallocate, change: dict[str, object]
 ) -> None:
     version = {"metadata": {"uid": "uid-c", "resourceVersion": "7"}}
     assert patch_for(step, a_claim(A)) == version | change
 
 
 def test_only_our_finalizer_is_removed() -> None:
-    metadata = patch_for(Unprotect(), a_claim())["metadata"]
+    metadata = patch_for(RemoveFinalizer(), a_claim())["metadata"]
 
     assert metadata["resourceVersion"] == "7"
     assert metadata["$deleteFromPrimitiveList/finalizers"] == [DELETE_PROTECTION]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from allot.api.identities import ObjectKey
-from allot.controllers.resource_claims.mutation_cache import MADE_SECONDS, DeletedPods, MadeClaims
+from allot.controllers.resource_claims.mutation_cache import (
+    CREATED_CLAIM_TTL_SECONDS,
+    CreatedClaims,
+    DeletedPods,
+)
 
 C, D = ObjectKey("ns", "c"), ObjectKey("ns", "d")
 
@@ -18,7 +22,7 @@ def test_the_last_deleted_pods_are_remembered() -> None:
 
 def test_a_claim_is_ours_until_it_is_seen_or_time_is_up() -> None:
     time = [0.0]
-    made = MadeClaims(lambda: time[0])
+    made = CreatedClaims(lambda: time[0])
     made.add(C, "pod")
     made.add(D, "pod")
     assert made.is_made_for(C, "pod")
@@ -27,12 +31,12 @@ def test_a_claim_is_ours_until_it_is_seen_or_time_is_up() -> None:
     made.forget(C)
     assert not made.is_made_for(C, "pod")
 
-    time[0] = MADE_SECONDS
+    time[0] = CREATED_CLAIM_TTL_SECONDS
     assert not made.is_made_for(D, "pod")
 
 
 def test_the_oldest_claims_are_forgotten_first() -> None:
-    made = MadeClaims(lambda: 0.0, limit=1)
+    made = CreatedClaims(lambda: 0.0, limit=1)
     made.add(C, "pod")
     made.add(D, "pod")
 

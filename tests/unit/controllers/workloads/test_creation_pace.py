@@ -3,10 +3,10 @@ from __future__ import annotations
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.controllers.workloads.pod_control import (
+    BURST_REPLICAS,
     CREATIONS_PER_SECOND,
-    MAX_PACED_OWNERS,
-    MOST_AT_ONCE,
-    CreationPace,
+    MAX_LIMITED_OWNERS,
+    CreationRateLimiter,
 )
 
 
@@ -16,7 +16,7 @@ class Pace:
     def __init__(self) -> None:
         self.now = 0.0
         self.again: list[tuple[str, float]] = []
-        self.pace = CreationPace(lambda: self.now, self._note)
+        self.pace = CreationRateLimiter(lambda: self.now, self._note)
 
     def _note(self, key: ObjectKey, seconds: float) -> None:
         self.again.append((key.name, seconds))
@@ -36,7 +36,7 @@ def test_few_pods_are_created_at_once() -> None:
 def test_a_hundred_thousand_pods_come_at_a_pace() -> None:
     pace = Pace()
 
-    assert pace.admit("huge", 100_000) == MOST_AT_ONCE
+    assert pace.admit("huge", 100_000) == BURST_REPLICAS
     assert pace.admit("huge", 99_500) == 0
     assert pace.again == [("huge", 1.0)] * 2
     pace.now = 1.0
@@ -52,8 +52,8 @@ def test_others_are_not_concerned() -> None:
 
 def test_owners_are_forgotten_in_time() -> None:
     pace = Pace()
-    for number in range(MAX_PACED_OWNERS + 1):
-        pace.admit(f"owner-{number}", MOST_AT_ONCE)
+    for number in range(MAX_LIMITED_OWNERS + 1):
+        pace.admit(f"owner-{number}", BURST_REPLICAS)
 
-    assert pace.admit("owner-0", MOST_AT_ONCE) == MOST_AT_ONCE
-    assert pace.admit(f"owner-{MAX_PACED_OWNERS}", MOST_AT_ONCE) == 0
+    assert pace.admit("owner-0", BURST_REPLICAS) == BURST_REPLICAS
+    assert pace.admit(f"owner-{MAX_LIMITED_OWNERS}", BURST_REPLICAS) == 0

@@ -14,12 +14,16 @@ from allot.controllers.workloads.daemon_set.decision import (
     plan_pods,
     plan_update,
 )
-from allot.controllers.workloads.daemon_set.nodes import NOT_HERE, Place, judge_node
+from allot.controllers.workloads.daemon_set.nodes import (
+    NOT_PLACED,
+    DaemonPlacement,
+    node_should_run_daemon_pod,
+)
 from allot.controllers.workloads.daemon_set.pods import make_pod, node_of
 from allot.controllers.workloads.revisions import REVISION_HASH
 from tests.unit.controllers.workloads.objects import NOW, a_node, a_pod, a_workload
 
-HERE, ONLY_STAY = Place(True, True), Place(False, True)
+HERE, ONLY_STAY = DaemonPlacement(True, True), DaemonPlacement(False, True)
 EVERYWHERE = {"n1": HERE, "n2": HERE, "n3": HERE}
 NEW, OLD = {REVISION_HASH: "new"}, {REVISION_HASH: "old"}
 
@@ -41,33 +45,33 @@ def affinity(key: str, *values: str) -> dict[str, Any]:
     [
         pytest.param({}, HERE, id="any"),
         pytest.param({"nodeSelector": {"disk": "ssd"}}, HERE, id="selected"),
-        pytest.param({"nodeSelector": {"disk": "hdd"}}, NOT_HERE, id="not-selected"),
-        pytest.param({"nodeName": "other"}, NOT_HERE, id="another-by-name"),
+        pytest.param({"nodeSelector": {"disk": "hdd"}}, NOT_PLACED, id="not-selected"),
+        pytest.param({"nodeName": "other"}, NOT_PLACED, id="another-by-name"),
         pytest.param({"affinity": affinity("disk", "ssd", "x")}, HERE, id="affinity"),
-        pytest.param({"affinity": affinity("disk", "x")}, NOT_HERE, id="no-affinity"),
+        pytest.param({"affinity": affinity("disk", "x")}, NOT_PLACED, id="no-affinity"),
     ],
 )
-def test_nodes_that_are_meant(spec: dict[str, Any], place: Place) -> None:
-    assert judge_node(a_node("n", {"disk": "ssd"}), spec) == place
+def test_nodes_that_are_meant(spec: dict[str, Any], place: DaemonPlacement) -> None:
+    assert node_should_run_daemon_pod(a_node("n", {"disk": "ssd"}), spec) == place
 
 
 @pytest.mark.parametrize(
     ("key", "effect", "place"),
     [
         ("gpu", "NoSchedule", ONLY_STAY),
-        ("gpu", "NoExecute", NOT_HERE),
+        ("gpu", "NoExecute", NOT_PLACED),
         ("gpu", "PreferNoSchedule", HERE),
         ("node.kubernetes.io/not-ready", "NoExecute", HERE),
         ("node.kubernetes.io/unschedulable", "NoSchedule", HERE),
         ("node.kubernetes.io/network-unavailable", "NoSchedule", ONLY_STAY),
     ],
 )
-def test_taints(key: str, effect: str, place: Place) -> None:
+def test_taints(key: str, effect: str, place: DaemonPlacement) -> None:
     node = a_node("n", taints=[{"key": key, "effect": effect}])
 
-    assert judge_node(node, {}) == place
+    assert node_should_run_daemon_pod(node, {}) == place
     tolerant = {"tolerations": [{"operator": "Exists"}]}
-    assert judge_node(node, tolerant) == HERE
+    assert node_should_run_daemon_pod(node, tolerant) == HERE
 
 
 def test_pods_are_pinned_to_their_node() -> None:
@@ -83,7 +87,9 @@ def test_pods_are_pinned_to_their_node() -> None:
 # --- one each ---
 
 
-def planned(daemon_set: RawObject, places: dict[str, Place], *pods: Pod) -> tuple[Any, Any, Any]:
+def planned(
+    daemon_set: RawObject, places: dict[str, DaemonPlacement], *pods: Pod
+) -> tuple[Any, Any, Any]:
     plan = plan_pods(daemon_set, places, group_by_node(pods), "new", NOW)
     names = [pod.get("metadata", "name") for pod in plan.delete]
     return plan.create_on, names, [pod.get("metadata", "name") for pod in plan.finished]
@@ -100,7 +106,7 @@ def test_of_several_the_oldest_stays() -> None:
 
 
 def test_pods_leave_nodes_that_are_not_meant_any_more() -> None:
-    places = {"n1": NOT_HERE, "n2": ONLY_STAY}
+    places = {"n1": NOT_PLACED, "n2": ONLY_STAY}
     pods = [a_pod("a", node="n1"), a_pod("b", node="n2")]
 
     assert planned(a_daemon_set(), places, *pods) == ((), ["a"], [])
@@ -170,7 +176,7 @@ def test_with_surge_the_new_one_comes_first() -> None:
 
 
 def test_status() -> None:
-    places = {**EVERYWHERE, "n4": NOT_HERE}
+    places = {**EVERYWHERE, "n4": NOT_PLACED}
     pods = [
         a_pod("a", node="n1", labels=NEW),
         a_pod("b", node="n2", labels=OLD, ready=False),

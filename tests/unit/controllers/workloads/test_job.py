@@ -9,12 +9,17 @@ import pytest
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.controllers.workloads.job import status as job_status
-from allot.controllers.workloads.job.decision import Plan, Verdict, find_verdict, plan_pods
+from allot.controllers.workloads.job.decision import (
+    JobConclusion,
+    JobPlan,
+    find_conclusion,
+    plan_pods,
+)
 from allot.controllers.workloads.job.failures import (
     INDEX_FAILURE_COUNT,
-    Action,
+    PodFailureAction,
     backoff_seconds,
-    judge_failure,
+    match_pod_failure_policy,
     seconds_to_wait,
 )
 from allot.controllers.workloads.job.indexes import (
@@ -25,7 +30,7 @@ from allot.controllers.workloads.job.indexes import (
 )
 from allot.controllers.workloads.job.pods import make_pod
 from allot.controllers.workloads.job.spec import read_spec
-from allot.controllers.workloads.job.tally import TRACKING, Tally, take_stock
+from allot.controllers.workloads.job.tally import TRACKING, Tally, tally_pods
 from tests.unit.controllers.workloads.objects import NOW, a_pod, a_workload, ago
 
 
@@ -45,19 +50,19 @@ def tracked(name: str, phase: str = "Running", *, index: int | None = None, **re
 
 
 def stock(job: RawObject, *pods: Pod) -> Tally:
-    return take_stock(job, read_spec(job), pods)
+    return tally_pods(job, read_spec(job), pods)
 
 
-def verdict(job: RawObject, *pods: Pod) -> Verdict | None:
-    return find_verdict(job, read_spec(job), stock(job, *pods), NOW)
+def conclusion(job: RawObject, *pods: Pod) -> JobConclusion | None:
+    return find_conclusion(job, read_spec(job), stock(job, *pods), NOW)
 
 
 def reason(job: RawObject, *pods: Pod) -> str | None:
-    found = verdict(job, *pods)
+    found = conclusion(job, *pods)
     return found.reason if found else None
 
 
-def plan(job: RawObject, *pods: Pod) -> Plan:
+def plan(job: RawObject, *pods: Pod) -> JobPlan:
     return plan_pods(read_spec(job), stock(job, *pods), NOW)
 
 
@@ -144,13 +149,13 @@ def test_numbers_follow_the_uids() -> None:
 def test_pods_are_made(spec: dict[str, int], active: int, created: int) -> None:
     pods = [tracked(f"p{number}") for number in range(active)]
 
-    assert plan(a_job(**spec), *pods) == Plan(create=(None,) * created)
+    assert plan(a_job(**spec), *pods) == JobPlan(create=(None,) * created)
 
 
 def test_a_job_without_completions_makes_no_more_after_the_first_success() -> None:
     job = a_job(parallelism=3)
 
-    assert plan(job, tracked("a", "Succeeded"), tracked("b")) == Plan()
+    assert plan(job, tracked("a", "Succeeded"), tracked("b")) == JobPlan()
     assert reason(job, tracked("a", "Succeeded"), tracked("b")) is None
     assert reason(job, tracked("a", "Succeeded")) == "CompletionsReached"
 
@@ -164,14 +169,14 @@ def test_too_many_pods_are_deleted() -> None:
 def test_a_suspended_job_has_no_pods() -> None:
     job = a_job(completions=1, suspend=True)
 
-    assert plan(job) == Plan()
+    assert plan(job) == JobPlan()
     assert plan(job, tracked("a")).delete != ()
 
 
 def test_a_pod_that_may_still_run_is_not_replaced_if_the_job_says_so() -> None:
     going = tracked("a", deleting=True, ended=1000)
 
-    assert plan(a_job(completions=1, podReplacementPolicy="Failed"), going) == Plan()
+    assert plan(a_job(completions=1, podReplacementPolicy="Failed"), going) == JobPlan()
 
 
 def test_free_indexes_are_taken_in_order() -> None:
@@ -221,7 +226,7 @@ def test_a_success_makes_up_for_failures() -> None:
 def test_after_a_failure_the_next_pod_waits() -> None:
     found = plan(a_job(completions=1), tracked("a", "Failed", ended=4))
 
-    assert found == Plan(wait_seconds=6)
+    assert found == JobPlan(wait_seconds=6)
 
 
 RULES: list[dict[str, Any]] = [
@@ -239,20 +244,20 @@ def disrupted(pod: Pod) -> Pod:
 @pytest.mark.parametrize(
     ("pod", "action"),
     [
-        (tracked("a", "Failed", exit_code=42), Action.FAIL_JOB),
-        (tracked("a", "Failed", exit_code=1), Action.COUNT),
-        (disrupted(tracked("a", "Failed", exit_code=1)), Action.IGNORE),
-        (tracked("a", "Running", deleting=True), Action.COUNT),
+        (tracked("a", "Failed", exit_code=42), PodFailureAction.FAIL_JOB),
+        (tracked("a", "Failed", exit_code=1), PodFailureAction.COUNT),
+        (disrupted(tracked("a", "Failed", exit_code=1)), PodFailureAction.IGNORE),
+        (tracked("a", "Running", deleting=True), PodFailureAction.COUNT),
     ],
 )
-def test_failure_rules(pod: Pod, action: Action) -> None:
-    assert judge_failure(pod, RULES).action is action
+def test_failure_rules(pod: Pod, action: PodFailureAction) -> None:
+    assert match_pod_failure_policy(pod, RULES).action is action
 
 
 def test_the_end_by_rule_says_which() -> None:
     job = a_job(completions=1, podFailurePolicy={"rules": RULES})
 
-    assert verdict(job, tracked("a", "Failed", exit_code=42)) == Verdict(
+    assert conclusion(job, tracked("a", "Failed", exit_code=42)) == JobConclusion(
         False,
         "PodFailurePolicy",
         "Container c for pod default/a failed with exit code 42 matching FailJob rule at index 0",
@@ -299,7 +304,7 @@ def test_what_was_announced_stays() -> None:
     announced = {"type": "FailureTarget", "status": "True", "reason": "X", "message": "y"}
     job = a_job(completions=1, status={"conditions": [announced]})
 
-    assert verdict(job, tracked("a", "Succeeded")) == Verdict(False, "X", "y")
+    assert conclusion(job, tracked("a", "Succeeded")) == JobConclusion(False, "X", "y")
 
 
 def test_a_success_policy_ends_a_job_early() -> None:
@@ -334,7 +339,7 @@ def test_an_index_is_tried_so_often() -> None:
 def test_an_index_waits_alone() -> None:
     job = an_indexed_job(2, parallelism=2, backoffLimit=99, backoffLimitPerIndex=3)
 
-    assert plan(job, a_failure(0, 0, ended=4)) == Plan(create=(1,), wait_seconds=6)
+    assert plan(job, a_failure(0, 0, ended=4)) == JobPlan(create=(1,), wait_seconds=6)
 
 
 @pytest.mark.parametrize(

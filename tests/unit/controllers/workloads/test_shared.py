@@ -9,11 +9,11 @@ import pytest
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.client.resources import REPLICA_SETS
-from allot.controllers.workloads.conditions import Condition, with_condition
-from allot.controllers.workloads.expectations import PATIENCE_SECONDS, Expectations
+from allot.controllers.workloads.conditions import ConditionUpdate, with_condition
+from allot.controllers.workloads.expectations import EXPECTATIONS_TIMEOUT_SECONDS, Expectations
 from allot.controllers.workloads.int_or_percent import resolve
 from allot.controllers.workloads.names import SAFE_LETTERS, content_hash, generated_name
-from allot.controllers.workloads.ownership import orphan_labels, selected_label, sort_claims
+from allot.controllers.workloads.ownership import classify_objects, orphan_labels, selected_label
 from allot.controllers.workloads.pod_ranking import DELETION_COST, pods_to_delete
 from allot.controllers.workloads.pod_states import (
     is_active,
@@ -70,7 +70,7 @@ def test_claims_are_sorted_by_control_and_selector() -> None:
     going = a_pod("going", deleting=True)
     other = a_pod("other", labels={})
 
-    claims = sort_claims(owner, [mine, strange], [orphan, going, other])
+    claims = classify_objects(owner, [mine, strange], [orphan, going, other])
 
     assert claims == ((mine,), (orphan,), (strange,))
 
@@ -78,7 +78,7 @@ def test_claims_are_sorted_by_control_and_selector() -> None:
 def test_an_owner_that_is_going_takes_and_leaves_nothing() -> None:
     owner = a_workload().with_value(ago(0), "metadata", "deletionTimestamp")
 
-    claims = sort_claims(owner, [a_pod("x", owner="uid-w", labels={})], [a_pod("orphan")])
+    claims = classify_objects(owner, [a_pod("x", owner="uid-w", labels={})], [a_pod("orphan")])
 
     assert claims == ((), (), ())
 
@@ -86,7 +86,7 @@ def test_an_owner_that_is_going_takes_and_leaves_nothing() -> None:
 def test_an_empty_selector_takes_nothing() -> None:
     owner = a_workload(selector={})
 
-    assert sort_claims(owner, [], [a_pod()]).to_adopt == ()
+    assert classify_objects(owner, [], [a_pod()]).to_adopt == ()
 
 
 def test_orphans_and_those_who_want_them_meet_in_the_index() -> None:
@@ -106,7 +106,7 @@ def test_counting_waits_for_own_writes() -> None:
     expectations = Expectations(clock)
     expectations.expect_creation(KEY, "p")
     expectations.expect_deletion(KEY, "uid")
-    assert expectations.seconds_left(KEY) == PATIENCE_SECONDS
+    assert expectations.seconds_left(KEY) == EXPECTATIONS_TIMEOUT_SECONDS
 
     expectations.created(KEY, "p")
     expectations.deleted(KEY, "another uid")
@@ -120,7 +120,7 @@ def test_what_never_comes_back_is_not_waited_for_forever() -> None:
     clock = FakeClock()
     expectations = Expectations(clock)
     expectations.expect_creation(KEY, "p")
-    asyncio.run(clock.advance(PATIENCE_SECONDS))
+    asyncio.run(clock.advance(EXPECTATIONS_TIMEOUT_SECONDS))
 
     assert not expectations.seconds_left(KEY)
 
@@ -214,7 +214,7 @@ def test_a_status_keeps_what_others_wrote() -> None:
 
 
 def test_conditions_tell_when_they_changed() -> None:
-    ready = Condition("Ready", "True", "Yes", "now")
+    ready = ConditionUpdate("Ready", "True", "Yes", "now")
     before = ({"type": "Ready", "status": "True", "reason": "No", "lastTransitionTime": ago(9)},)
 
     (same_status,) = with_condition(before, ready, NOW)

@@ -12,15 +12,8 @@ from allot.client.errors import ClientError
 from allot.client.events import NORMAL, WARNING
 from allot.client.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES
 from allot.client.retries import Backoff
-from allot.controllers.controller import Surroundings
-from allot.controllers.workloads.daemon_set import decision
-from allot.controllers.workloads.daemon_set.decision import Plan
-from allot.controllers.workloads.daemon_set.nodes import has_changed, places_by_node
-from allot.controllers.workloads.daemon_set.pods import make_pod, node_of
-from allot.controllers.workloads.dependents import Dependents
-from allot.controllers.workloads.pod_control import MOST_AT_ONCE
-from allot.controllers.workloads.pod_states import seconds_until_available
-from allot.controllers.workloads.reading import (
+from allot.controllers.controller import ControllerContext
+from allot.controllers.workloads.accessors import (
     is_deleting,
     labels_of,
     min_ready_seconds_of,
@@ -29,6 +22,13 @@ from allot.controllers.workloads.reading import (
     selector_of,
     template_of,
 )
+from allot.controllers.workloads.daemon_set import decision
+from allot.controllers.workloads.daemon_set.decision import DaemonSetPlan
+from allot.controllers.workloads.daemon_set.nodes import has_changed, placement_by_node
+from allot.controllers.workloads.daemon_set.pods import make_pod, node_of
+from allot.controllers.workloads.dependents import Dependents
+from allot.controllers.workloads.pod_control import BURST_REPLICAS
+from allot.controllers.workloads.pod_states import seconds_until_available
 from allot.controllers.workloads.revisions import REVISION_HASH, RevisionHistory, hash_of
 from allot.controllers.workloads.status_writes import write_status
 from allot.controllers.workloads.workload_controller import WorkloadController
@@ -51,8 +51,8 @@ class DaemonSetController(WorkloadController):
     name = "daemonset-controller"
     resource = DAEMON_SETS
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.nodes = self.informers.informer(NODES)
         self.nodes.add_handlers(
             lambda _node: self._queue_all(), self._node_updated, lambda _node: self._queue_all()
@@ -76,7 +76,7 @@ class DaemonSetController(WorkloadController):
         for daemon_set in self.workloads.list():
             self.queue.add(daemon_set.key)
 
-    async def bring_in_order(self, workload: RawObject) -> None:
+    async def sync(self, workload: RawObject) -> None:
         if is_empty_selector(selector_of(workload)) or is_deleting(workload):
             return
         history = await self.history.of(workload)
@@ -84,9 +84,9 @@ class DaemonSetController(WorkloadController):
         pods = await self.dependents.claim(workload)
         pods_by_node = decision.group_by_node(pods)
         spec = template_of(workload).get("spec") or {}
-        places = places_by_node(self.nodes.list(), spec)
+        places = placement_by_node(self.nodes.list(), spec)
         now, failure = self.today(), None
-        if self.can_count(workload.key):
+        if self.expectations_satisfied(workload.key):
             arguments = (workload, places, pods_by_node, revision_hash, now)
             plan = decision.plan_pods(*arguments)
             failure = await self._carry_out(workload, plan, revision_hash)
@@ -107,12 +107,12 @@ class DaemonSetController(WorkloadController):
             raise failure
 
     async def _carry_out(
-        self, daemon_set: RawObject, plan: Plan, revision_hash: str
+        self, daemon_set: RawObject, plan: DaemonSetPlan, revision_hash: str
     ) -> ClientError | None:
         gone = [pod for pod in plan.finished if self._may_replace(daemon_set, pod)]
-        delete = [*plan.delete, *gone][:MOST_AT_ONCE]
+        delete = [*plan.delete, *gone][:BURST_REPLICAS]
         failure = await self.pod_control.delete_all(daemon_set, delete)
-        nodes = plan.create_on[:MOST_AT_ONCE]
+        nodes = plan.create_on[:BURST_REPLICAS]
         pods = [make_pod(daemon_set, node, revision_hash) for node in nodes]
         created = await self.pod_control.create_all(daemon_set, pods, f"{name_of(daemon_set)}-")
         return failure or created

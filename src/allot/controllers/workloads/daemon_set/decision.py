@@ -13,11 +13,7 @@ from typing import NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.controllers.workloads.daemon_set.nodes import NOT_HERE, Place
-from allot.controllers.workloads.daemon_set.pods import node_of
-from allot.controllers.workloads.int_or_percent import resolve
-from allot.controllers.workloads.pod_states import is_available, is_ready
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     created_at,
     generation_of,
@@ -26,12 +22,16 @@ from allot.controllers.workloads.reading import (
     min_ready_seconds_of,
     name_of,
 )
+from allot.controllers.workloads.daemon_set.nodes import NOT_PLACED, DaemonPlacement
+from allot.controllers.workloads.daemon_set.pods import node_of
+from allot.controllers.workloads.int_or_percent import resolve
+from allot.controllers.workloads.pod_states import is_available, is_ready
 from allot.controllers.workloads.revisions import REVISION_HASH
 
 PodsByNode = Mapping[str, Sequence[Pod]]
 
 
-class Plan(NamedTuple):
+class DaemonSetPlan(NamedTuple):
     """Nodes that get a pod, and pods that go."""
 
     create_on: tuple[str, ...]
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
     """Pods that have ended although daemons should not; they go, too, but not too often."""
 
 
-class Bounds(NamedTuple):
+class UpdateBounds(NamedTuple):
     """How many pods may be missing, or be there twice, during an update."""
 
     unavailable: int
@@ -55,11 +55,11 @@ def group_by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     return dict(found)
 
 
-def update_bounds(daemon_set: RawObject, desired: int) -> Bounds:
+def update_bounds(daemon_set: RawObject, desired: int) -> UpdateBounds:
     rolling: Json = daemon_set.get("spec", "updateStrategy", "rollingUpdate", default={})
     surge = resolve(rolling.get("maxSurge"), desired, round_up=True)
     unavailable = resolve(rolling.get("maxUnavailable", 1), desired, round_up=True)
-    return Bounds(unavailable if unavailable or surge else 1, surge)
+    return UpdateBounds(unavailable if unavailable or surge else 1, surge)
 
 
 def is_rolling(daemon_set: RawObject) -> bool:
@@ -71,18 +71,18 @@ def is_rolling(daemon_set: RawObject) -> bool:
 
 def plan_pods(
     daemon_set: RawObject,
-    places: Mapping[str, Place],
+    places: Mapping[str, DaemonPlacement],
     pods_by_node: PodsByNode,
     revision_hash: str,
     now: datetime,
-) -> Plan:
+) -> DaemonSetPlan:
     """What must be done whatever revision the pods are of."""
     create: list[str] = []
     delete: list[Pod] = []
     finished: list[Pod] = []
     has_surge = update_bounds(daemon_set, 1).surge > 0 and is_rolling(daemon_set)
     for node in {**places, **pods_by_node}:
-        place, pods = places.get(node, NOT_HERE), pods_by_node.get(node, ())
+        place, pods = places.get(node, NOT_PLACED), pods_by_node.get(node, ())
         living = [pod for pod in pods if not is_deleting(pod)]
         if not place.may_stay:
             # On a node that is gone only what never ran is ours to delete.
@@ -95,7 +95,7 @@ def plan_pods(
         elif place.should_run and has_surge and not running and len(living) < len(pods):
             create.append(node)  # the one that is being deleted has a successor at once
         delete += _surplus(daemon_set, running, revision_hash, now, has_surge=has_surge)
-    return Plan(tuple(create), tuple(delete), tuple(finished))
+    return DaemonSetPlan(tuple(create), tuple(delete), tuple(finished))
 
 
 def _surplus(
@@ -123,11 +123,11 @@ def _surplus(
 
 def plan_update(
     daemon_set: RawObject,
-    places: Mapping[str, Place],
+    places: Mapping[str, DaemonPlacement],
     pods_by_node: PodsByNode,
     revision_hash: str,
     now: datetime,
-) -> Plan:
+) -> DaemonSetPlan:
     """The next pods to replace by ones of the present revision."""
     desired = sum(place.should_run for place in places.values())
     bounds = update_bounds(daemon_set, desired)
@@ -149,9 +149,9 @@ def plan_update(
     if bounds.surge:
         room = max(bounds.surge - surging, 0)
         chosen = [*broken, *outdated[:room]]
-        return Plan(tuple(node_of(pod) for pod in chosen), (), ())
+        return DaemonSetPlan(tuple(node_of(pod) for pod in chosen), (), ())
     room = max(bounds.unavailable - missing, 0)
-    return Plan((), (*broken, *outdated[:room]), ())
+    return DaemonSetPlan((), (*broken, *outdated[:room]), ())
 
 
 # --- the status ---
@@ -159,7 +159,7 @@ def plan_update(
 
 def daemon_set_status(
     daemon_set: RawObject,
-    places: Mapping[str, Place],
+    places: Mapping[str, DaemonPlacement],
     pods_by_node: PodsByNode,
     revision_hash: str,
     now: datetime,

@@ -8,31 +8,31 @@ from typing import Any, Final, NamedTuple
 from allot.api.core import Node
 from allot.api.selectors import node_selection
 from allot.api.taints import NO_EXECUTE, NO_SCHEDULE, is_tolerated, read_taints, read_tolerations
+from allot.controllers.workloads.accessors import labels_of, name_of
 from allot.controllers.workloads.daemon_set.pods import tolerations_of
-from allot.controllers.workloads.reading import labels_of, name_of
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-class Place(NamedTuple):
+class DaemonPlacement(NamedTuple):
     """Whether a pod should be made on a node, and whether one that is there may stay."""
 
     should_run: bool
     may_stay: bool
 
 
-NOT_HERE: Final = Place(False, False)
+NOT_PLACED: Final = DaemonPlacement(False, False)
 
 
-def judge_node(node: Node, spec: Mapping[str, Any]) -> Place:
+def node_should_run_daemon_pod(node: Node, spec: Mapping[str, Any]) -> DaemonPlacement:
     """What a pod template's spec means for a node."""
     if not _is_meant(node, spec):
-        return NOT_HERE
+        return NOT_PLACED
     tolerations = read_tolerations(tolerations_of(spec))
     taints = read_taints(node.taints)
     effects = {taint.effect for taint in taints if not is_tolerated(taint, tolerations)}
     may_stay = NO_EXECUTE not in effects
-    return Place(may_stay and NO_SCHEDULE not in effects, may_stay)
+    return DaemonPlacement(may_stay and NO_SCHEDULE not in effects, may_stay)
 
 
 def _is_meant(node: Node, spec: Mapping[str, Any]) -> bool:
@@ -52,5 +52,5 @@ def has_changed(old: Node, new: Node) -> bool:
     return labels_of(old) != labels_of(new) or old.taints != new.taints
 
 
-def places_by_node(nodes: Iterable[Node], spec: Mapping[str, Any]) -> dict[str, Place]:
-    return {name_of(node): judge_node(node, spec) for node in nodes}
+def placement_by_node(nodes: Iterable[Node], spec: Mapping[str, Any]) -> dict[str, DaemonPlacement]:
+    return {name_of(node): node_should_run_daemon_pod(node, spec) for node in nodes}

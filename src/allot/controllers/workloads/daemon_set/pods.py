@@ -8,8 +8,8 @@ from typing import Any, Final
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.client.resources import DAEMON_SETS
+from allot.controllers.workloads.accessors import Json, annotations_of, template_of
 from allot.controllers.workloads.pod_templates import pod_from_template, with_metadata_entries
-from allot.controllers.workloads.reading import Json, annotations_of, template_of
 from allot.controllers.workloads.revisions import REVISION_HASH
 
 TEMPLATE_GENERATION: Final = "pod-template-generation"

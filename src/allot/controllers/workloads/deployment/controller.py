@@ -18,8 +18,17 @@ from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import WARNING
 from allot.client.options import DeleteOptions
 from allot.client.resources import DEPLOYMENTS, REPLICA_SETS
-from allot.controllers.controller import Surroundings
-from allot.controllers.workloads.conditions import Condition, conditions_of, find_condition
+from allot.controllers.controller import ControllerContext
+from allot.controllers.workloads.accessors import (
+    Json,
+    annotations_of,
+    is_deleting,
+    name_of,
+    namespace_of,
+    replicas_of,
+    uid_of,
+)
+from allot.controllers.workloads.conditions import ConditionUpdate, conditions_of, find_condition
 from allot.controllers.workloads.dependents import Dependents
 from allot.controllers.workloads.deployment import progress, sizes
 from allot.controllers.workloads.deployment import replica_sets as sets_of
@@ -28,15 +37,6 @@ from allot.controllers.workloads.ownership import (
     controller_of,
     controller_uid,
     is_controlled_by,
-)
-from allot.controllers.workloads.reading import (
-    Json,
-    annotations_of,
-    is_deleting,
-    name_of,
-    namespace_of,
-    replicas_of,
-    uid_of,
 )
 from allot.controllers.workloads.status_writes import write_status
 from allot.controllers.workloads.workload_controller import WorkloadController
@@ -59,8 +59,8 @@ class DeploymentController(WorkloadController):
     name = "deployment-controller"
     resource = DEPLOYMENTS
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.sets = self.informers.informer(REPLICA_SETS)
         self.dependents = Dependents(self.client, self.workloads, self.sets, self.queue)
         self.pods.add_index(BY_CONTROLLER, controller_uid)
@@ -76,7 +76,7 @@ class DeploymentController(WorkloadController):
         if deployment is not None and sizes.is_recreated(deployment):
             self.queue.add(deployment.key)
 
-    async def bring_in_order(self, workload: RawObject) -> None:
+    async def sync(self, workload: RawObject) -> None:
         sets = self._sort(workload, await self.dependents.claim(workload))
         if is_deleting(workload):
             await self._write_status(workload, sets, rollout=False)
@@ -150,7 +150,7 @@ class DeploymentController(WorkloadController):
         revision = sets_of.next_revision(sets.old)
         if sets.new is None:
             new = await self._create_set(deployment, sets, revision)
-            told = Condition(
+            told = ConditionUpdate(
                 progress.PROGRESSING,
                 "True",
                 progress.NEW_SET_CREATED,
@@ -160,7 +160,7 @@ class DeploymentController(WorkloadController):
             new = sets_of.as_new_set(deployment, sets.new, revision)
             if new is not sets.new:
                 new = await self.client.update(REPLICA_SETS, new)
-            told = Condition(
+            told = ConditionUpdate(
                 progress.PROGRESSING,
                 "True",
                 progress.FOUND_NEW_SET,
@@ -193,7 +193,7 @@ class DeploymentController(WorkloadController):
                     message = f'Failed to create new replica set "{name_of(wanted)}": {error}'
                     await self._say(
                         deployment,
-                        Condition(
+                        ConditionUpdate(
                             progress.PROGRESSING, "False", progress.SET_CREATE_ERROR, message
                         ),
                     )
@@ -267,7 +267,7 @@ class DeploymentController(WorkloadController):
         }
         return await self.client.patch(self.resource, deployment.key, patch)
 
-    async def _say(self, deployment: RawObject, condition: Condition) -> RawObject:
+    async def _say(self, deployment: RawObject, condition: ConditionUpdate) -> RawObject:
         conditions = progress.set_condition(conditions_of(deployment), condition, self.today())
         return await write_status(
             self.client, self.resource, deployment, {"conditions": list(conditions)}

@@ -8,21 +8,21 @@ from typing import Final
 
 from allot.api.raw import RawObject
 from allot.api.times import read_time
-from allot.controllers.workloads.conditions import (
-    Condition,
-    conditions_of,
-    find_condition,
-    with_condition,
-    without_condition,
-)
-from allot.controllers.workloads.deployment.sizes import rolling_bounds, total_size
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     counted,
     generation_of,
     name_of,
     replicas_of,
 )
+from allot.controllers.workloads.conditions import (
+    ConditionUpdate,
+    conditions_of,
+    find_condition,
+    with_condition,
+    without_condition,
+)
+from allot.controllers.workloads.deployment.sizes import rolling_bounds, total_size
 
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
@@ -52,7 +52,7 @@ def _deadline(deployment: RawObject) -> int:
 
 
 def set_condition(
-    conditions: Sequence[Json], wanted: Condition, now: datetime, *, refresh: bool = False
+    conditions: Sequence[Json], wanted: ConditionUpdate, now: datetime, *, refresh: bool = False
 ) -> tuple[Json, ...]:
     return with_condition(conditions, wanted, now, dated=_DATED, refresh=refresh)
 
@@ -67,14 +67,14 @@ def deployment_status(
     available = sum(counted(found, "availableReplicas") for found in sets)
     least = replicas_of(deployment) - rolling_bounds(deployment).unavailable
     if available >= least:
-        condition = Condition(
+        condition = ConditionUpdate(
             AVAILABLE,
             "True",
             "MinimumReplicasAvailable",
             "Deployment has minimum availability.",
         )
     else:
-        condition = Condition(
+        condition = ConditionUpdate(
             AVAILABLE,
             "False",
             "MinimumReplicasUnavailable",
@@ -140,17 +140,19 @@ def _was_complete(status: Json) -> bool:
 
 def _judge(
     deployment: RawObject, status: Json, new_set: RawObject | None, now: datetime
-) -> Condition | None:
+) -> ConditionUpdate | None:
     what = f'Deployment "{name_of(deployment)}"'
     if new_set is not None:
         what = f'ReplicaSet "{name_of(new_set)}"'
     if is_complete(deployment, status):
         message = f"{what} has successfully progressed."
-        return Condition(PROGRESSING, "True", NEW_SET_AVAILABLE, message)
+        return ConditionUpdate(PROGRESSING, "True", NEW_SET_AVAILABLE, message)
     if _has_moved(deployment, status):
-        return Condition(PROGRESSING, "True", SET_UPDATED, f"{what} is progressing.")
+        return ConditionUpdate(PROGRESSING, "True", SET_UPDATED, f"{what} is progressing.")
     if has_timed_out(deployment, status, now):
-        return Condition(PROGRESSING, "False", TIMED_OUT, f"{what} has timed out progressing.")
+        return ConditionUpdate(
+            PROGRESSING, "False", TIMED_OUT, f"{what} has timed out progressing."
+        )
     return None
 
 
@@ -194,13 +196,13 @@ def seconds_until_timeout(deployment: RawObject, status: Json, now: datetime) ->
     return max((since - now).total_seconds() + _deadline(deployment), 0.0) + 1.0
 
 
-def _failure(sets: Iterable[RawObject], new_set: RawObject | None) -> Condition | None:
+def _failure(sets: Iterable[RawObject], new_set: RawObject | None) -> ConditionUpdate | None:
     """A set that cannot make its pods; the new one's troubles first."""
     ordered = sorted(sets, key=lambda found: found is not new_set)
     for found in ordered:
         known = find_condition(conditions_of(found), REPLICA_FAILURE)
         if known is not None:
-            return Condition(
+            return ConditionUpdate(
                 REPLICA_FAILURE,
                 known.get("status", ""),
                 known.get("reason", ""),
@@ -212,7 +214,7 @@ def _failure(sets: Iterable[RawObject], new_set: RawObject | None) -> Condition 
 # --- pausing ---
 
 
-def pause_condition(deployment: RawObject) -> Condition | None:
+def pause_condition(deployment: RawObject) -> ConditionUpdate | None:
     """What is to be said about a pause that began or ended; None if that has been said."""
     if not has_deadline(deployment):
         return None
@@ -222,7 +224,7 @@ def pause_condition(deployment: RawObject) -> Condition | None:
         return None
     is_paused = bool(deployment.get("spec", "paused", default=False))
     if is_paused and reason != PAUSED:
-        return Condition(PROGRESSING, "Unknown", PAUSED, "Deployment is paused")
+        return ConditionUpdate(PROGRESSING, "Unknown", PAUSED, "Deployment is paused")
     if not is_paused and reason == PAUSED:
-        return Condition(PROGRESSING, "Unknown", RESUMED, "Deployment is resumed")
+        return ConditionUpdate(PROGRESSING, "Unknown", RESUMED, "Deployment is resumed")
     return None

@@ -13,10 +13,7 @@ from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.client.resources import DEPLOYMENTS
-from allot.controllers.workloads.deployment.sizes import surge_of
-from allot.controllers.workloads.names import content_hash
-from allot.controllers.workloads.ownership import controller_reference
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     annotations_of,
     counted,
@@ -31,6 +28,9 @@ from allot.controllers.workloads.reading import (
     selector_of,
     template_of,
 )
+from allot.controllers.workloads.deployment.sizes import surge_of
+from allot.controllers.workloads.names import content_hash
+from allot.controllers.workloads.ownership import controller_reference
 
 TEMPLATE_HASH: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"

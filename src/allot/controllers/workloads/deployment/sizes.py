@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from allot.api.raw import RawObject
-from allot.controllers.workloads.int_or_percent import resolve
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     annotations_of,
     counted,
@@ -18,6 +17,7 @@ from allot.controllers.workloads.reading import (
     name_of,
     replicas_of,
 )
+from allot.controllers.workloads.int_or_percent import resolve
 
 RECREATE: Final = "Recreate"
 MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"

@@ -11,11 +11,12 @@ from allot.api.raw import RawObject
 from allot.client.errors import ClientError
 from allot.client.events import WARNING
 from allot.client.resources import JOBS
-from allot.client.work_queue import FAILURE_BACKOFF, WorkQueue, work_off
-from allot.controllers.controller import Surroundings
+from allot.client.work_queue import FAILURE_BACKOFF, WorkQueue, run_workers
+from allot.controllers.controller import ControllerContext
+from allot.controllers.workloads.accessors import Json, is_deleting, uid_of
 from allot.controllers.workloads.dependents import Dependents
 from allot.controllers.workloads.job import decision, status, tracking
-from allot.controllers.workloads.job.decision import Plan, Verdict
+from allot.controllers.workloads.job.decision import JobConclusion, JobPlan
 from allot.controllers.workloads.job.indexes import index_of
 from allot.controllers.workloads.job.pods import make_pod, name_base
 from allot.controllers.workloads.job.spec import JobSpec, is_managed_here, read_spec
@@ -23,12 +24,11 @@ from allot.controllers.workloads.job.tally import (
     Tally,
     Uncounted,
     is_tracked,
-    take_stock,
+    tally_pods,
     uncounted_of,
 )
 from allot.controllers.workloads.ownership import controller_of
 from allot.controllers.workloads.pod_states import is_ready
-from allot.controllers.workloads.reading import Json, is_deleting, uid_of
 from allot.controllers.workloads.status_writes import with_status
 from allot.controllers.workloads.workload_controller import STALE_SECONDS, WorkloadController
 
@@ -41,21 +41,21 @@ class JobController(WorkloadController):
     name = "job-controller"
     resource = JOBS
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.dependents = Dependents(
             self.client, self.workloads, self.pods, self.queue, self.expectations
         )
-        self.strays: WorkQueue[ObjectKey] = WorkQueue(
+        self.orphan_pods: WorkQueue[ObjectKey] = WorkQueue(
             clock=self.clock,
             backoff=FAILURE_BACKOFF,
-            observer=surroundings.queue_metrics.of("job_orphan_pod"),
+            observer=context.queue_metrics.of("job_orphan_pod"),
         )
         """Pods that have the finalizer, and perhaps no job any more."""
         self.pods.add_handlers(self._look_after, lambda _old, new: self._look_after(new))
         self.workloads.add_handlers(on_delete=self._leave_behind)
 
-    async def bring_in_order(self, workload: RawObject) -> None:
+    async def sync(self, workload: RawObject) -> None:
         if not is_managed_here(workload):
             return
         pods = await self.dependents.claim(workload)
@@ -65,15 +65,15 @@ class JobController(WorkloadController):
         spec, now = read_spec(workload), self.today()
         tally, is_all = await self._take_stock(workload, spec, pods)
         if not is_all:
-            await self._count(workload, spec, tally, Plan(), None)
+            await self._count(workload, spec, tally, JobPlan(), None)
             self.queue.add(workload.key)
             return
-        verdict = decision.find_verdict(workload, spec, tally, now)
-        can_count = self.can_count(workload.key)
-        plan = Plan()
-        if verdict is not None:
-            plan = Plan(delete=tally.active)
-        elif can_count and not is_deleting(workload):
+        conclusion = decision.find_conclusion(workload, spec, tally, now)
+        expectations_satisfied = self.expectations_satisfied(workload.key)
+        plan = JobPlan()
+        if conclusion is not None:
+            plan = JobPlan(delete=tally.active)
+        elif expectations_satisfied and not is_deleting(workload):
             plan = decision.plan_pods(spec, tally, now)
             # Pods that are not wanted any more have not failed.
             await tracking.give_up(self.client, filter(is_tracked, plan.delete))
@@ -81,9 +81,13 @@ class JobController(WorkloadController):
             self.queue.add_after(workload.key, STALE_SECONDS)
             return
         failure = await self._carry_out(workload, spec, tally, plan)
-        job = await self._count(workload, spec, tally, plan, verdict)
-        if verdict is not None and can_count and self._nothing_is_left(job, tally, plan):
-            await self._conclude(job, verdict)
+        job = await self._count(workload, spec, tally, plan, conclusion)
+        if (
+            conclusion is not None
+            and expectations_satisfied
+            and self._nothing_is_left(job, tally, plan)
+        ):
+            await self._conclude(job, conclusion)
         self._look_again(job, spec, plan)
         if failure is not None:
             raise failure
@@ -95,15 +99,15 @@ class JobController(WorkloadController):
 
         Copies of pods may be older than the job's, and show those as new that are in its numbers: ask the server.
         """
-        tally = take_stock(job, spec, pods)
+        tally = tally_pods(job, spec, pods)
         finished = (*tally.new_succeeded, *tally.new_failed)
         if not finished:
             return tally, True
-        room = max(tracking.MOST_UNCOUNTED - len(uncounted_of(job).all), 0)
+        room = max(tracking.MAX_UNCOUNTED - len(uncounted_of(job).all), 0)
         now, later = finished[:room], set(map(uid_of, finished[room:]))
         current = await tracking.verified(self.client, pods, now)
         known = [pod for pod in current if uid_of(pod) not in later]
-        return take_stock(job, spec, known), not later
+        return tally_pods(job, spec, known), not later
 
     # --- pods ---
 
@@ -115,7 +119,7 @@ class JobController(WorkloadController):
         )
 
     async def _carry_out(
-        self, job: RawObject, spec: JobSpec, tally: Tally, plan: Plan
+        self, job: RawObject, spec: JobSpec, tally: Tally, plan: JobPlan
     ) -> ClientError | None:
         failure = await self.pod_control.delete_all(job, plan.delete)
         if failure is not None or not plan.create:
@@ -132,11 +136,16 @@ class JobController(WorkloadController):
     # --- the status ---
 
     async def _count(
-        self, job: RawObject, spec: JobSpec, tally: Tally, plan: Plan, verdict: Verdict | None
+        self,
+        job: RawObject,
+        spec: JobSpec,
+        tally: Tally,
+        plan: JobPlan,
+        conclusion: JobConclusion | None,
     ) -> RawObject:
         """Write what is going on, and count what has finished; see `tracking`."""
         known = uncounted_of(job)
-        is_over = verdict is not None
+        is_over = conclusion is not None
         failed = [pod for pod in tally.new_failed if is_over or uid_of(pod) not in tally.kept]
         succeeded = frozenset() if spec.is_indexed else frozenset(map(uid_of, tally.new_succeeded))
         uncounted = Uncounted(
@@ -145,7 +154,7 @@ class JobController(WorkloadController):
         job = await self._write(
             job,
             status.announced_status(
-                job, spec, tally, _numbers(tally, plan), uncounted, verdict, self.today()
+                job, spec, tally, _numbers(tally, plan), uncounted, conclusion, self.today()
             ),
         )
         freed = await tracking.untrack(
@@ -183,19 +192,19 @@ class JobController(WorkloadController):
             reason = "Suspended" if said.status == "True" else "Resumed"
             self.tell(before, reason, said.message)
 
-    def _nothing_is_left(self, job: RawObject, tally: Tally, plan: Plan) -> bool:
+    def _nothing_is_left(self, job: RawObject, tally: Tally, plan: JobPlan) -> bool:
         """Whether all pods have ended and are counted."""
         numbers = _numbers(tally, plan)
         return not (numbers.active or numbers.terminating or uncounted_of(job).all)
 
-    async def _conclude(self, job: RawObject, verdict: Verdict) -> None:
-        await self._write(job, status.concluded_status(job, verdict, self.today()))
-        if verdict.succeeded:
+    async def _conclude(self, job: RawObject, conclusion: JobConclusion) -> None:
+        await self._write(job, status.concluded_status(job, conclusion, self.today()))
+        if conclusion.succeeded:
             self.tell(job, "Completed", "Job completed")
         else:
-            self.tell(job, verdict.reason, verdict.message, WARNING)
+            self.tell(job, conclusion.reason, conclusion.message, WARNING)
 
-    def _look_again(self, job: RawObject, spec: JobSpec, plan: Plan) -> None:
+    def _look_again(self, job: RawObject, spec: JobSpec, plan: JobPlan) -> None:
         key = job.key
         left = decision.seconds_until_deadline(job, spec, self.today())
         for wait in (plan.wait_seconds, left):
@@ -206,17 +215,17 @@ class JobController(WorkloadController):
 
     def _look_after(self, pod: Pod) -> None:
         if is_tracked(pod) and self.dependents.owner_of(pod) is None:
-            self.strays.add(pod.key)
+            self.orphan_pods.add(pod.key)
 
     def _leave_behind(self, job: RawObject) -> None:
         for pod in self.dependents.of(job):
             if is_tracked(pod):
-                self.strays.add(pod.key)
+                self.orphan_pods.add(pod.key)
 
-    def chores(self) -> tuple[Coroutine[None, None, None], ...]:
-        return (work_off(self.strays, self._free_stray, 2),)
+    def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
+        return (run_workers(self.orphan_pods, self._sync_orphan_pod, 2),)
 
-    async def _free_stray(self, key: ObjectKey) -> None:
+    async def _sync_orphan_pod(self, key: ObjectKey) -> None:
         """Let a pod go that nobody will count."""
         pod = self.pods.get(key)
         if pod is None or not is_tracked(pod):
@@ -231,10 +240,10 @@ class JobController(WorkloadController):
         await tracking.remove_finalizer(self.client, key, uid_of(pod))
 
 
-def _numbers(tally: Tally, plan: Plan) -> status.Now:
+def _numbers(tally: Tally, plan: JobPlan) -> status.PodCounts:
     """The numbers after the plan was carried out: what was deleted is ending now."""
     deleted: Sequence[Pod] = plan.delete
-    return status.Now(
+    return status.PodCounts(
         active=len(tally.active) - len(deleted) + len(plan.create),
         ready=tally.ready - sum(map(is_ready, deleted)),
         terminating=tally.terminating + len(deleted),

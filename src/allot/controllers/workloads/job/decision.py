@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.api.times import read_time
+from allot.controllers.workloads.accessors import (
+    uid_of,
+)
 from allot.controllers.workloads.conditions import conditions_of, is_true
 from allot.controllers.workloads.conditions import find_condition as find
 from allot.controllers.workloads.job.failures import seconds_to_wait, seconds_to_wait_for_index
 from allot.controllers.workloads.job.indexes import IndexRanges, index_of
 from allot.controllers.workloads.job.spec import JobSpec
 from allot.controllers.workloads.job.tally import Tally
-from allot.controllers.workloads.pod_control import MOST_AT_ONCE
+from allot.controllers.workloads.pod_control import BURST_REPLICAS
 from allot.controllers.workloads.pod_ranking import pods_to_delete
 from allot.controllers.workloads.pod_states import restarts_of
-from allot.controllers.workloads.reading import (
-    uid_of,
-)
 
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
@@ -30,7 +30,7 @@ FAILURE_TARGET: Final = "FailureTarget"
 SUSPENDED: Final = "Suspended"
 
 
-class Verdict(NamedTuple):
+class JobConclusion(NamedTuple):
     """How a job ends, and why."""
 
     succeeded: bool
@@ -55,7 +55,9 @@ def is_finished(job: RawObject) -> bool:
 # --- the end ---
 
 
-def find_verdict(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> Verdict | None:
+def find_conclusion(
+    job: RawObject, spec: JobSpec, tally: Tally, now: datetime
+) -> JobConclusion | None:
     """How the job ends; None while it goes on. What was announced once stays."""
     announced = _announced(job)
     if announced is not None:
@@ -68,19 +70,19 @@ def find_verdict(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> 
         return failure
     if _has_enough(spec, tally):
         message = "Reached expected number of succeeded pods"
-        return Verdict(True, "CompletionsReached", message)
+        return JobConclusion(True, "CompletionsReached", message)
     return None
 
 
-def _announced(job: RawObject) -> Verdict | None:
+def _announced(job: RawObject) -> JobConclusion | None:
     for type_, succeeded in ((SUCCESS_CRITERIA_MET, True), (FAILURE_TARGET, False)):
         found = find(conditions_of(job), type_)
         if found is not None and found.get("status") == "True":
-            return Verdict(succeeded, found.get("reason", ""), found.get("message", ""))
+            return JobConclusion(succeeded, found.get("reason", ""), found.get("message", ""))
     return None
 
 
-def _success_by_policy(spec: JobSpec, tally: Tally) -> Verdict | None:
+def _success_by_policy(spec: JobSpec, tally: Tally) -> JobConclusion | None:
     if not spec.is_indexed:
         return None
     for at, rule in enumerate(spec.success_rules):
@@ -93,18 +95,22 @@ def _success_by_policy(spec: JobSpec, tally: Tally) -> Verdict | None:
         else:
             needed = rule.get("succeededCount", spec.completions or 0)
         if needed and len(done) >= needed:
-            return Verdict(True, "SuccessPolicy", f"Matched rules at index {at}")
+            return JobConclusion(True, "SuccessPolicy", f"Matched rules at index {at}")
     return None
 
 
-def _failure(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> Verdict | None:
-    if tally.verdict is not None:
-        return Verdict(False, "PodFailurePolicy", tally.verdict.message)
+def _failure(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> JobConclusion | None:
+    if tally.conclusion is not None:
+        return JobConclusion(False, "PodFailurePolicy", tally.conclusion.message)
     if tally.failed > spec.backoff_limit or _has_restarted_too_often(spec, tally):
-        return Verdict(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return JobConclusion(
+            False, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        )
     left = seconds_until_deadline(job, spec, now)
     if left is not None and left <= 0:
-        return Verdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")
+        return JobConclusion(
+            False, "DeadlineExceeded", "Job was active longer than specified deadline"
+        )
     if spec.is_per_index:
         return _failure_of_indexes(spec, tally)
     return None
@@ -118,16 +124,16 @@ def _has_restarted_too_often(spec: JobSpec, tally: Tally) -> bool:
     return restarts >= spec.backoff_limit if spec.backoff_limit else restarts > 0
 
 
-def _failure_of_indexes(spec: JobSpec, tally: Tally) -> Verdict | None:
+def _failure_of_indexes(spec: JobSpec, tally: Tally) -> JobConclusion | None:
     lost = len(tally.failed_indexes)
     if spec.max_failed_indexes is not None and lost > spec.max_failed_indexes:
-        return Verdict(
+        return JobConclusion(
             False,
             "MaxFailedIndexesExceeded",
             "Job has exceeded the specified maximal number of failed indexes",
         )
     if lost and lost + len(tally.completed_indexes) >= (spec.completions or 0):
-        return Verdict(False, "FailedIndexes", "Job has failed indexes")
+        return JobConclusion(False, "FailedIndexes", "Job has failed indexes")
     return None
 
 
@@ -149,7 +155,7 @@ def seconds_until_deadline(job: RawObject, spec: JobSpec, now: datetime) -> floa
 # --- on the way ---
 
 
-class Plan(NamedTuple):
+class JobPlan(NamedTuple):
     """Pods to make (by index, or None where there are no indexes), pods to delete, when to look again."""
 
     create: tuple[int | None, ...] = ()
@@ -157,10 +163,10 @@ class Plan(NamedTuple):
     wait_seconds: float | None = None
 
 
-def plan_pods(spec: JobSpec, tally: Tally, now: datetime) -> Plan:
+def plan_pods(spec: JobSpec, tally: Tally, now: datetime) -> JobPlan:
     """The pods that a job which goes on needs, or has too many of."""
     if spec.is_suspended:
-        return Plan(delete=tally.active)
+        return JobPlan(delete=tally.active)
     wanted = _wanted_active(spec, tally)
     surplus = _misplaced(spec, tally)
     going = set(map(uid_of, surplus))
@@ -168,13 +174,13 @@ def plan_pods(spec: JobSpec, tally: Tally, now: datetime) -> Plan:
     if len(others) > wanted:
         surplus += pods_to_delete(others, len(others) - wanted, others, now)
     if surplus:
-        return Plan(delete=tuple(surplus[:MOST_AT_ONCE]))
+        return JobPlan(delete=tuple(surplus[:BURST_REPLICAS]))
     missing = wanted - len(tally.active)
     if spec.replaces_only_failed:
         missing -= tally.terminating
     if missing <= 0:
-        return Plan()
-    return _creation(spec, tally, min(missing, MOST_AT_ONCE), now)
+        return JobPlan()
+    return _creation(spec, tally, min(missing, BURST_REPLICAS), now)
 
 
 def _wanted_active(spec: JobSpec, tally: Tally) -> int:
@@ -200,16 +206,16 @@ def _misplaced(spec: JobSpec, tally: Tally) -> list[Pod]:
     return found
 
 
-def _creation(spec: JobSpec, tally: Tally, count: int, now: datetime) -> Plan:
+def _creation(spec: JobSpec, tally: Tally, count: int, now: datetime) -> JobPlan:
     if not spec.is_per_index:
         wait = seconds_to_wait(tally.failed_pods, tally.succeeded_pods, now)
         if wait:
-            return Plan(wait_seconds=wait)
+            return JobPlan(wait_seconds=wait)
     if not spec.is_indexed:
-        return Plan(create=(None,) * count)
+        return JobPlan(create=(None,) * count)
     free = _free_indexes(spec, tally)
     if not spec.is_per_index:
-        return Plan(create=tuple(islice(free, count)))
+        return JobPlan(create=tuple(islice(free, count)))
     latest = tally.latest_failed_by_index
     ready: list[int] = []
     waits: list[float] = []
@@ -221,7 +227,7 @@ def _creation(spec: JobSpec, tally: Tally, count: int, now: datetime) -> Plan:
             ready.append(index)
             if len(ready) >= count:
                 break
-    return Plan(create=tuple(ready), wait_seconds=min(waits, default=None))
+    return JobPlan(create=tuple(ready), wait_seconds=min(waits, default=None))
 
 
 def _free_indexes(spec: JobSpec, tally: Tally) -> Iterator[int]:

@@ -9,21 +9,21 @@ from typing import Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.times import read_time
-from allot.controllers.workloads.conditions import conditions_of, find_condition
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     annotations_of,
     created_at,
     name_of,
     namespace_of,
 )
+from allot.controllers.workloads.conditions import conditions_of, find_condition
 
 INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
 FIRST_BACKOFF_SECONDS: Final = 10.0
-MOST_BACKOFF_SECONDS: Final = 600.0
+MAX_BACKOFF_SECONDS: Final = 600.0
 
 
-class Action(Enum):
+class PodFailureAction(Enum):
     """What a rule of the job says about a failed pod."""
 
     COUNT = "Count"
@@ -32,25 +32,27 @@ class Action(Enum):
     FAIL_INDEX = "FailIndex"
 
 
-class Judgement(NamedTuple):
+class PodFailureMatch(NamedTuple):
     """The action, and for the end of the job, why."""
 
-    action: Action
+    action: PodFailureAction
     message: str = ""
 
 
-def judge_failure(pod: Pod, rules: Sequence[Json]) -> Judgement:
+def match_pod_failure_policy(pod: Pod, rules: Sequence[Json]) -> PodFailureMatch:
     """The first rule that applies decides; without one, failures count."""
     if pod.phase != "Failed":  # being deleted: nobody knows yet how it ended
-        return Judgement(Action.COUNT)
+        return PodFailureMatch(PodFailureAction.COUNT)
     for index, rule in enumerate(rules):
         why = _why_exit_codes(pod, rule) or _why_conditions(pod, rule)
         if why:
             action = rule.get("action", "")
-            known = action in {member.value for member in Action}
+            known = action in {member.value for member in PodFailureAction}
             message = f"{why} matching {action} rule at index {index}"
-            return Judgement(Action(action) if known else Action.COUNT, message)
-    return Judgement(Action.COUNT)
+            return PodFailureMatch(
+                PodFailureAction(action) if known else PodFailureAction.COUNT, message
+            )
+    return PodFailureMatch(PodFailureAction.COUNT)
 
 
 def _why_exit_codes(pod: Pod, rule: Json) -> str:
@@ -110,7 +112,7 @@ def backoff_seconds(failures: int) -> float:
     """10 s after the first failure, twice as much after each one more, ten minutes at most."""
     if failures <= 0:
         return 0.0
-    return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), MOST_BACKOFF_SECONDS)
+    return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), MAX_BACKOFF_SECONDS)
 
 
 def seconds_to_wait(failed: Iterable[Pod], succeeded: Iterable[Pod], now: datetime) -> float:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from allot.api.core import Pod
-from allot.controllers.workloads.reading import annotations_of
+from allot.controllers.workloads.accessors import annotations_of
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 

@@ -7,17 +7,17 @@ from typing import Final
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.client.resources import JOBS
+from allot.controllers.workloads.accessors import Json, name_of, template_of
 from allot.controllers.workloads.job.failures import INDEX_FAILURE_COUNT, failures_before
 from allot.controllers.workloads.job.indexes import COMPLETION_INDEX
 from allot.controllers.workloads.job.spec import JobSpec
 from allot.controllers.workloads.job.tally import TRACKING
-from allot.controllers.workloads.names import LONGEST_NAME
+from allot.controllers.workloads.names import MAX_NAME_LENGTH
 from allot.controllers.workloads.pod_templates import (
     pod_from_template,
     with_finalizer,
     with_metadata_entries,
 )
-from allot.controllers.workloads.reading import Json, name_of, template_of
 
 INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
@@ -49,7 +49,7 @@ def make_pod(job: RawObject, spec: JobSpec, index: int | None, last_failed: Pod 
 
 def _hostname(job: RawObject, index: int) -> str:
     end = f"-{index}"
-    return name_of(job)[: LONGEST_NAME - len(end)].rstrip("-.") + end
+    return name_of(job)[: MAX_NAME_LENGTH - len(end)].rstrip("-.") + end
 
 
 def _with_index(container: Json) -> Json:

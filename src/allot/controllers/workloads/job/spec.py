@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from allot.api.raw import RawObject
-from allot.controllers.workloads.reading import Json
+from allot.controllers.workloads.accessors import Json
 
 OUR_NAME: Final = "kubernetes.io/job-controller"
 MAX_INT32: Final = 2**31 - 1

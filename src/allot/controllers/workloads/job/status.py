@@ -8,24 +8,24 @@ from typing import NamedTuple
 
 from allot.api.raw import RawObject
 from allot.api.times import written_time
+from allot.controllers.workloads.accessors import (
+    Json,
+    counted,
+)
 from allot.controllers.workloads.conditions import (
-    Condition,
+    ConditionUpdate,
     conditions_of,
     find_condition,
     is_true,
     with_condition,
 )
-from allot.controllers.workloads.job.decision import SUSPENDED, Verdict
+from allot.controllers.workloads.job.decision import SUSPENDED, JobConclusion
 from allot.controllers.workloads.job.indexes import written_indexes
 from allot.controllers.workloads.job.spec import JobSpec
 from allot.controllers.workloads.job.tally import Tally, Uncounted, uncounted_of
-from allot.controllers.workloads.reading import (
-    Json,
-    counted,
-)
 
 
-class Now(NamedTuple):
+class PodCounts(NamedTuple):
     """The numbers that are true at this moment."""
 
     active: int
@@ -33,18 +33,20 @@ class Now(NamedTuple):
     terminating: int
 
 
-def set_condition(conditions: Sequence[Json], wanted: Condition, now: datetime) -> tuple[Json, ...]:
+def set_condition(
+    conditions: Sequence[Json], wanted: ConditionUpdate, now: datetime
+) -> tuple[Json, ...]:
     return with_condition(conditions, wanted, now, dated=("lastProbeTime",))
 
 
-def suspension(job: RawObject, spec: JobSpec) -> Condition | None:
+def suspension(job: RawObject, spec: JobSpec) -> ConditionUpdate | None:
     """What is to be said about a suspension that began or ended; None if that has been said."""
     known = find_condition(conditions_of(job), SUSPENDED)
     is_said = known is not None and known.get("status") == "True"
     if spec.is_suspended and not is_said:
-        return Condition(SUSPENDED, "True", "JobSuspended", "Job suspended")
+        return ConditionUpdate(SUSPENDED, "True", "JobSuspended", "Job suspended")
     if not spec.is_suspended and is_said:
-        return Condition(SUSPENDED, "False", "JobResumed", "Job resumed")
+        return ConditionUpdate(SUSPENDED, "False", "JobResumed", "Job resumed")
     return None
 
 
@@ -61,18 +63,20 @@ def announced_status(
     job: RawObject,
     spec: JobSpec,
     tally: Tally,
-    numbers: Now,
+    numbers: PodCounts,
     uncounted: Uncounted,
-    verdict: Verdict | None,
+    conclusion: JobConclusion | None,
     now: datetime,
 ) -> Json:
     """The status before finalizers go: with the uids that are about to be counted."""
     conditions = conditions_of(job)
     said = suspension(job, spec)
-    if said is not None and verdict is None:
+    if said is not None and conclusion is None:
         conditions = set_condition(conditions, said, now)
-    if verdict is not None:
-        announced = Condition(verdict.announced_by, "True", verdict.reason, verdict.message)
+    if conclusion is not None:
+        announced = ConditionUpdate(
+            conclusion.announced_by, "True", conclusion.reason, conclusion.message
+        )
         conditions = set_condition(conditions, announced, now)
     status: Json = {
         "startTime": start_time(job, spec, now),
@@ -104,11 +108,13 @@ def counted_status(job: RawObject, spec: JobSpec, freed: Iterable[str]) -> Json:
     return status
 
 
-def concluded_status(job: RawObject, verdict: Verdict, now: datetime) -> Json:
+def concluded_status(job: RawObject, conclusion: JobConclusion, now: datetime) -> Json:
     """The status of a job of which nothing is left to wait for."""
-    conclusion = Condition(verdict.concluded_by, "True", verdict.reason, verdict.message)
-    status: Json = {"conditions": list(set_condition(conditions_of(job), conclusion, now))}
-    if verdict.succeeded:
+    condition = ConditionUpdate(
+        conclusion.concluded_by, "True", conclusion.reason, conclusion.message
+    )
+    status: Json = {"conditions": list(set_condition(conditions_of(job), condition, now))}
+    if conclusion.succeeded:
         status["completionTime"] = written_time(now)
     return status
 

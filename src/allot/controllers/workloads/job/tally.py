@@ -15,17 +15,17 @@ from typing import Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
+from allot.controllers.workloads.accessors import counted, is_deleting, uid_of
 from allot.controllers.workloads.job.failures import (
-    Action,
-    Judgement,
+    PodFailureAction,
+    PodFailureMatch,
     failures_before,
     finished_at,
-    judge_failure,
+    match_pod_failure_policy,
 )
 from allot.controllers.workloads.job.indexes import Indexes, index_of, read_indexes
 from allot.controllers.workloads.job.spec import JobSpec
 from allot.controllers.workloads.pod_states import is_active, is_ready, is_terminating
-from allot.controllers.workloads.reading import counted, is_deleting, uid_of
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
@@ -77,7 +77,7 @@ class Tally(NamedTuple):
     failed: int
     completed_indexes: Indexes
     failed_indexes: Indexes
-    verdict: Judgement | None
+    conclusion: PodFailureMatch | None
     """A failure that ends the job at once."""
     failed_pods: tuple[Pod, ...]
     """All that can be seen, counted or not."""
@@ -85,16 +85,20 @@ class Tally(NamedTuple):
     latest_failed_by_index: dict[int, Pod]
 
 
-def take_stock(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
+def tally_pods(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
     uncounted = uncounted_of(job)
     fresh = [pod for pod in pods if is_tracked(pod) and uid_of(pod) not in uncounted.all]
     limit = spec.completions if spec.is_indexed else None
     succeeded = tuple(pod for pod in fresh if pod.phase == "Succeeded" and _fits(pod, limit))
     judged = [
-        (pod, judge_failure(pod, spec.failure_rules)) for pod in fresh if has_failed(pod, spec)
+        (pod, match_pod_failure_policy(pod, spec.failure_rules))
+        for pod in fresh
+        if has_failed(pod, spec)
     ]
-    failed = tuple(pod for pod, judgement in judged if judgement.action is not Action.IGNORE)
-    ignored = tuple(pod for pod, judgement in judged if judgement.action is Action.IGNORE)
+    failed = tuple(
+        pod for pod, judgement in judged if judgement.action is not PodFailureAction.IGNORE
+    )
+    ignored = tuple(pod for pod, judgement in judged if judgement.action is PodFailureAction.IGNORE)
     # An index that a shrinking job no longer has is neither success nor failure.
     ignored += tuple(pod for pod in fresh if pod.phase == "Succeeded" and not _fits(pod, limit))
     completed = read_indexes(job.get("status", "completedIndexes"), limit)
@@ -123,7 +127,9 @@ def take_stock(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
         failed=counted(job, "failed") + len(uncounted.failed) + len(failed),
         completed_indexes=completed,
         failed_indexes=failed_indexes,
-        verdict=next((found for _, found in judged if found.action is Action.FAIL_JOB), None),
+        conclusion=next(
+            (found for _, found in judged if found.action is PodFailureAction.FAIL_JOB), None
+        ),
         failed_pods=tuple(
             pod
             for pod in pods
@@ -161,10 +167,14 @@ def _latest_failed(pods: Iterable[Pod], spec: JobSpec) -> dict[int, Pod]:
 
 
 def _lost(
-    judged: Iterable[tuple[Pod, Judgement]], latest: dict[int, Pod], spec: JobSpec
+    judged: Iterable[tuple[Pod, PodFailureMatch]], latest: dict[int, Pod], spec: JobSpec
 ) -> Indexes:
     """Indexes that have failed too often, or in a way that makes another attempt pointless."""
-    lost = {index_of(pod) for pod, judgement in judged if judgement.action is Action.FAIL_INDEX}
+    lost = {
+        index_of(pod)
+        for pod, judgement in judged
+        if judgement.action is PodFailureAction.FAIL_INDEX
+    }
     limit = spec.backoff_limit_per_index or 0
     lost |= {index for index, pod in latest.items() if failures_before(pod) >= limit}
     return frozenset(index for index in lost if index is not None)

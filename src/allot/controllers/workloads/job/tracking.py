@@ -23,12 +23,12 @@ from allot.client.cooperative import few_at_once
 from allot.client.errors import ApiStatusError
 from allot.client.options import PatchType, Scope
 from allot.client.resources import PODS
+from allot.controllers.workloads.accessors import Json, selector_of, uid_of
 from allot.controllers.workloads.job.tally import TRACKING, is_tracked
-from allot.controllers.workloads.reading import Json, selector_of, uid_of
 
 R = TypeVar("R")
 
-MOST_UNCOUNTED: Final = 500
+MAX_UNCOUNTED: Final = 500
 """Uids in a status at once."""
 
 

@@ -11,19 +11,19 @@ from allot.client.resources import (
     PERSISTENT_VOLUME_CLAIMS,
     STATEFUL_SETS,
 )
-from allot.controllers.controller import Surroundings
-from allot.controllers.workloads.dependents import Dependents
-from allot.controllers.workloads.pod_control import PodControl
-from allot.controllers.workloads.pod_states import seconds_until_available
-from allot.controllers.workloads.reading import (
+from allot.controllers.controller import ControllerContext
+from allot.controllers.workloads.accessors import (
     is_deleting,
     min_ready_seconds_of,
     name_of,
     namespace_of,
 )
+from allot.controllers.workloads.dependents import Dependents
+from allot.controllers.workloads.pod_control import PodControl
+from allot.controllers.workloads.pod_states import seconds_until_available
 from allot.controllers.workloads.revisions import History, RevisionHistory
 from allot.controllers.workloads.stateful_set import decision
-from allot.controllers.workloads.stateful_set.decision import Plan, Revisions
+from allot.controllers.workloads.stateful_set.decision import Revisions, StatefulSetPlan
 from allot.controllers.workloads.stateful_set.identity import make_pod, ordinal_of, ordinals_of
 from allot.controllers.workloads.stateful_set.volume_claims import VolumeClaims
 from allot.controllers.workloads.status_writes import write_status
@@ -51,8 +51,8 @@ class StatefulSetController(WorkloadController):
     name = "statefulset-controller"
     resource = STATEFUL_SETS
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.pod_control = NumberedPodControl(
             self.client, self.recorder, self.resource, self.expectations, self.creation_pace
         )
@@ -76,14 +76,14 @@ class StatefulSetController(WorkloadController):
         )
         self.claims = VolumeClaims(self.client, self.informers.informer(PERSISTENT_VOLUME_CLAIMS))
 
-    async def bring_in_order(self, workload: RawObject) -> None:
+    async def sync(self, workload: RawObject) -> None:
         if is_deleting(workload):
             return
         history = await self.history.of(workload)
         pods = await self.dependents.claim(workload)
         revisions = _revisions(workload, history)
         now, failure = self.today(), None
-        if self.can_count(workload.key):
+        if self.expectations_satisfied(workload.key):
             numbered = decision.by_ordinal(workload, pods)
             plan = decision.plan_pods(workload, numbered, revisions, now)
             failure = await self._carry_out(workload, plan, history)
@@ -98,7 +98,7 @@ class StatefulSetController(WorkloadController):
             raise failure
 
     async def _carry_out(
-        self, stateful_set: RawObject, plan: Plan, history: History
+        self, stateful_set: RawObject, plan: StatefulSetPlan, history: History
     ) -> ClientError | None:
         for pod in plan.failed:
             self.tell(

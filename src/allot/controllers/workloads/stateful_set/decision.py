@@ -18,10 +18,7 @@ from typing import NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.controllers.workloads.int_or_percent import resolve
-from allot.controllers.workloads.pod_control import MOST_AT_ONCE
-from allot.controllers.workloads.pod_states import is_available, is_ready
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     generation_of,
     is_deleting,
@@ -29,6 +26,9 @@ from allot.controllers.workloads.reading import (
     min_ready_seconds_of,
     replicas_of,
 )
+from allot.controllers.workloads.int_or_percent import resolve
+from allot.controllers.workloads.pod_control import BURST_REPLICAS
+from allot.controllers.workloads.pod_states import is_available, is_ready
 from allot.controllers.workloads.revisions import REVISION_HASH
 from allot.controllers.workloads.stateful_set.identity import ordinal_of, ordinals_of
 
@@ -40,7 +40,7 @@ class Revisions(NamedTuple):
     update: str
 
 
-class Plan(NamedTuple):
+class StatefulSetPlan(NamedTuple):
     """Pods to make, by number, with the name of their revision; pods to delete."""
 
     create: tuple[tuple[int, str], ...] = ()
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
         return not (self.create or self.delete or self.failed)
 
 
-WAIT = Plan()
+WAIT = StatefulSetPlan()
 
 
 def is_parallel(stateful_set: RawObject) -> bool:
@@ -88,7 +88,7 @@ def by_ordinal(stateful_set: RawObject, pods: Sequence[Pod]) -> dict[int, Pod]:
 
 def plan_pods(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
-) -> Plan:
+) -> StatefulSetPlan:
     """The next step towards having all pods, no others, and all of the present revision."""
     if is_parallel(stateful_set):
         step = _all_at_once(stateful_set, pods, revisions)
@@ -103,7 +103,7 @@ def plan_pods(
 
 def _in_order(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
-) -> tuple[Plan, bool]:
+) -> tuple[StatefulSetPlan, bool]:
     """One step, and whether what comes after it may be thought of."""
     min_ready = min_ready_seconds_of(stateful_set)
     wanted = ordinals_of(stateful_set)
@@ -111,20 +111,22 @@ def _in_order(
     for ordinal in wanted:
         pod = pods.get(ordinal)
         if pod is None:
-            return Plan(create=((ordinal, revision_for(stateful_set, ordinal, revisions)),)), False
+            return StatefulSetPlan(
+                create=((ordinal, revision_for(stateful_set, ordinal, revisions)),)
+            ), False
         if pod.is_finished and not is_deleting(pod):
-            return Plan(failed=(pod,)), False
+            return StatefulSetPlan(failed=(pod,)), False
         if is_deleting(pod) or not is_available(pod, min_ready, now):
             # A pod of an old revision that never becomes available must not keep the new one out.
             waits = True
             break
     if waits:
         broken = _broken_by_update(stateful_set, pods, revisions, now)
-        return (Plan(delete=broken), False) if broken else (WAIT, False)
+        return (StatefulSetPlan(delete=broken), False) if broken else (WAIT, False)
     surplus = [pods[ordinal] for ordinal in sorted(pods, reverse=True) if ordinal not in wanted]
     if surplus:
         first = surplus[0]
-        return (WAIT if is_deleting(first) else Plan(delete=(first,))), False
+        return (WAIT if is_deleting(first) else StatefulSetPlan(delete=(first,))), False
     return WAIT, True
 
 
@@ -139,7 +141,9 @@ def _broken_by_update(
     return _next_update(stateful_set, pods, revisions, now).delete
 
 
-def _all_at_once(stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions) -> Plan:
+def _all_at_once(
+    stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions
+) -> StatefulSetPlan:
     wanted = ordinals_of(stateful_set)
     missing = (ordinal for ordinal in wanted if ordinal not in pods)
     surplus = (
@@ -152,19 +156,19 @@ def _all_at_once(stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Re
         for ordinal, pod in pods.items()
         if ordinal in wanted and pod.is_finished and not is_deleting(pod)
     )
-    return Plan(
+    return StatefulSetPlan(
         create=tuple(
             (ordinal, revision_for(stateful_set, ordinal, revisions))
-            for ordinal in islice(missing, MOST_AT_ONCE)
+            for ordinal in islice(missing, BURST_REPLICAS)
         ),
-        delete=tuple(islice(surplus, MOST_AT_ONCE)),
-        failed=tuple(islice(ended, MOST_AT_ONCE)),
+        delete=tuple(islice(surplus, BURST_REPLICAS)),
+        failed=tuple(islice(ended, BURST_REPLICAS)),
     )
 
 
 def _next_update(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
-) -> Plan:
+) -> StatefulSetPlan:
     """From the end: replace what is old, while no more than may be are missing."""
     rolling: Json = stateful_set.get("spec", "updateStrategy", "rollingUpdate", default={})
     replicas = replicas_of(stateful_set)
@@ -174,7 +178,7 @@ def _next_update(
     missing = 0
     delete: list[Pod] = []
     for ordinal in reversed(ordinals_of(stateful_set)):
-        if ordinal < lowest or missing >= limit or len(delete) >= MOST_AT_ONCE:
+        if ordinal < lowest or missing >= limit or len(delete) >= BURST_REPLICAS:
             break
         pod = pods.get(ordinal)
         if pod is None:
@@ -184,7 +188,7 @@ def _next_update(
             missing += 1
         elif is_deleting(pod) or not is_available(pod, min_ready, now):
             missing += 1
-    return Plan(delete=tuple(delete))
+    return StatefulSetPlan(delete=tuple(delete))
 
 
 # --- the status ---

@@ -8,14 +8,14 @@ from typing import Final
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.client.resources import STATEFUL_SETS
-from allot.controllers.workloads.pod_templates import pod_from_template, with_metadata_entries
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     name_of,
     namespace_of,
     replicas_of,
     selector_of,
 )
+from allot.controllers.workloads.pod_templates import pod_from_template, with_metadata_entries
 from allot.controllers.workloads.revisions import REVISION_HASH, template_in
 
 POD_NAME: Final = "statefulset.kubernetes.io/pod-name"

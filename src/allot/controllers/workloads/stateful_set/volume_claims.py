@@ -14,7 +14,7 @@ from allot.client.errors import ApiStatusError
 from allot.client.informer import Informer
 from allot.client.options import PatchType
 from allot.client.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Resource
-from allot.controllers.workloads.reading import (
+from allot.controllers.workloads.accessors import (
     Json,
     is_deleting,
     name_of,

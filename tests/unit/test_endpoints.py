@@ -10,13 +10,13 @@ import socket
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from allot.endpoints import Answer, Pages, serve
+from allot.endpoints import ComponentEndpoints, EndpointResponse, serve
 
 
-def pages(*, ready: bool = True) -> Pages:
+def pages(*, ready: bool = True) -> ComponentEndpoints:
     registry = CollectorRegistry()
     Counter("things", "Things.", registry=registry).inc(3)
-    return Pages(lambda: ready, lambda: registry)
+    return ComponentEndpoints(lambda: ready, lambda: registry)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "//healthz/"])
@@ -28,7 +28,7 @@ def test_a_component_that_starts_is_alive_but_not_ready() -> None:
     starting = pages(ready=False)
 
     assert starting.answer("GET", "/livez").code == 200
-    assert starting.answer("GET", "/readyz") == Answer(
+    assert starting.answer("GET", "/readyz") == EndpointResponse(
         500, "text/plain; charset=utf-8", b"the cluster is still being read\n"
     )
 

@@ -7,23 +7,23 @@ from typing import TypeVar
 
 from allot.api.identities import ObjectKey, SharedDeviceId
 from allot.controllers.binding.attachments import Attachment
-from allot.controllers.binding.decisions import Known, Phase
+from allot.controllers.binding.decisions import AttachmentState, Phase
 
 K = TypeVar("K")
 I = TypeVar("I")  # noqa: E741 - an item
 V = TypeVar("V")
 
-_NOTHING: Mapping[Attachment, Known] = {}
+_NOTHING: Mapping[Attachment, AttachmentState] = {}
 
 
-class Memory:
+class ActualState:
     """Knows of every attachment how far it is."""
 
     def __init__(self) -> None:
-        self._by_claim: dict[ObjectKey, dict[Attachment, Known]] = {}
+        self._by_claim: dict[ObjectKey, dict[Attachment, AttachmentState]] = {}
         self._by_device: dict[SharedDeviceId, dict[tuple[ObjectKey, Attachment], None]] = {}
 
-    def of(self, claim: ObjectKey) -> Mapping[Attachment, Known]:
+    def of(self, claim: ObjectKey) -> Mapping[Attachment, AttachmentState]:
         return self._by_claim.get(claim, _NOTHING)
 
     def phase(self, claim: ObjectKey, attachment: Attachment) -> Phase | None:
@@ -34,7 +34,7 @@ class Memory:
         """Who has to do with a device."""
         return iter(tuple(self._by_device.get(device, ())))
 
-    def put(self, claim: ObjectKey, attachment: Attachment, known: Known) -> None:
+    def put(self, claim: ObjectKey, attachment: Attachment, known: AttachmentState) -> None:
         self._by_claim.setdefault(claim, {})[attachment] = known
         self._by_device.setdefault(attachment.device, {})[claim, attachment] = None
 
@@ -45,7 +45,7 @@ class Memory:
     def __len__(self) -> int:
         return sum(map(len, self._by_claim.values()))
 
-    def __iter__(self) -> Iterator[tuple[ObjectKey, Attachment, Known]]:
+    def __iter__(self) -> Iterator[tuple[ObjectKey, Attachment, AttachmentState]]:
         for claim, known_by_attachment in self._by_claim.items():
             for attachment, known in known_by_attachment.items():
                 yield claim, attachment, known

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from allot.api.core import Pod
-from allot.kubelet.container_behaviour import Conduct, conduct_of
-from allot.kubelet.settings import Settings
+from allot.kubelet.container_behaviour import ContainerBehaviour, container_behaviour
+from allot.kubelet.settings import KubeletSettings
 
 
 def a_pod(annotations: dict[str, str], owner: str = "") -> Pod:
@@ -20,16 +20,16 @@ def a_pod(annotations: dict[str, str], owner: str = "") -> Pod:
     return Pod({"metadata": metadata})
 
 
-def conduct(settings: Settings | None = None, /, **annotations: str) -> Conduct:
+def behaviour(settings: KubeletSettings | None = None, /, **annotations: str) -> ContainerBehaviour:
     named = {
         "allot.dev/" + name.replace("__", ".").replace("_", "-"): text
         for name, text in annotations.items()
     }
-    return conduct_of(a_pod(named), settings or Settings())
+    return container_behaviour(a_pod(named), settings or KubeletSettings())
 
 
 def test_without_annotations_containers_run_until_they_are_stopped() -> None:
-    found = conduct()
+    found = behaviour()
 
     assert found.run_seconds("c") is None
     assert found.exit_code("c", 0) == 0
@@ -37,7 +37,7 @@ def test_without_annotations_containers_run_until_they_are_stopped() -> None:
 
 
 def test_init_containers_end_at_once_and_well_unless_one_is_named() -> None:
-    found = conduct(run_seconds="60", exit_code="1", run_seconds__setup="5", exit_code__setup="2")
+    found = behaviour(run_seconds="60", exit_code="1", run_seconds__setup="5", exit_code__setup="2")
 
     assert found.run_seconds("other", is_init=True) == 0
     assert found.exit_code("other", 0, is_init=True) == 0
@@ -46,7 +46,7 @@ def test_init_containers_end_at_once_and_well_unless_one_is_named() -> None:
 
 
 def test_a_named_container_has_its_own_way() -> None:
-    found = conduct(run_seconds="60", run_seconds__web="forever", ready_seconds__web="3")
+    found = behaviour(run_seconds="60", run_seconds__web="forever", ready_seconds__web="3")
 
     assert (found.run_seconds("web"), found.run_seconds("worker")) == (None, 60)
     assert (found.ready_seconds("web"), found.ready_seconds("worker")) == (3, 0)
@@ -54,12 +54,12 @@ def test_a_named_container_has_its_own_way() -> None:
 
 @pytest.mark.parametrize(("run", "code"), [(0, 1), (1, 2), (2, 0), (3, 0), (99, 0)])
 def test_exit_codes_run_by_run(run: int, code: int) -> None:
-    assert conduct(exit_code="1, 2,0").exit_code("c", run) == code
+    assert behaviour(exit_code="1, 2,0").exit_code("c", run) == code
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "nan", "inf", "1e999"])
 def test_what_is_no_number_of_seconds_is_missing_and_reported(text: str) -> None:
-    found = conduct(run_seconds=text)
+    found = behaviour(run_seconds=text)
 
     assert found.run_seconds("c") is None
     assert found.problems == (
@@ -69,18 +69,20 @@ def test_what_is_no_number_of_seconds_is_missing_and_reported(text: str) -> None
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "256", "1,", "1;2"])
 def test_what_is_no_exit_code_is_missing_and_reported(text: str) -> None:
-    found = conduct(exit_code=text)
+    found = behaviour(exit_code=text)
 
     assert found.exit_code("c", 0) == 0
     assert len(found.problems) == 1
 
 
 def test_defaults_of_the_settings() -> None:
-    settings = Settings(run_seconds=9, job_run_seconds=4, complete_annotation="example.com/done")
+    settings = KubeletSettings(
+        run_seconds=9, job_run_seconds=4, complete_annotation="example.com/done"
+    )
 
-    assert conduct(settings).run_seconds("c") == 9
-    assert conduct_of(a_pod({}, owner="Job"), settings).run_seconds("c") == 4
-    assert conduct_of(a_pod({}, owner="ReplicaSet"), settings).run_seconds("c") == 9
-    assert conduct_of(a_pod({"example.com/done": "true"}), settings).run_seconds("c") == 0
-    assert conduct_of(a_pod({"example.com/done": "no"}), settings).run_seconds("c") == 9
-    assert conduct(settings, run_seconds="forever").run_seconds("c") is None
+    assert behaviour(settings).run_seconds("c") == 9
+    assert container_behaviour(a_pod({}, owner="Job"), settings).run_seconds("c") == 4
+    assert container_behaviour(a_pod({}, owner="ReplicaSet"), settings).run_seconds("c") == 9
+    assert container_behaviour(a_pod({"example.com/done": "true"}), settings).run_seconds("c") == 0
+    assert container_behaviour(a_pod({"example.com/done": "no"}), settings).run_seconds("c") == 9
+    assert behaviour(settings, run_seconds="forever").run_seconds("c") is None

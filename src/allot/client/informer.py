@@ -41,6 +41,8 @@ SHORT_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner and without an event is a server in trouble."""
 INITIAL_EVENTS_SECONDS: Final = 10.0
 """A server that says nothing for so long during a streaming list does not know what that is."""
+MAX_STREAM_FAILURES: Final = 3
+"""Streaming lists that may lose their connection before a paged list is tried."""
 EVENTS_AT_ONCE: Final = 100
 """After so many events others get their turn."""
 
@@ -53,6 +55,13 @@ SKIPPED_BACKOFF: Final = Backoff(0.1, 600.0)
 def _number(resource_version: str) -> int:
     """Versions as numbers, for order. Not all servers count: theirs are all the same."""
     return int(resource_version) if resource_version.isdecimal() else 0
+
+
+class IncompleteListError(TransportError):
+    """A streaming list that ended, or fell silent, before the server marked it as complete."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, was_sent=True)
 
 
 class Handlers(NamedTuple, Generic[T]):
@@ -104,6 +113,8 @@ class Informer(Generic[T]):
         self._synced = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
+        self._failed_streams = 0
+        """Streaming lists in a row whose connection was lost."""
         self._skipped: dict[ObjectKey, T] = {}
         """Objects that an index failed on."""
         self._retrying: asyncio.Task[None] | None = None
@@ -182,7 +193,7 @@ class Informer(Generic[T]):
         started = self._clock.now()
         try:
             if not self.resource_version:
-                await (self._stream_list() if self._streaming else self._page_list())
+                await self._list()
             elif not await self._watch() and self._clock.now() - started < SHORT_WATCH_SECONDS:
                 raise TransportError("the watch ended at once", was_sent=True)
         finally:
@@ -197,9 +208,6 @@ class Informer(Generic[T]):
             self._failures += 1
             if has_come_at_once:
                 await self._wait_after(error)
-        elif self._streaming and not self.resource_version and error.code in (400, 422):
-            log.info("%s: no streaming lists here (%s); listing pages", self.resource, error)
-            self._streaming = False
         else:
             if error.is_not_found and not self.has_synced:
                 log.warning("%s: not served here; taken as empty until it is", self.resource)
@@ -217,6 +225,45 @@ class Informer(Generic[T]):
         await self._clock.sleep(wait)
 
     # --- lists ---
+
+    async def _list(self) -> None:
+        """A streaming list if the server can do that, else a paged list.
+
+        An API server may accept the request and fail in the middle of it, such as one whose etcd has no
+        watch progress: any error of the server before the list is complete leads to a paged list.
+        """
+        if not self._streaming:
+            await self._page_list()
+            return
+        try:
+            await self._stream_list()
+        except ClientError as error:
+            if self.resource_version or not self._should_list_pages(error):
+                raise
+            log.info("%s: streaming list failed (%s); listing pages", self.resource, error)
+        else:
+            self._failed_streams = 0
+            return
+        await self._page_list()
+
+    def _should_list_pages(self, error: ClientError) -> bool:
+        """Whether a paged list may work where a streaming list failed with this error."""
+        if isinstance(error, ApiStatusError):
+            if error.code in (400, 422):
+                self._streaming = False
+            return not (
+                error.is_not_found
+                or error.is_unauthorized
+                or error.is_expired
+                or error.is_version_too_large
+                or error.code == 429
+                or error.retry_after_seconds is not None
+            )
+        if isinstance(error, TransportError) and not isinstance(error, IncompleteListError):
+            # A lost connection says nothing about streaming lists, unless only they lose it.
+            self._failed_streams += error.was_sent
+            return self._failed_streams >= MAX_STREAM_FAILURES
+        return True
 
     async def _page_list(self) -> None:
         """The first list may be what the server has at hand; later ones must not go back in time."""
@@ -258,10 +305,10 @@ class Informer(Generic[T]):
             async with asyncio.timeout(INITIAL_EVENTS_SECONDS):
                 return await anext(batches)
         except StopAsyncIteration:
-            raise TransportError("the list ended before it was complete", was_sent=True) from None
+            raise IncompleteListError("the list ended before it was complete") from None
         except TimeoutError:
             self._streaming = False
-            raise TransportError("the list never became complete", was_sent=True) from None
+            raise IncompleteListError("the list never became complete") from None
 
     async def _take_all(
         self, objects: Iterable[T], resource_version: str, kept: Container[ObjectKey]

@@ -17,6 +17,7 @@ from allot.client.resources import CONFIG_MAPS, PODS
 from allot.client.transport import Response
 from tests.unit.client.fakes import (
     LOST,
+    REFUSED,
     FakeApi,
     FakeClock,
     answer,
@@ -140,7 +141,7 @@ def test_waits_between_attempts_grow_and_start_over_after_success() -> None:
         api = FakeApi()
         clock = FakeClock(hasty=True)
         informer = Informer(Client(api, clock=clock), CONFIG_MAPS, chance=lambda: 0.0)
-        api.trouble += [LOST] * 9
+        api.trouble += [REFUSED] * 9
         informer.start()
         await informer.wait_synced()
         assert clock.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]
@@ -227,6 +228,65 @@ def test_a_list_and_what_follows_may_come_in_one_piece() -> None:
         await informer.stop()
         assert seen.take() == "+b +a ~b -a", "the oldest change first, then what happened later"
         assert transport.requests[1].query["resourceVersion"] == "9"
+
+    asyncio.run(main())
+
+
+LISTED = answer(
+    200, {"metadata": {"resourceVersion": "5"}, "items": [config_map("a", 3), config_map("b", 4)]}
+)
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        pytest.param([watched(("ERROR", status(500, "InternalError")))], id="error-event"),
+        pytest.param(
+            [watched(("ADDED", config_map("a", 3)), ("ERROR", status(500, "InternalError")))],
+            id="error-event-after-objects",
+        ),
+        pytest.param([watched(("ERROR", status(504, "Timeout")))], id="timeout-event"),
+        pytest.param([answer(500, status(500, "InternalError"))], id="server-error"),
+        pytest.param([answer(400, status(400, "BadRequest"))], id="bad-request"),
+        pytest.param([answer(403, status(403, "Forbidden"))], id="may-list-but-not-watch"),
+        pytest.param([answer(501)], id="answer-of-a-proxy"),
+        pytest.param([watched(("ADDED", config_map("a", 3)))], id="ends-before-it-is-complete"),
+        pytest.param([Response(200, (), b"<html>\n")], id="not-a-watch"),
+        pytest.param([LOST] * 3, id="connection-always-lost"),
+    ],
+)
+def test_a_streaming_list_that_fails_is_replaced_by_a_paged_list(
+    failures: list[Response | Exception],
+) -> None:
+    async def main() -> None:
+        client, transport, _ = scripted(*failures, LISTED, LOST, LOST)
+        informer = Informer(client, CONFIG_MAPS)
+        seen = Seen(informer)
+        informer.start()
+        async with asyncio.timeout(60):
+            await informer.wait_synced()
+        await informer.stop()
+        assert seen.take() == "+a +b"
+        assert informer.resource_version == "5"
+        *streaming, listing = transport.requests[: len(failures) + 1]
+        assert all("sendInitialEvents" in request.query for request in streaming)
+        assert "watch" not in listing.query
+
+    asyncio.run(main())
+
+
+def test_a_failure_of_the_watch_after_a_streaming_list_is_no_failure_of_the_list() -> None:
+    async def main() -> None:
+        end = {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}
+        listed = watched(("BOOKMARK", {"metadata": end}), ("ERROR", status(500, "InternalError")))
+        client, transport, _ = scripted(listed, LOST, LOST)
+        informer = Informer(client, CONFIG_MAPS)
+        informer.start()
+        while transport.answers:
+            await settle(1)
+        await informer.stop()
+        assert transport.requests[1].query["resourceVersion"] == "7"
+        assert "watch" in transport.requests[1].query
 
     asyncio.run(main())
 

@@ -46,8 +46,8 @@ from allot.controllers.pool_status.answers import (
 from allot.controllers.pool_status.expiry import expires_at
 from allot.controllers.pool_status.incomplete_pools import WaitingRequests
 from allot.controllers.pool_status.metrics import PoolStatusMetrics
+from allot.controllers.pool_status.request_ttls import RequestTtls
 from allot.controllers.pool_status.requests import (
-    KEP_PARTIAL_REQUESTS,
     PARTIAL_REQUESTS,
     REQUESTS,
     PartialRequest,
@@ -107,8 +107,6 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         self._metrics = PoolStatusMetrics(
             context.registry, lambda driver: self._slice_count[driver] > 0
         )
-        self._knows_kep = False
-        """Whether the server is known to have the KEP's version, and with it the KEP's fields."""
         self._ledger = Ledger(context.gates)
         self._changes: Counter[str] = Counter()
         """How often what is counted for a driver has changed; under "" what concerns all of them."""
@@ -116,7 +114,6 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         """By driver."""
         self._arrivals: dict[ObjectKey, _Arrival] = {}
         """Of requests that are not answered."""
-        self._ttl_by_uid: dict[str, int | None] = {}
         self._max_bytes_by_uid: dict[str, int] = {}
         self._answers = SharedAnswers()
         self._writing = asyncio.Lock()
@@ -131,6 +128,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         self._bytes = TokenBucket(BYTES_PER_SECOND, BYTES_AT_ONCE, self.clock.now())
         limit = RequestLimit(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self.client = with_limit(self.client, limit)
+        self._ttls = RequestTtls(self.client, lambda key: self._requests.get(key) is not None)
         informers = context.informers
         self._claims = informers.informer(resources.RESOURCE_CLAIMS)
         self._claims.add_handlers(self._enter, self._follow, self._release)
@@ -201,7 +199,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             self.queue.add_after(key, SETTLE_SECONDS)
 
     def _is_answered(self, request: PartialRequest) -> bool:
-        needs_time = self._knows_kep and KEP_FIELDS_IN_V1ALPHA3 in self._gates
+        needs_time = self._ttls.is_served and KEP_FIELDS_IN_V1ALPHA3 in self._gates
         return request.is_answered(needs_observation_time=needs_time)
 
     def _settle(self, request: PartialRequest) -> None:
@@ -212,7 +210,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
     def _forget(self, request: PartialRequest) -> None:
         self._settle(request)
-        self._ttl_by_uid.pop(request.metadata.uid, None)
+        self._ttls.forget(request.metadata.uid)
 
     def _priority_delay(self, key: ObjectKey) -> float:
         request = self._requests.get(key)
@@ -235,7 +233,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         if request is None or request.metadata.deletion_timestamp is not None:
             return
         if request.status is not None:
-            ttl_seconds = await self._ttl_seconds(request)
+            ttl_seconds = await self._ttls.get(request)
             if self._is_answered(request):
                 await self._delete_in_time(request, ttl_seconds)
                 return
@@ -250,7 +248,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     async def _answer(self, request: PartialRequest) -> None:
         started = self.clock.now()
         # While it is small: the same request with its answer would be read whole.
-        await self._ttl_seconds(request)
+        await self._ttls.get(request)
         answer = await self._status(request)
         if answer is None:
             return
@@ -330,7 +328,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         )
         condition = completion(outcome, answer.counted_at, self._gates)
         write = partial(
-            write_answer, self.client, request, answer, condition, knows_kep=self._knows_kep
+            write_answer, self.client, request, answer, condition, knows_kep=self._ttls.is_served
         )
         try:
             if size < SMALL_ANSWER_BYTES:
@@ -378,19 +376,6 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         await write_failure(self.client, request, status)
 
     # --- its end ---
-
-    async def _ttl_seconds(self, request: PartialRequest) -> int | None:
-        """How long an answer is kept, if the request says so. It is asked for once, as it never changes."""
-        uid = request.metadata.uid
-        if uid not in self._ttl_by_uid:
-            found = await self.client.find(KEP_PARTIAL_REQUESTS, request.key)
-            self._knows_kep = self._knows_kep or found is not None
-            is_same = found is not None and found.metadata.uid == uid
-            ttl_seconds = found.spec.ttl_seconds_after_complete if found and is_same else None
-            if self._requests.get(request.key) is None:
-                return ttl_seconds
-            self._ttl_by_uid[uid] = ttl_seconds
-        return self._ttl_by_uid[uid]
 
     async def _delete_in_time(self, request: PartialRequest, ttl_seconds: int | None) -> bool:
         """Delete the request if it has expired, or come back when it will have. Whether it did."""

@@ -45,7 +45,7 @@ async def write_answer(
 ) -> None:
     """`ApiStatusError`, or `TooLargeError`. The KEP's fields go only to a server that knows them."""
     try:
-        if answer.generation_zero:
+        if answer.generation_zero and knows_kep:
             # v1alpha3 has no word for the generation 0, which slices may have.
             status = ResourcePoolStatusRequestStatus(
                 answer.pool_count,

@@ -7,7 +7,6 @@ the API server is, in this process, in another or on another machine, is the cli
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,8 @@ from typing import Any, Final, NamedTuple
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
-from allot.client.clock import Clock, LoopClock
-from allot.client.errors import log_failure
-from allot.client.retries import Backoff
+from allot.client.clock import Clock, LoopClock, wall_clock
+from allot.client.supervision import run_with_restarts, wait_until_ready
 from allot.controllers.manager import ControllerManager, Factory
 from allot.controllers.namespace_objects import RootCaPublisher
 from allot.controllers.node_lifecycle import NodeLifecycleController
@@ -29,15 +27,10 @@ from allot.controllers.registry import ALL, chosen
 from allot.driver.hardware import Hardware
 from allot.features import FeatureGates
 from allot.kubelet.settings import KubeletSettings as NodeSettings
-from allot.scheduler.assembly import SchedulerProcess, wall_clock
+from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.simulation import SimulatedHardware
-
-log = logging.getLogger(__name__)
-
-RESTARTS: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
-READY_POLL_SECONDS: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -143,10 +136,12 @@ class Components:
         if self._nodes is not None:
             await self._nodes.create_nodes()
         self._tasks = [
-            asyncio.create_task(_keep_running(part), name=part.name) for part in self.parts
+            asyncio.create_task(
+                run_with_restarts(part.name, part.run, self._time.clock), name=part.name
+            )
+            for part in self.parts
         ]
-        while not all(part.is_ready() for part in self.parts):
-            await asyncio.sleep(READY_POLL_SECONDS)
+        await wait_until_ready(lambda: all(part.is_ready() for part in self.parts))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -191,17 +186,3 @@ class RestartingScheduler:
             self._process = self._make()
         self._has_run = True
         await self._process.run()
-
-
-async def _keep_running(part: Part) -> None:
-    """A part that breaks does not take the others with it."""
-    failures = 0
-    while True:
-        try:
-            await part.run()
-            return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            failures += 1
-            wait = RESTARTS.seconds(failures, 0.0)
-            log_failure(log, error, "%s broke; again in %.1f s", part.name, wait)
-            await asyncio.sleep(wait)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from allot.api.raw import RawObject
@@ -42,6 +42,7 @@ from allot.apiserver.registry.service_addresses import ServiceAddresses
 from allot.apiserver.registry.subresources import Subresources
 from allot.apiserver.registry.watch_window import WINDOW
 from allot.apiserver.registry.writing import WriteHandlers
+from allot.client.clock import wall_clock
 from allot.exposition import show_gates
 from allot.features import FeatureGates
 from allot.storage.interface import StorageError, Store
@@ -50,11 +51,6 @@ from allot.validation.cel_checker import CelChecker
 STORAGE_SECONDS: Final = 2.0
 """A store that takes longer to say how it is, is not well."""
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-
-
-def now() -> datetime:
-    """API times have no fractions."""
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 class ApiServer:
@@ -69,7 +65,7 @@ class ApiServer:
         *,
         authorizer: Authorizer | None = None,
         plugins: Sequence[AdmissionPlugin] = (),
-        clock: Callable[[], datetime] = now,
+        clock: Callable[[], datetime] = wall_clock,
         window: int = WINDOW,
         event_ttl: timedelta = DEFAULT_TTL,
         address: Callable[[], str] = lambda: "",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from allot.apiserver.admission.creation_limits import CreationLimit
-from allot.apiserver.assembly import ApiServer, now
+from allot.apiserver.assembly import ApiServer
 from allot.apiserver.auth import authentication
 from allot.apiserver.auth.credentials import (
     Credentials,
@@ -27,6 +27,7 @@ from allot.apiserver.http.exchanges import Paces
 from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.serving import Server, connections_for, listen, raise_file_limit
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL
+from allot.client.clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.opening import open_store
 
@@ -98,7 +99,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
     pki = options.data_dir / "pki"
     try:
         options.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        credentials = prepare_credentials(pki, [options.bind_address], now())
+        credentials = prepare_credentials(pki, [options.bind_address], wall_clock())
         listener = listen(options.bind_address, options.port)
     except OSError as error:
         where = error.filename or f"{options.bind_address}:{options.port}"

@@ -27,7 +27,6 @@ SWITCH_SECONDS: Final = 0.001
 """How long a thread that works on something large keeps the event loop waiting."""
 READY: Final = "ready"
 """What a component prints when it works."""
-READY_POLL_SECONDS: Final = 0.01
 
 F = TypeVar("F", bound=Callable[..., Any])
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -141,8 +140,9 @@ async def run_until_stopped(
 
 
 async def say_when(is_ready: Callable[[], bool]) -> None:
-    while not is_ready():
-        await asyncio.sleep(READY_POLL_SECONDS)
+    from allot.client.supervision import wait_until_ready
+
+    await wait_until_ready(is_ready)
     click.echo(READY)
 
 

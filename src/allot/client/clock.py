@@ -42,6 +42,11 @@ class LoopClock:
         return asyncio.get_running_loop().call_later(seconds, callback)
 
 
+def wall_clock() -> datetime:
+    """The time of the machine in whole seconds, as most times in API objects."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
 def micro_time(moment: datetime) -> str:
     """A moment as the API writes times with fractions."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -11,18 +10,14 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
-from allot.client.errors import log_failure
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
-from allot.client.retries import Backoff
+from allot.client.supervision import run_with_restarts
 from allot.controllers.controller import Controller, ControllerContext
 from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates
 
-log = logging.getLogger(__name__)
-
 COMPONENT: Final = "allot-controller-manager"
-RESTARTS: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
 
 Factory = Callable[[ControllerContext], Controller]
 
@@ -72,20 +67,9 @@ class ControllerManager:
 async def _run_all(controllers: Iterable[Controller], context: ControllerContext) -> None:
     async with asyncio.TaskGroup() as group:
         for controller in controllers:
-            group.create_task(_keep_running(controller, context), name=controller.name)
+            group.create_task(
+                run_with_restarts(controller.name, controller.run, context.clock),
+                name=controller.name,
+            )
         # A controller whose feature is off has nothing to do; the manager has.
         await asyncio.Event().wait()
-
-
-async def _keep_running(controller: Controller, context: ControllerContext) -> None:
-    """A controller that breaks does not take the others with it."""
-    failures = 0
-    while True:
-        try:
-            await controller.run()
-            return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            failures += 1
-            wait = RESTARTS.seconds(failures, 0.0)
-            log_failure(log, error, "%s broke; again in %.1f s", controller.name, wait)
-            await context.clock.sleep(wait)

@@ -8,13 +8,14 @@ import random
 import socket
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from allot.api.core import Node
 from allot.api.raw import RawObject
 from allot.client import resources
 from allot.client.client import Client
+from allot.client.clock import wall_clock
 from allot.client.errors import ApiStatusError
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
@@ -73,10 +74,6 @@ from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
 
 COMPONENT: Final = "default-scheduler"
-
-
-def wall_clock() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 class SchedulerProcess:

@@ -15,11 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from allot import features
 from allot.apiserver.admission.chain import AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit
-from allot.apiserver.assembly import ApiServer, now
+from allot.apiserver.assembly import ApiServer
 from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.exchanges import Paces
 from allot.apiserver.http.flow_control import FlowLimits
+from allot.client.clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.interface import Store
 from allot.storage.memory import MemoryStore
@@ -103,7 +104,7 @@ class LocalServer:
         users: Mapping[str, User] | None = None,
         plugins: Sequence[AdmissionPlugin] = (),
         window: int = 10_000,
-        clock: Callable[[], datetime] = now,
+        clock: Callable[[], datetime] = wall_clock,
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
         paces: Paces = Paces(),  # noqa: B008 - a value

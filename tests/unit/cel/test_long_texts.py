@@ -10,7 +10,7 @@ import pytest
 from allot.api.quantity import MAX_TEXT, Quantity, QuantityError
 from allot.cel.errors import EvalError
 from allot.cel.library.conversions import FUNCTIONS as CONVERSIONS
-from allot.cel.library.times import parse_duration, parse_timestamp
+from allot.api.durations import parse_duration, parse_timestamp
 
 LONG = 1_000_000
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
@@ -36,6 +36,7 @@ from allot.apiserver.registry.write_pipeline import (
     Update,
     pipeline_for,
 )
+from allot.client.clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.interface import (
     MISSING,
@@ -85,7 +86,7 @@ class ObjectStore:
         admission: Admission,
         hooks: BeginHooks,
         workers: Workers,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC).replace(microsecond=0),
+        clock: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._store = store
         self._caches = caches

@@ -18,7 +18,7 @@ from allot.cli.components import component_runner
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager
-from allot.controllers.registry import ALL, chosen
+from allot.controllers.registry import ALL, select_controllers
 from allot.testing.servers import TOKEN, LocalServer
 
 PAGES_PER_MIB = 2**20 / os.sysconf("SC_PAGE_SIZE")
@@ -39,7 +39,7 @@ async def run(options: argparse.Namespace) -> None:
         await bench.create_pods()
         served = resident_mib()
         client = Client(InProcessTransport(server.server.app, TOKEN))
-        manager = ControllerManager(client, chosen((ALL,)))
+        manager = ControllerManager(client, select_controllers((ALL,)))
         running = asyncio.create_task(manager.run())
         await until(lambda: manager.is_ready)
         while len((await server.get(CLAIMS))["items"]) < pods:

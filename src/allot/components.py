@@ -23,7 +23,7 @@ from allot.controllers.manager import ControllerManager, Factory
 from allot.controllers.namespace_objects import RootCaPublisher
 from allot.controllers.node_lifecycle import NodeLifecycleController
 from allot.controllers.node_lifecycle import NodeLifecycleSettings as LifecycleSettings
-from allot.controllers.registry import ALL, chosen
+from allot.controllers.registry import ALL, select_controllers
 from allot.driver.hardware import Hardware
 from allot.features import FeatureGates
 from allot.kubelet.settings import KubeletSettings as NodeSettings
@@ -108,7 +108,7 @@ class Components:
             )
             self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
             self.registries["scheduler"] = lambda: scheduler.registry
-        if factories := chosen(parts.controllers, self._own_controllers()):
+        if factories := select_controllers(parts.controllers, self._own_controllers()):
             client = self._new_client("allot-controller-manager")
             own_gates = gates if parts.controller_gates is None else parts.controller_gates
             manager = ControllerManager(client, factories, own_gates)

@@ -167,7 +167,7 @@ def test_its_life(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["--hardware", "nothing-like-it"], "no such profile"),
-        (["--controllers", "nobody"], "there is no controller 'nobody'"),
+        (["--controllers", "nobody"], "unknown controller 'nobody'"),
         (["--storage", "floppy"], "is not one of"),
         (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
         (["--hardware", "gpu-server", "--no-nodes"], "leave out --no-nodes"),

@@ -14,7 +14,7 @@ from allot.client.clock import Clock
 from allot.client.in_process import InProcessTransport
 from allot.client.transport import JSON, Query, Response, Stream, Transport
 from allot.controllers.manager import ControllerManager
-from allot.controllers.registry import ALL, chosen
+from allot.controllers.registry import ALL, select_controllers
 from allot.testing.servers import TOKEN
 from tests.integration.test_client_faults import Unreliable
 from tests.integration.test_scheduler import Mortal
@@ -117,7 +117,9 @@ class Managers:
             mortal = Mortal(
                 Distant(way, self._chance), writes, answered=self._chance.random() < 0.5
             )
-            manager = ControllerManager(Client(mortal, clock=self._clock), chosen((ALL,)))
+            manager = ControllerManager(
+                Client(mortal, clock=self._clock), select_controllers((ALL,))
+            )
             await self._live(manager, mortal)
 
     async def _live(self, manager: ControllerManager, mortal: Mortal) -> None:

@@ -69,8 +69,8 @@ async def registry_of_controllers() -> CollectorRegistry:
     client = Client(InProcessTransport(LocalServer().server.app, TOKEN))
     recorder = EventRecorder(client, "test", "test")
     context = ControllerContext(client, InformerFactory(client), recorder)
-    for make in CONTROLLERS.values():
-        make(context)
+    for entry in CONTROLLERS.values():
+        entry.factory(context)
     return context.registry
 
 

@@ -86,11 +86,13 @@ async def _run(
     from allot.client.leader_election import ElectionTimes
     from allot.client.rate_limits import RequestLimit
     from allot.controllers.manager import ControllerManager
-    from allot.controllers.registry import UnknownControllerError, chosen
+    from allot.controllers.registry import UnknownControllerError, select_controllers
     from allot.endpoints import ComponentEndpoints
 
     try:
-        factories = chosen(text.strip() for text in controllers.split(",") if text.strip())
+        factories = select_controllers(
+            text.strip() for text in controllers.split(",") if text.strip()
+        )
         client = connect(
             kubeconfig, context, limit=RequestLimit(), user_agent="allot-controller-manager"
         )

@@ -1,12 +1,14 @@
-"""All controllers by name, and the choice that `--controllers` makes."""
+"""The list of all controllers, and the selection that `--controllers` makes from it.
+
+A new controller is one module or package in `allot.controllers` and one row in `_ENTRIES`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
-from allot.controllers.controller import Controller
 from allot.controllers.device_taint_eviction import DeviceTaintEvictionController
 from allot.controllers.garbage_collector import GarbageCollector
 from allot.controllers.manager import Factory
@@ -28,56 +30,76 @@ from allot.controllers.workloads.job import JobController
 from allot.controllers.workloads.replica_set import ReplicaSetController
 from allot.controllers.workloads.stateful_set import StatefulSetController
 
-_CLASSES: Final[tuple[type[Controller], ...]] = (
-    ResourceClaimController,
-    ResourcePoolStatusRequestController,
-    DeviceTaintEvictionController,
-    GarbageCollector,
-    NamespaceController,
-    ResourceQuotaController,
-    ServiceAccountController,
-    RootCaPublisher,
-    TtlAfterFinishedController,
-    NodeLifecycleController,
-    TaintEvictionController,
-    PodGarbageCollector,
-    ReplicaSetController,
-    DeploymentController,
-    StatefulSetController,
-    DaemonSetController,
-    JobController,
+
+class ControllerEntry(NamedTuple):
+    """One row of the registry."""
+
+    name: str
+    """The name that `--controllers` takes, as in kube-controller-manager."""
+    factory: Factory
+    is_default: bool = True
+    """Whether `*` includes it."""
+    alias: str = ""
+
+
+_ENTRIES: Final = (
+    ControllerEntry(
+        "resourceclaim-controller", ResourceClaimController, alias="resource-claim-controller"
+    ),
+    ControllerEntry("resourcepoolstatusrequest-controller", ResourcePoolStatusRequestController),
+    ControllerEntry("device-taint-eviction-controller", DeviceTaintEvictionController),
+    ControllerEntry("garbage-collector-controller", GarbageCollector),
+    ControllerEntry("namespace-controller", NamespaceController),
+    ControllerEntry("resourcequota-controller", ResourceQuotaController),
+    ControllerEntry("serviceaccount-controller", ServiceAccountController),
+    # Pods of simulated nodes need no certificates, and kube-controller-manager publishes its own.
+    ControllerEntry("root-ca-certificate-publisher-controller", RootCaPublisher, is_default=False),
+    ControllerEntry("ttl-after-finished-controller", TtlAfterFinishedController),
+    ControllerEntry("node-lifecycle-controller", NodeLifecycleController),
+    ControllerEntry("taint-eviction-controller", TaintEvictionController),
+    ControllerEntry("pod-garbage-collector-controller", PodGarbageCollector),
+    ControllerEntry("replicaset-controller", ReplicaSetController),
+    ControllerEntry("deployment-controller", DeploymentController),
+    ControllerEntry("statefulset-controller", StatefulSetController),
+    ControllerEntry("daemonset-controller", DaemonSetController),
+    ControllerEntry("job-controller", JobController),
 )
-CONTROLLERS: Final[dict[str, Factory]] = {each.name: each for each in _CLASSES}
-ON_REQUEST: Final = frozenset({RootCaPublisher.name})
-"""Those that `*` leaves out: the pods of simulated nodes talk to no server, and Kubernetes' own manager does it elsewhere."""
-_ALIASES: Final = {"resource-claim-controller": "resourceclaim-controller"}
+CONTROLLERS: Final[Mapping[str, ControllerEntry]] = MappingProxyType(
+    {entry.name: entry for entry in _ENTRIES}
+)
+DEFAULT_CONTROLLERS: Final = frozenset(entry.name for entry in _ENTRIES if entry.is_default)
+_NAME_BY_ALIAS: Final = {entry.alias: entry.name for entry in _ENTRIES if entry.alias}
 ALL: Final = "*"
+"""Stands for all default controllers."""
 
 
 class UnknownControllerError(ValueError):
-    """There is no controller of that name."""
+    """No controller has that name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no controller {name!r}; there are {', '.join(CONTROLLERS)}")
+        super().__init__(f"unknown controller {name!r}; available: {', '.join(CONTROLLERS)}")
 
 
-def chosen(
-    choice: Iterable[str], others: Mapping[str, Factory] = MappingProxyType({})
+def select_controllers(
+    selection: Iterable[str], overrides: Mapping[str, Factory] = MappingProxyType({})
 ) -> tuple[Factory, ...]:
-    """`*` is all but those on request, `NAME` one more, `-NAME` one less, as for kube-controller-manager.
+    """The factories for `*` (all default controllers), `NAME` (add one) and `-NAME` (remove one).
 
-    `others` are made instead of those that have their names here.
+    `overrides` replaces the factories of controllers by name.
     """
-    wanted: set[str] = set()
-    unwanted: set[str] = set()
-    for text in choice:
-        if text == ALL:
-            wanted.update(CONTROLLERS.keys() - ON_REQUEST)
+    selected: set[str] = set()
+    removed: set[str] = set()
+    for item in selection:
+        if item == ALL:
+            selected |= DEFAULT_CONTROLLERS
             continue
-        name = text.removeprefix("-")
-        name = _ALIASES.get(name, name)
+        name = item.removeprefix("-")
+        name = _NAME_BY_ALIAS.get(name, name)
         if name not in CONTROLLERS:
             raise UnknownControllerError(name)
-        (unwanted if text.startswith("-") else wanted).add(name)
-    made = {**CONTROLLERS, **others}
-    return tuple(make for name, make in made.items() if name in wanted - unwanted)
+        (removed if item.startswith("-") else selected).add(name)
+    return tuple(
+        overrides.get(entry.name, entry.factory)
+        for entry in _ENTRIES
+        if entry.name in selected - removed
+    )

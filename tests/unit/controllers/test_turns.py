@@ -11,7 +11,7 @@ from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.transport import JSON, Query, Response
 from allot.controllers.manager import ControllerManager
-from allot.controllers.registry import chosen
+from allot.controllers.registry import select_controllers
 from allot.quota import decisions
 from allot.testing.servers import TOKEN, LocalServer
 
@@ -57,7 +57,9 @@ def test_a_replica_set_with_a_billion_pods() -> None:
     async def main() -> None:
         async with LocalServer() as server:
             transport = Counted(server)
-            manager = ControllerManager(Client(transport), chosen(["replicaset-controller"]))
+            manager = ControllerManager(
+                Client(transport), select_controllers(["replicaset-controller"])
+            )
             running = asyncio.create_task(manager.run())
             while not manager.is_ready:
                 await asyncio.sleep(0.001)
@@ -92,7 +94,9 @@ def test_garbage_in_heaps() -> None:
                 metadata = {"name": f"c-{number}", "ownerReferences": [ref]}
                 await server.post(MAPS, {"metadata": metadata})
             transport = Counted(server)
-            manager = ControllerManager(Client(transport), chosen(["garbage-collector-controller"]))
+            manager = ControllerManager(
+                Client(transport), select_controllers(["garbage-collector-controller"])
+            )
             running = asyncio.create_task(manager.run())
             while not manager.is_ready:
                 await asyncio.sleep(0.001)
@@ -142,7 +146,7 @@ def test_counting_a_quota(monkeypatch: Any) -> None:
             hard = {"count/configmaps": "1000"}
             await server.post(quotas, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
             manager = ControllerManager(
-                Client(Counted(server)), chosen(["resourcequota-controller"])
+                Client(Counted(server)), select_controllers(["resourcequota-controller"])
             )
             running = asyncio.create_task(manager.run())
             async with asyncio.timeout(60):

@@ -1,20 +1,41 @@
-"""API objects in one line: what a test is about is said, the rest is filled in."""
+"""API objects for tests: a test states the fields it is about, the builders fill in the rest.
+
+    a_claim, a_slice, a_class, a_device ...   typed objects of resource.k8s.io
+    a_pod, a_node                             views of raw JSON; fields of the spec by their API names
+    manifest                                  the JSON of any of them, as a client sends it
+
+Objects are in the namespace `default`, and the uid of `name` is `uid-name`, unless a test says otherwise.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
+from allot.api.base import ApiObject
 from allot.api.claims import (
+    AllocationResult,
+    DeviceAllocationResult,
     DeviceClaim,
     DeviceConstraint,
     DeviceRequest,
+    DeviceRequestAllocationResult,
     DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaim,
+    ResourceClaimConsumerReference,
     ResourceClaimSpec,
+    ResourceClaimStatus,
 )
-from allot.api.meta import ObjectMeta
+from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.core import Node, Pod
+from allot.api.decoding import to_builtin
+from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.quantity import Quantity
+from allot.api.raw import RawObject
 from allot.api.resource import EXACT_COUNT, CELDeviceSelector, DeviceSelector
 from allot.api.slices import (
     Device,
@@ -26,6 +47,9 @@ from allot.api.slices import (
 )
 
 DRIVER: Final = "gpu.example.com"
+NAMESPACE: Final = "default"
+DELETED_AT: Final = "2026-01-01T00:00:00Z"
+"""The deletionTimestamp of objects that are being deleted."""
 
 _ONE_GPU: Final[dict[str, Any]] = {
     "device_class_name": DRIVER,
@@ -58,11 +82,51 @@ def a_request(
 def a_claim(
     *requests: DeviceRequest,
     name: str = "claim",
-    namespace: str = "default",
+    namespace: str = NAMESPACE,
     constraints: tuple[DeviceConstraint, ...] = (),
+    allocation: AllocationResult | None = None,
+    reserved_for: Iterable[ResourceClaimConsumerReference] = (),
+    **metadata: Any,
 ) -> ResourceClaim:
+    """A claim for one GPU unless it has requests; other metadata by the names of `ObjectMeta`."""
     devices = DeviceClaim(requests or (a_request(exactly=GPU),), constraints)
-    return ResourceClaim(ObjectMeta(name=name, namespace=namespace), ResourceClaimSpec(devices))
+    return ResourceClaim(
+        ObjectMeta(name=name, namespace=namespace, **metadata),
+        ResourceClaimSpec(devices),
+        ResourceClaimStatus(allocation, tuple(reserved_for)),
+    )
+
+
+def an_allocation(
+    *devices: str, driver: str = DRIVER, pool: str = "node-1", request: str = "gpu", **result: Any
+) -> AllocationResult:
+    """These devices of one pool; `result` are fields that all of them have."""
+    results = tuple(
+        DeviceRequestAllocationResult(request, driver, pool, device, **result) for device in devices
+    )
+    return AllocationResult(DeviceAllocationResult(results))
+
+
+def a_consumer(pod: str = "pod", uid: str | None = None) -> ResourceClaimConsumerReference:
+    """The reference by which a claim is reserved for a pod."""
+    return ResourceClaimConsumerReference(resource="pods", name=pod, uid=_uid(pod, uid))
+
+
+def an_owner(
+    name: str = "pod",
+    uid: str | None = None,
+    *,
+    kind: str = "Pod",
+    api_version: str = "v1",
+    controller: bool = True,
+) -> OwnerReference:
+    return OwnerReference(api_version, kind, name, _uid(name, uid), controller)
+
+
+def a_class(name: str = DRIVER, *expressions: str, **spec: Any) -> DeviceClass:
+    """A device class with these CEL expressions as selectors."""
+    spec = {"selectors": tuple(map(a_selector, expressions))} | spec
+    return DeviceClass(ObjectMeta(name=name), DeviceClassSpec(**spec))
 
 
 def an_attribute(value: bool | int | str) -> DeviceAttribute:
@@ -101,3 +165,114 @@ def a_slice(
         "devices": devices or (a_device(),),
     } | spec
     return ResourceSlice(ObjectMeta(name=name), ResourceSliceSpec(**given))
+
+
+# --- kinds that are read as raw JSON ---
+
+
+def a_pod(
+    name: str = "pod",
+    *,
+    namespace: str = NAMESPACE,
+    uid: str | None = None,
+    node: str = "",
+    phase: str = "",
+    claims: Mapping[str, str] | Iterable[Mapping[str, str]] = (),
+    conditions: Mapping[str, str] | Iterable[Mapping[str, Any]] = (),
+    deleting: bool = False,
+    owners: Iterable[OwnerReference] = (),
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """A pod. `claims` are claim names by entry, or entries of `spec.resourceClaims`.
+
+    `conditions` are statuses by type, or whole conditions. Fields left out here are missing in the pod.
+    """
+    meta = _metadata(name, namespace, uid, deleting, owners) | dict(metadata or {})
+    if isinstance(claims, Mapping):
+        claims = [{"name": entry, "resourceClaimName": claim} for entry, claim in claims.items()]
+    given = {"nodeName": node, "resourceClaims": list(claims)} | spec
+    reported = {"phase": phase, "conditions": _conditions(conditions)} | dict(status or {})
+    return Pod(_object("v1", "Pod", meta, given, reported))
+
+
+def a_node(
+    name: str = "node-1",
+    *,
+    uid: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[str | Mapping[str, Any]] = (),
+    conditions: Mapping[str, str] | Iterable[Mapping[str, Any]] = (),
+    deleting: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Node:
+    """A node. Taints are written as `key=value:effect` or `key:effect`, or are whole taints."""
+    meta = _metadata(name, "", uid, deleting, ()) | dict(metadata or {})
+    if labels:
+        meta["labels"] = dict(labels)
+    given = {"taints": [a_taint(taint) for taint in taints]} | spec
+    reported = {"conditions": _conditions(conditions)} | dict(status or {})
+    return Node(_object("v1", "Node", meta, given, reported))
+
+
+_TAINT: Final = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+)").fullmatch
+
+
+def a_taint(written: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The taint of a node that kubectl writes as `key=value:effect`."""
+    if not isinstance(written, str):
+        return dict(written)
+    found = _TAINT(written)
+    assert found is not None, f"{written!r} is not key=value:effect"
+    return {name: value for name, value in found.groupdict().items() if value is not None}
+
+
+def manifest(obj: ApiObject | RawObject, kind: str = "") -> dict[str, Any]:
+    """The JSON of an object; of a typed one with its kind and the API version of resource.k8s.io."""
+    if isinstance(obj, RawObject):
+        return dict(obj.data)
+    body: dict[str, Any] = msgspec.to_builtins(obj, enc_hook=to_builtin, str_keys=True)
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind or type(obj).__name__, **body}
+
+
+def _uid(name: str, uid: str | None) -> str:
+    return f"uid-{name}" if uid is None else uid
+
+
+def _metadata(
+    name: str, namespace: str, uid: str | None, deleting: bool, owners: Iterable[OwnerReference]
+) -> dict[str, Any]:
+    return _present(
+        {
+            "name": name,
+            "namespace": namespace,
+            "uid": _uid(name, uid),
+            "deletionTimestamp": DELETED_AT if deleting else "",
+            "ownerReferences": [msgspec.to_builtins(owner) for owner in owners],
+        }
+    )
+
+
+def _conditions(given: Mapping[str, str] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    if isinstance(given, Mapping):
+        return [{"type": type_, "status": status} for type_, status in given.items()]
+    return [dict(condition) for condition in given]
+
+
+def _object(
+    api_version: str,
+    kind: str,
+    metadata: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    status: Mapping[str, Any],
+) -> dict[str, Any]:
+    parts = {"metadata": metadata, "spec": _present(spec), "status": _present(status)}
+    return {"apiVersion": api_version, "kind": kind, **_present(parts)}
+
+
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Without empty strings, lists and mappings, which API objects leave out."""
+    return {name: value for name, value in fields.items() if value not in ("", [], {}, None)}

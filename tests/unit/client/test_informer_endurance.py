@@ -26,7 +26,7 @@ METADATA_SLICES = metadata_resource(
 )
 
 
-def a_slice(name: str, version: int, driver: Any = "d.example.com") -> dict[str, Any]:
+def a_slice_document(name: str, version: int, driver: Any = "d.example.com") -> dict[str, Any]:
     metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
     return {"kind": "ResourceSlice", "metadata": metadata, "spec": {"driver": driver}}
 
@@ -51,18 +51,18 @@ def names(informer: Informer[Any]) -> dict[str, str]:
 def test_an_object_that_cannot_be_read_is_skipped(
     resource: Resource[Any], streaming: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    listed = [a_slice("a", 2), bad(a_slice("b", 3)), a_slice("c", 4)]
+    listed = [a_slice_document("a", 2), bad(a_slice_document("b", 3)), a_slice_document("c", 4)]
     if streaming:
         first = [watched(*(("ADDED", obj) for obj in listed), ("BOOKMARK", END))]
     else:
         page = {"metadata": {"resourceVersion": "9"}, "items": listed}
         first = [answer(200, page)]
     changes = watched(
-        ("MODIFIED", bad(a_slice("a", 10))),
-        ("ADDED", a_slice("d", 11)),
-        ("ADDED", bad(a_slice("e", 12))),
-        ("MODIFIED", a_slice("b", 13)),
-        ("DELETED", bad(a_slice("c", 14))),
+        ("MODIFIED", bad(a_slice_document("a", 10))),
+        ("ADDED", a_slice_document("d", 11)),
+        ("ADDED", bad(a_slice_document("e", 12))),
+        ("MODIFIED", a_slice_document("b", 13)),
+        ("DELETED", bad(a_slice_document("c", 14))),
     )
 
     async def main() -> None:
@@ -89,10 +89,16 @@ def test_a_new_list_keeps_what_became_unreadable() -> None:
     )
     pages = [
         answer(
-            200, {"metadata": {"resourceVersion": "5"}, "items": [a_slice("a", 2), a_slice("b", 3)]}
+            200,
+            {
+                "metadata": {"resourceVersion": "5"},
+                "items": [a_slice_document("a", 2), a_slice_document("b", 3)],
+            },
         ),
         gone,
-        answer(200, {"metadata": {"resourceVersion": "9"}, "items": [bad(a_slice("a", 8))]}),
+        answer(
+            200, {"metadata": {"resourceVersion": "9"}, "items": [bad(a_slice_document("a", 8))]}
+        ),
     ]
 
     async def main() -> None:
@@ -108,7 +114,7 @@ def test_a_new_list_keeps_what_became_unreadable() -> None:
 
 def test_a_list_for_others_than_informers_is_refused() -> None:
     """Half a list is worse than none for somebody who decides by it once."""
-    page = {"metadata": {"resourceVersion": "9"}, "items": [bad(a_slice("a", 8))]}
+    page = {"metadata": {"resourceVersion": "9"}, "items": [bad(a_slice_document("a", 8))]}
 
     async def main() -> None:
         client, _, _ = scripted(answer(200, page))

@@ -12,6 +12,7 @@ from allot.api.core import Pod
 from allot.client.errors import ApiStatusError
 from allot.client.transport import Response
 from allot.controllers.pod_disruption import Disruption, disrupt, disruption_patch
+from allot.testing.builders import a_pod
 from tests.unit.client.fakes import answer, scripted, status
 
 TODAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,35 +26,33 @@ SAID = {
 }
 
 
-def a_pod(phase: str = "Running", *conditions: dict[str, Any], uid: str = "u") -> Pod:
-    metadata = {"name": "p", "namespace": "ns", "uid": uid}
-    found = {"phase": phase, "conditions": list(conditions)}
-    return Pod({"metadata": metadata, "status": found})
+def in_phase(phase: str = "Running", *conditions: dict[str, Any], uid: str = "u") -> Pod:
+    return a_pod("p", namespace="ns", uid=uid, phase=phase, conditions=conditions)
 
 
 @pytest.mark.parametrize(
     ("pod", "why", "fail", "told"),
     [
-        pytest.param(a_pod(), WHY, False, {"conditions": [SAID]}, id="why"),
-        pytest.param(a_pod("Running", SAID), WHY, False, None, id="known"),
+        pytest.param(in_phase(), WHY, False, {"conditions": [SAID]}, id="why"),
+        pytest.param(in_phase("Running", SAID), WHY, False, None, id="known"),
         pytest.param(
-            a_pod("Running", {**SAID, "reason": "Other", "lastTransitionTime": "before"}),
+            in_phase("Running", {**SAID, "reason": "Other", "lastTransitionTime": "before"}),
             WHY,
             False,
             {"conditions": [{**SAID, "lastTransitionTime": "before"}]},
             id="another-reason-since-the-same-time",
         ),
         pytest.param(
-            a_pod("Running", {**SAID, "status": "False", "lastTransitionTime": "before"}),
+            in_phase("Running", {**SAID, "status": "False", "lastTransitionTime": "before"}),
             WHY,
             False,
             {"conditions": [SAID]},
             id="true-since-now",
         ),
-        pytest.param(a_pod("Succeeded"), WHY, False, {"conditions": [SAID]}, id="finished"),
-        pytest.param(a_pod(), WHY, True, {"phase": "Failed", "conditions": [SAID]}, id="fails"),
-        pytest.param(a_pod(), None, True, {"phase": "Failed"}, id="fails-without-a-word"),
-        pytest.param(a_pod("Succeeded"), WHY, True, None, id="what-has-finished-cannot-fail"),
+        pytest.param(in_phase("Succeeded"), WHY, False, {"conditions": [SAID]}, id="finished"),
+        pytest.param(in_phase(), WHY, True, {"phase": "Failed", "conditions": [SAID]}, id="fails"),
+        pytest.param(in_phase(), None, True, {"phase": "Failed"}, id="fails-without-a-word"),
+        pytest.param(in_phase("Succeeded"), WHY, True, None, id="what-has-finished-cannot-fail"),
     ],
 )
 def test_what_a_pod_is_told(
@@ -64,8 +63,8 @@ def test_what_a_pod_is_told(
 
 
 def test_this_very_pod_is_deleted() -> None:
-    client, transport, _ = scripted(answer(200, a_pod().data), answer(200))
-    assert asyncio.run(disrupt(client, a_pod(), WHY, grace_seconds=0))
+    client, transport, _ = scripted(answer(200, in_phase().data), answer(200))
+    assert asyncio.run(disrupt(client, in_phase(), WHY, grace_seconds=0))
     patch, delete = transport.requests
     assert (patch.method, patch.path) == ("PATCH", "/api/v1/namespaces/ns/pods/p/status")
     assert patch.body["metadata"]["uid"] == "u"
@@ -82,15 +81,15 @@ CONFLICT = answer(409, status(409, "Conflict"))
     [
         pytest.param([answer(404)], id="gone"),
         pytest.param([CONFLICT, answer(404)], id="gone-when-looked-for"),
-        pytest.param([CONFLICT, answer(200, a_pod(uid="v").data)], id="replaced"),
+        pytest.param([CONFLICT, answer(200, in_phase(uid="v").data)], id="replaced"),
     ],
 )
 def test_a_pod_that_is_gone_is_no_trouble(answers: list[Response]) -> None:
     client, _, _ = scripted(*answers)
-    assert not asyncio.run(disrupt(client, a_pod(), WHY))
+    assert not asyncio.run(disrupt(client, in_phase(), WHY))
 
 
 def test_a_conflict_about_the_same_pod_is_trouble() -> None:
-    client, _, _ = scripted(CONFLICT, answer(200, a_pod().data))
+    client, _, _ = scripted(CONFLICT, answer(200, in_phase().data))
     with pytest.raises(ApiStatusError):
-        asyncio.run(disrupt(client, a_pod(), WHY))
+        asyncio.run(disrupt(client, in_phase(), WHY))

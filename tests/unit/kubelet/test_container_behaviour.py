@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from allot.api.core import Pod
 from allot.kubelet.container_behaviour import ContainerBehaviour, container_behaviour
 from allot.kubelet.settings import KubeletSettings
+from allot.testing.builders import a_pod, an_owner
 
 
-def a_pod(annotations: dict[str, str], owner: str = "") -> Pod:
-    metadata: dict[str, Any] = {"name": "p", "annotations": annotations}
-    if owner:
-        metadata["ownerReferences"] = [
-            {"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u", "controller": True}
-        ]
-    return Pod({"metadata": metadata})
+def annotated(annotations: dict[str, str], owner: str = "") -> Pod:
+    owners = [an_owner("o", kind=owner)] if owner else []
+    return a_pod(metadata={"annotations": annotations}, owners=owners)
 
 
 def behaviour(settings: KubeletSettings | None = None, /, **annotations: str) -> ContainerBehaviour:
@@ -25,7 +20,7 @@ def behaviour(settings: KubeletSettings | None = None, /, **annotations: str) ->
         "allot.dev/" + name.replace("__", ".").replace("_", "-"): text
         for name, text in annotations.items()
     }
-    return container_behaviour(a_pod(named), settings or KubeletSettings())
+    return container_behaviour(annotated(named), settings or KubeletSettings())
 
 
 def test_without_annotations_containers_run_until_they_are_stopped() -> None:
@@ -81,8 +76,12 @@ def test_defaults_of_the_settings() -> None:
     )
 
     assert behaviour(settings).run_seconds("c") == 9
-    assert container_behaviour(a_pod({}, owner="Job"), settings).run_seconds("c") == 4
-    assert container_behaviour(a_pod({}, owner="ReplicaSet"), settings).run_seconds("c") == 9
-    assert container_behaviour(a_pod({"example.com/done": "true"}), settings).run_seconds("c") == 0
-    assert container_behaviour(a_pod({"example.com/done": "no"}), settings).run_seconds("c") == 9
+    assert container_behaviour(annotated({}, owner="Job"), settings).run_seconds("c") == 4
+    assert container_behaviour(annotated({}, owner="ReplicaSet"), settings).run_seconds("c") == 9
+    assert (
+        container_behaviour(annotated({"example.com/done": "true"}), settings).run_seconds("c") == 0
+    )
+    assert (
+        container_behaviour(annotated({"example.com/done": "no"}), settings).run_seconds("c") == 9
+    )
     assert behaviour(settings, run_seconds="forever").run_seconds("c") is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -20,14 +19,11 @@ from allot.kubelet.node_status import (
     taints_to_keep,
 )
 from allot.kubelet.settings import KubeletSettings
+from allot.testing.builders import a_node
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 OWN = {"key": "example.com/own", "effect": "NoSchedule"}
-
-
-def a_node(status: dict[str, Any] | None = None, **metadata: Any) -> Node:
-    return Node({"metadata": {"name": "n", "uid": "u", **metadata}, "status": status or {}})
 
 
 def with_status(node: Node, now: datetime = NOW) -> Node:
@@ -37,7 +33,7 @@ def with_status(node: Node, now: datetime = NOW) -> Node:
 
 
 def test_an_empty_node_gets_everything_once() -> None:
-    node = with_status(a_node())
+    node = with_status(a_node("n", uid="u"))
 
     assert is_ready(node)
     assert address_of(node) == "172.16.0.9"
@@ -50,7 +46,7 @@ def test_an_empty_node_gets_everything_once() -> None:
 
 
 def test_amounts_that_somebody_set_stay() -> None:
-    node = with_status(a_node({"capacity": {"cpu": "64", "example.com/x": "2"}}))
+    node = with_status(a_node("n", status={"capacity": {"cpu": "64", "example.com/x": "2"}}))
 
     assert node.get("status", "capacity", "cpu") == "64"
     assert node.get("status", "allocatable", "example.com/x") == "2"
@@ -58,13 +54,13 @@ def test_amounts_that_somebody_set_stay() -> None:
 
 
 def test_what_is_allocatable_alone_is_the_capacity_too() -> None:
-    node = with_status(a_node({"allocatable": {"cpu": "3"}}))
+    node = with_status(a_node("n", status={"allocatable": {"cpu": "3"}}))
 
     assert node.get("status", "capacity", "cpu") == "3"
 
 
 def test_a_heartbeat_is_repeated_but_nothing_has_changed_since() -> None:
-    before = with_status(a_node())
+    before = with_status(a_node("n", uid="u"))
     later = NOW + timedelta(seconds=301)
 
     node = with_status(before, later)
@@ -76,7 +72,7 @@ def test_a_heartbeat_is_repeated_but_nothing_has_changed_since() -> None:
 
 
 def test_a_node_that_was_given_up_comes_back() -> None:
-    node = with_status(a_node())
+    node = with_status(a_node("n", uid="u"))
     unknown = [c | {"status": "Unknown"} for c in node.get("status", "conditions")]
     other = {"type": "NetworkUnavailable", "status": "False"}
     lost = node.with_value([*unknown, other], "status", "conditions")
@@ -102,19 +98,19 @@ def test_a_node_that_was_given_up_comes_back() -> None:
 def test_only_taints_that_no_longer_hold_are_taken_away(
     ready: str, taints: list[dict[str, str]], kept: list[dict[str, str]] | None
 ) -> None:
-    node = a_node({"conditions": [{"type": "Ready", "status": ready}]})
+    node = a_node("n", status={"conditions": [{"type": "Ready", "status": ready}]})
 
     assert taints_to_keep(node.with_value(taints, "spec", "taints")) == kept
 
 
 def test_labels_that_are_there_stay() -> None:
-    node = a_node(labels={"kubernetes.io/hostname": "other", "kubernetes.io/arch": "arm64"})
+    node = a_node("n", labels={"kubernetes.io/hostname": "other", "kubernetes.io/arch": "arm64"})
 
     assert missing_labels(node) == {"kubernetes.io/os": "linux"}
 
 
 def test_the_lease_belongs_to_the_node() -> None:
-    lease = new_lease(a_node(), KubeletSettings(), NOW)
+    lease = new_lease(a_node("n", uid="u"), KubeletSettings(), NOW)
 
     assert lease["metadata"]["ownerReferences"][0]["uid"] == "u"
     assert lease["spec"] == {
@@ -125,8 +121,8 @@ def test_the_lease_belongs_to_the_node() -> None:
 
 
 def test_offline() -> None:
-    assert is_offline(a_node(annotations={"allot.dev/offline": "true"}))
-    assert not is_offline(a_node(annotations={"allot.dev/offline": "false"}))
+    assert is_offline(a_node("n", metadata={"annotations": {"allot.dev/offline": "true"}}))
+    assert not is_offline(a_node("n", metadata={"annotations": {"allot.dev/offline": "false"}}))
 
 
 def test_addresses_are_always_the_same_and_never_shared() -> None:

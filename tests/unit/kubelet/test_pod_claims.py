@@ -7,66 +7,54 @@ from typing import Any
 import pytest
 
 from allot.api.claims import (
-    AllocationResult,
     ResourceClaim,
-    ResourceClaimConsumerReference,
-    ResourceClaimStatus,
 )
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
-from allot.api.meta import ObjectMeta, OwnerReference
+from allot.api.meta import OwnerReference
 from allot.kubelet.pod_claims import what_is_missing
+from allot.testing.builders import a_claim, a_consumer, a_pod, an_allocation
 
 MINE = OwnerReference("v1", "Pod", "p", "u1", controller=True)
 
 
-def a_claim(
+def a_claim_of(
     *, owner: OwnerReference | None = None, allocated: bool = True, reserved: str = "u1"
 ) -> ResourceClaim:
-    consumers = (ResourceClaimConsumerReference(resource="pods", name="p", uid=reserved),)
-    return ResourceClaim(
-        metadata=ObjectMeta(
-            namespace="default", name="claim", owner_references=(owner,) if owner else ()
-        ),
-        status=ResourceClaimStatus(
-            allocation=AllocationResult() if allocated else None,
-            reserved_for=consumers if reserved else (),
-        ),
+    return a_claim(
+        allocation=an_allocation() if allocated else None,
+        reserved_for=[a_consumer("p", reserved)] if reserved else [],
+        owner_references=(owner,) if owner else (),
     )
 
 
-def a_pod(entry: dict[str, str], **status: Any) -> Pod:
-    return Pod(
-        {
-            "metadata": {"namespace": "default", "name": "p", "uid": "u1"},
-            "spec": {"resourceClaims": [{"name": "r", **entry}] if entry else []},
-            "status": status,
-        }
-    )
+def a_pod_with(entry: dict[str, str], **status: Any) -> Pod:
+    claims = [{"name": "r", **entry}] if entry else []
+    return a_pod("p", uid="u1", claims=claims, status=status)
 
 
-NAMED = a_pod({"resourceClaimName": "claim"})
+NAMED = a_pod_with({"resourceClaimName": "claim"})
 TEMPLATE = {"resourceClaimTemplateName": "t"}
-MADE = a_pod(TEMPLATE, resourceClaimStatuses=[{"name": "r", "resourceClaimName": "claim"}])
-EXTENDED = a_pod({}, extendedResourceClaimStatus={"resourceClaimName": "claim"})
+MADE = a_pod_with(TEMPLATE, resourceClaimStatuses=[{"name": "r", "resourceClaimName": "claim"}])
+EXTENDED = a_pod_with({}, extendedResourceClaimStatus={"resourceClaimName": "claim"})
 
 
 @pytest.mark.parametrize(
     ("pod", "claim", "missing"),
     [
-        pytest.param(a_pod({}), None, "", id="no-claims"),
-        pytest.param(NAMED, a_claim(), "", id="named"),
+        pytest.param(a_pod_with({}), None, "", id="no-claims"),
+        pytest.param(NAMED, a_claim_of(), "", id="named"),
         pytest.param(NAMED, None, "does not exist", id="gone"),
-        pytest.param(NAMED, a_claim(allocated=False), "is not allocated", id="unallocated"),
-        pytest.param(NAMED, a_claim(reserved="u2"), "is not reserved", id="of-another-pod"),
-        pytest.param(NAMED, a_claim(reserved=""), "is not reserved", id="unreserved"),
-        pytest.param(a_pod(TEMPLATE), None, "has not been created", id="not-made-yet"),
-        pytest.param(MADE, a_claim(owner=MINE), "", id="made"),
-        pytest.param(MADE, a_claim(), "was not created for this pod", id="made-for-nobody"),
+        pytest.param(NAMED, a_claim_of(allocated=False), "is not allocated", id="unallocated"),
+        pytest.param(NAMED, a_claim_of(reserved="u2"), "is not reserved", id="of-another-pod"),
+        pytest.param(NAMED, a_claim_of(reserved=""), "is not reserved", id="unreserved"),
+        pytest.param(a_pod_with(TEMPLATE), None, "has not been created", id="not-made-yet"),
+        pytest.param(MADE, a_claim_of(owner=MINE), "", id="made"),
+        pytest.param(MADE, a_claim_of(), "was not created for this pod", id="made-for-nobody"),
         pytest.param(
-            a_pod(TEMPLATE, resourceClaimStatuses=[{"name": "r"}]), None, "", id="none-needed"
+            a_pod_with(TEMPLATE, resourceClaimStatuses=[{"name": "r"}]), None, "", id="none-needed"
         ),
-        pytest.param(EXTENDED, a_claim(owner=MINE), "", id="extended"),
+        pytest.param(EXTENDED, a_claim_of(owner=MINE), "", id="extended"),
         pytest.param(EXTENDED, None, "does not exist", id="extended-gone"),
     ],
 )

@@ -5,23 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from allot.api.claims import (
-    AllocationResult,
-    DeviceAllocationResult,
-    DeviceRequestAllocationResult,
     ResourceClaim,
-    ResourceClaimConsumerReference,
-    ResourceClaimStatus,
 )
 from allot.api.classes import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from allot.api.core import Pod
 from allot.api.meta import ObjectMeta
 from allot.api.resource import DeviceTaint
-from allot.api.slices import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
+from allot.api.slices import ResourcePool, ResourceSlice
 from allot.client.cooperative import Steps, finish
 from allot.client.informer import Informer
 from allot.client.resources import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from allot.controllers.device_taint_eviction.affected import CLAIMS_AT_ONCE, Affected
 from allot.controllers.device_taint_eviction.rule_status import Reach
+from allot.testing.builders import a_claim, a_consumer, a_device, a_pod, a_slice, an_allocation
 from tests.unit.client.fakes import scripted
 
 COUNT = 20 * CLAIMS_AT_ONCE
@@ -31,26 +27,22 @@ RULE = DeviceTaintRule(
 )
 
 
-def a_pod(number: int) -> Pod:
-    metadata = {"name": f"p{number}", "namespace": "ns", "uid": f"u{number}"}
-    claims = [{"name": "r", "resourceClaimName": f"c{number}"}]
-    return Pod({"metadata": metadata, "spec": {"nodeName": "n", "resourceClaims": claims}})
+def numbered_pod(number: int) -> Pod:
+    return a_pod(f"p{number}", node="n", claims={"r": f"c{number}"})
 
 
-def a_claim(number: int) -> ResourceClaim:
-    result = DeviceRequestAllocationResult(driver="d", pool="p", device=f"x{number}")
-    consumer = ResourceClaimConsumerReference(resource="pods", name=f"p{number}", uid=f"u{number}")
-    status = ResourceClaimStatus(
-        allocation=AllocationResult(DeviceAllocationResult((result,))), reserved_for=(consumer,)
+def numbered_claim(number: int) -> ResourceClaim:
+    allocation = an_allocation(f"x{number}", driver="d", pool="p")
+    return a_claim(
+        name=f"c{number}", allocation=allocation, reserved_for=[a_consumer(f"p{number}")]
     )
-    return ResourceClaim(ObjectMeta(name=f"c{number}", namespace="ns"), status=status)
 
 
-def a_slice(start: int, generation: int = 2) -> ResourceSlice:
+def tainted_slice(start: int, generation: int = 2) -> ResourceSlice:
     taint = DeviceTaint(key="k", effect="NoExecute")
-    devices = tuple(Device(name=f"x{start + each}", taints=(taint,)) for each in range(10))
-    spec = ResourceSliceSpec(driver="d", pool=ResourcePool("p", generation, 1), devices=devices)
-    return ResourceSlice(ObjectMeta(name=f"s{start}-{generation}"), spec)
+    devices = [a_device(f"x{start + each}", taints=(taint,)) for each in range(10)]
+    pool = ResourcePool("p", generation, 1)
+    return a_slice(*devices, name=f"s{start}-{generation}", driver="d", pool=pool)
 
 
 def the_cluster() -> Affected:
@@ -59,11 +51,11 @@ def the_cluster() -> Affected:
     slices = Informer(client, RESOURCE_SLICES)
     affected = Affected(pods, claims, slices, None)
     for number in range(COUNT):
-        list(pods.store.put(a_pod(number)))
-        list(claims.store.put(a_claim(number)))
+        list(pods.store.put(numbered_pod(number)))
+        list(claims.store.put(numbered_claim(number)))
     for start in range(0, COUNT, 10):
-        list(slices.store.put(a_slice(start)))
-    list(slices.store.put(a_slice(0, generation=1)))
+        list(slices.store.put(tainted_slice(start)))
+    list(slices.store.put(tainted_slice(0, generation=1)))
     return affected
 
 

@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 
 from allot.api.claims import (
-    AllocationResult,
-    DeviceAllocationResult,
-    DeviceRequestAllocationResult,
     ResourceClaim,
-    ResourceClaimConsumerReference,
-    ResourceClaimStatus,
 )
 from allot.api.core import Pod
 from allot.api.identities import DeviceId
-from allot.api.meta import ObjectMeta
 from allot.api.resource import DeviceTaint, DeviceToleration
 from allot.api.slices import ResourcePool
 from allot.controllers.device_taint_eviction.evictions import (
@@ -30,7 +24,15 @@ from allot.controllers.device_taint_eviction.evictions import (
     own_evicting_taints,
     pod_eviction,
 )
-from allot.testing.builders import DRIVER, a_device, a_slice
+from allot.testing.builders import (
+    DRIVER,
+    a_claim,
+    a_consumer,
+    a_device,
+    a_pod,
+    a_slice,
+    an_allocation,
+)
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TAINT = DeviceTaint("bad", "yes", "NoExecute", T0)
@@ -80,16 +82,11 @@ def test_only_the_newest_generation_speaks_for_a_device() -> None:
     assert own_evicting_taints(DeviceId(DRIVER, "p", "d1"), [old, new], 2) == (TAINT,)
 
 
-def a_claim(
-    *devices: str, name: str = "c", uid: str = "pod-uid", tolerations: tuple[Any, ...] = ()
+def a_claim_on(
+    *devices: str, uid: str = "pod-uid", tolerations: tuple[Any, ...] = ()
 ) -> ResourceClaim:
-    results = tuple(
-        DeviceRequestAllocationResult("r", DRIVER, "p", device, tolerations=tolerations)
-        for device in devices
-    )
-    consumer = ResourceClaimConsumerReference(resource="pods", name="pod", uid=uid)
-    status = ResourceClaimStatus(AllocationResult(DeviceAllocationResult(results)), (consumer,))
-    return ResourceClaim(ObjectMeta(name=name, namespace="default"), status=status)
+    allocation = an_allocation(*devices, pool="p", tolerations=tolerations)
+    return a_claim(allocation=allocation, reserved_for=[a_consumer("pod", uid)])
 
 
 def taints_of(device: DeviceId) -> list[EvictingTaint]:
@@ -106,17 +103,17 @@ def taints_of(device: DeviceId) -> list[EvictingTaint]:
     ("claim", "eviction"),
     [
         pytest.param(ResourceClaim(), None, id="not allocated"),
-        pytest.param(a_claim("fine"), None, id="not tainted"),
-        pytest.param(a_claim("own"), Eviction(T0), id="by its driver"),
-        pytest.param(a_claim("ruled"), Eviction(after(10), frozenset({RULE})), id="by a rule"),
+        pytest.param(a_claim_on("fine"), None, id="not tainted"),
+        pytest.param(a_claim_on("own"), Eviction(T0), id="by its driver"),
+        pytest.param(a_claim_on("ruled"), Eviction(after(10), frozenset({RULE})), id="by a rule"),
         pytest.param(
-            a_claim("fine", "ruled", "own"),
+            a_claim_on("fine", "ruled", "own"),
             Eviction(T0, frozenset({RULE})),
             id="the earliest time, all rules",
         ),
-        pytest.param(a_claim("both", tolerations=(tolerating(),)), None, id="tolerated"),
+        pytest.param(a_claim_on("both", tolerations=(tolerating(),)), None, id="tolerated"),
         pytest.param(
-            a_claim("ruled", tolerations=(tolerating(60),)),
+            a_claim_on("ruled", tolerations=(tolerating(60),)),
             Eviction(after(70), frozenset({RULE})),
             id="for a while from when the taint was added",
         ),
@@ -126,45 +123,44 @@ def test_claims(claim: ResourceClaim, eviction: Eviction | None) -> None:
     assert claim_eviction(claim, taints_of) == eviction
 
 
-def a_pod(phase: str = "Running", node: str = "n", **metadata: Any) -> Pod:
-    return Pod(
-        {
-            "metadata": {"name": "pod", "namespace": "default", "uid": "pod-uid"} | metadata,
-            "spec": {
-                "nodeName": node,
-                "resourceClaims": [
-                    {"name": "a", "resourceClaimName": "named"},
-                    {"name": "b", "resourceClaimTemplateName": "template"},
-                    {"name": "c", "resourceClaimTemplateName": "not yet"},
-                ],
-            },
-            "status": {
-                "phase": phase,
-                "resourceClaimStatuses": [{"name": "b", "resourceClaimName": "made"}],
-                "extendedResourceClaimStatus": {"resourceClaimName": "extended"},
-            },
-        }
+def a_pod_with_claims(phase: str = "Running", node: str = "n", deleting: bool = False) -> Pod:
+    return a_pod(
+        uid="pod-uid",
+        node=node,
+        phase=phase,
+        deleting=deleting,
+        claims=[
+            {"name": "a", "resourceClaimName": "named"},
+            {"name": "b", "resourceClaimTemplateName": "template"},
+            {"name": "c", "resourceClaimTemplateName": "not yet"},
+        ],
+        status={
+            "resourceClaimStatuses": [{"name": "b", "resourceClaimName": "made"}],
+            "extendedResourceClaimStatus": {"resourceClaimName": "extended"},
+        },
     )
 
 
 def test_the_claims_of_a_pod() -> None:
-    assert sorted(claim_names(a_pod())) == ["extended", "made", "named"]
+    assert sorted(claim_names(a_pod_with_claims())) == ["extended", "made", "named"]
 
 
 @pytest.mark.parametrize(
     ("pod", "claims", "eviction"),
     [
-        pytest.param(a_pod(), [], None, id="no claim"),
+        pytest.param(a_pod_with_claims(), [], None, id="no claim"),
         pytest.param(
-            a_pod(),
-            [a_claim("ruled"), a_claim("own")],
+            a_pod_with_claims(),
+            [a_claim_on("ruled"), a_claim_on("own")],
             Eviction(T0, frozenset({RULE})),
             id="the earliest of its claims",
         ),
-        pytest.param(a_pod(node=""), [a_claim("own")], None, id="not bound"),
-        pytest.param(a_pod("Succeeded"), [a_claim("own")], None, id="finished"),
-        pytest.param(a_pod(deletionTimestamp="x"), [a_claim("own")], None, id="on its way"),
-        pytest.param(a_pod(), [a_claim("own", uid="other")], None, id="reserved for another"),
+        pytest.param(a_pod_with_claims(node=""), [a_claim_on("own")], None, id="not bound"),
+        pytest.param(a_pod_with_claims("Succeeded"), [a_claim_on("own")], None, id="finished"),
+        pytest.param(a_pod_with_claims(deleting=True), [a_claim_on("own")], None, id="on its way"),
+        pytest.param(
+            a_pod_with_claims(), [a_claim_on("own", uid="other")], None, id="reserved for another"
+        ),
     ],
 )
 def test_pods(pod: Pod, claims: list[ResourceClaim], eviction: Eviction | None) -> None:

@@ -35,7 +35,7 @@ def an_object(owners: str = "", finalizers: tuple[str, ...] = ()) -> MetadataObj
     )
 
 
-def a_node(uid: str, *, blocks: str = "", waits: bool = False) -> GraphNode:
+def a_graph_node(uid: str, *, blocks: str = "", waits: bool = False) -> GraphNode:
     refs = tuple(
         OwnerReference("v1", "ConfigMap", owner, owner, block_owner_deletion=True)
         for owner in blocks
@@ -62,11 +62,15 @@ def a_node(uid: str, *, blocks: str = "", waits: bool = False) -> GraphNode:
         ),
         pytest.param({"a": WAITING}, [], (), Remove("Background"), id="waited-for-without-own"),
         pytest.param(
-            {"a": WAITING, "b": ABSENT}, [a_node("e")], (), Remove("Foreground"), id="waited-for"
+            {"a": WAITING, "b": ABSENT},
+            [a_graph_node("e")],
+            (),
+            Remove("Foreground"),
+            id="waited-for",
         ),
         pytest.param(
             {"a": WAITING},
-            [a_node("a", blocks="d", waits=True)],
+            [a_graph_node("a", blocks="d", waits=True)],
             (),
             Remove("Foreground", unblocks_owners=True),
             id="circle",
@@ -83,8 +87,8 @@ def test_judgement(
 
 
 def test_progress_of_the_foreground() -> None:
-    assert progress_of("a", [a_node("b"), a_node("c", blocks="x")]) == Released()
-    busy = [a_node("b", blocks="a"), a_node("c", blocks="a", waits=True)]
+    assert progress_of("a", [a_graph_node("b"), a_graph_node("c", blocks="x")]) == Released()
+    busy = [a_graph_node("b", blocks="a"), a_graph_node("c", blocks="a", waits=True)]
     assert progress_of("a", busy) == WaitsFor(frozenset("b"))
 
 

@@ -36,10 +36,10 @@ def nodes(draw: st.DrawFn) -> GraphNode:
     uid = draw(st.sampled_from(UIDS))
     state = draw(st.sampled_from(["alive", "foreground", "alive", "orphan", "background"]))
     refs = draw(st.lists(references(), max_size=2, unique_by=lambda ref: ref.uid))
-    return a_node(uid, state, *refs)
+    return a_graph_node(uid, state, *refs)
 
 
-def a_node(uid: str, state: str = "alive", *refs: OwnerReference) -> GraphNode:
+def a_graph_node(uid: str, state: str = "alive", *refs: OwnerReference) -> GraphNode:
     return GraphNode(
         KIND_BY_UID[uid],
         ObjectKey(namespace_of(uid), uid),
@@ -51,7 +51,7 @@ def a_node(uid: str, state: str = "alive", *refs: OwnerReference) -> GraphNode:
     )
 
 
-DEPENDENT = a_node("b", "alive", OwnerReference("v1", "ConfigMap", "a", "a", None, True))
+DEPENDENT = a_graph_node("b", "alive", OwnerReference("v1", "ConfigMap", "a", "a", None, True))
 
 
 def is_due(uid: str, world: Mapping[str, GraphNode]) -> bool:
@@ -67,14 +67,14 @@ def is_due(uid: str, world: Mapping[str, GraphNode]) -> bool:
 
 
 @settings(max_examples=150)
-@example([a_node("a", "foreground"), DEPENDENT])
-@example([DEPENDENT, a_node("a", "foreground"), "b"])
-@example([DEPENDENT, a_node("a", "foreground"), a_node("b")])
-@example([DEPENDENT, a_node("a", "foreground"), a_node("a"), "a"])
+@example([a_graph_node("a", "foreground"), DEPENDENT])
+@example([DEPENDENT, a_graph_node("a", "foreground"), "b"])
+@example([DEPENDENT, a_graph_node("a", "foreground"), a_graph_node("b")])
+@example([DEPENDENT, a_graph_node("a", "foreground"), a_graph_node("a"), "a"])
 @given(st.lists(st.one_of(nodes(), nodes(), st.sampled_from(UIDS)), min_size=1, max_size=8))
 def test_whoever_comes_to_be_due_is_named(changes: list[GraphNode | str]) -> None:
     graph, world = OwnerGraph(), dict[str, GraphNode]()
-    for change in (*map(a_node, UIDS), *changes):
+    for change in (*map(a_graph_node, UIDS), *changes):
         due_before = {uid for uid in UIDS if is_due(uid, world)}
         releasing = {uid for uid, node in world.items() if node.releases_dependents}
         if isinstance(change, GraphNode):

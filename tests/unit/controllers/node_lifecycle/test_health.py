@@ -16,14 +16,14 @@ from allot.controllers.node_lifecycle.health import (
     observe,
     with_unknown_conditions,
 )
+from allot.testing.builders import a_node
 
 TODAY = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 NOW = 1000.0
 
 
-def a_node(*conditions: dict[str, Any]) -> Node:
-    metadata = {"name": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    return Node({"metadata": metadata, "status": {"conditions": list(conditions)}})
+def a_node_with(*conditions: dict[str, Any]) -> Node:
+    return a_node(conditions=conditions, metadata={"creationTimestamp": "2026-01-01T00:00:00Z"})
 
 
 def a_condition(type_: str = "Ready", status: str = "True", **fields: str) -> dict[str, Any]:
@@ -36,13 +36,15 @@ LEASE = RawObject({"spec": {"renewTime": "r1"}})
 @pytest.mark.parametrize(
     ("node", "lease", "signs"),
     [
-        pytest.param(a_node(), None, Heartbeats(), id="nothing"),
-        pytest.param(a_node(a_condition()), None, Heartbeats("t1"), id="heartbeat"),
+        pytest.param(a_node_with(), None, Heartbeats(), id="nothing"),
+        pytest.param(a_node_with(a_condition()), None, Heartbeats("t1"), id="heartbeat"),
         pytest.param(
-            a_node(a_condition("MemoryPressure")), None, Heartbeats(), id="another-condition"
+            a_node_with(a_condition("MemoryPressure")), None, Heartbeats(), id="another-condition"
         ),
-        pytest.param(a_node(a_condition()), LEASE, Heartbeats("t1", "r1"), id="both"),
-        pytest.param(a_node(), RawObject({"spec": {}}), Heartbeats(None, ""), id="empty-lease"),
+        pytest.param(a_node_with(a_condition()), LEASE, Heartbeats("t1", "r1"), id="both"),
+        pytest.param(
+            a_node_with(), RawObject({"spec": {}}), Heartbeats(None, ""), id="empty-lease"
+        ),
     ],
 )
 def test_signs(node: Node, lease: RawObject | None, signs: Heartbeats) -> None:
@@ -88,12 +90,12 @@ def test_signs(node: Node, lease: RawObject | None, signs: Heartbeats) -> None:
 def test_what_counts_is_when_we_saw_a_change(
     known: NodeHealth | None, signs: Heartbeats, seen: NodeHealth
 ) -> None:
-    assert observe(known, a_node(), signs, NOW, TODAY) == seen
+    assert observe(known, a_node_with(), signs, NOW, TODAY) == seen
 
 
 def test_conditions_that_the_kubelet_reports_become_unknown() -> None:
     network = a_condition("NetworkUnavailable", "False")
-    node = a_node(network, a_condition(extra="kept"), a_condition("DiskPressure", "Unknown"))
+    node = a_node_with(network, a_condition(extra="kept"), a_condition("DiskPressure", "Unknown"))
     lost = with_unknown_conditions(node, TODAY)
     by_type = {found["type"]: found for found in lost.get("status", "conditions")}
     assert by_type["NetworkUnavailable"] == network

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from allot.api.core import Node
 from allot.controllers.node_lifecycle.taints import NoExecuteTaint, with_taints
+from allot.testing.builders import a_node
 
 TODAY = datetime(2026, 1, 1, tzinfo=UTC)
 PREFIX = "node.kubernetes.io/"
 
 
-def a_node(
-    conditions: dict[str, str], taints: tuple[tuple[str, str], ...] = (), cordoned: bool = False
-) -> Node:
-    spec: dict[str, Any] = {"unschedulable": cordoned}
-    if taints:
-        spec["taints"] = [{"key": key, "effect": effect, "value": "v"} for key, effect in taints]
-    found = [{"type": type_, "status": status} for type_, status in conditions.items()]
-    return Node({"metadata": {"name": "n"}, "spec": spec, "status": {"conditions": found}})
+def with_conditions(conditions: dict[str, str], *taints: str, cordoned: bool = False) -> Node:
+    return a_node(conditions=conditions, taints=taints, unschedulable=cordoned)
 
 
 def names(node: Node) -> set[str]:
@@ -36,51 +30,58 @@ UNREACHABLE = f"{PREFIX}unreachable"
 @pytest.mark.parametrize(
     ("node", "evicting", "wanted"),
     [
-        pytest.param(a_node({"Ready": "True"}), REMOVE, set(), id="ready"),
-        pytest.param(a_node({"Ready": "False"}), REMOVE, {"not-ready:NoSchedule"}, id="not-ready"),
+        pytest.param(with_conditions({"Ready": "True"}), REMOVE, set(), id="ready"),
         pytest.param(
-            a_node({"Ready": "Unknown"}),
+            with_conditions({"Ready": "False"}), REMOVE, {"not-ready:NoSchedule"}, id="not-ready"
+        ),
+        pytest.param(
+            with_conditions({"Ready": "Unknown"}),
             ADD,
             {"unreachable:NoSchedule", "unreachable:NoExecute"},
             id="unreachable",
         ),
         pytest.param(
-            a_node({"Ready": "True", "MemoryPressure": "True", "PIDPressure": "True"}),
+            with_conditions({"Ready": "True", "MemoryPressure": "True", "PIDPressure": "True"}),
             REMOVE,
             {"memory-pressure:NoSchedule", "pid-pressure:NoSchedule"},
             id="pressure",
         ),
         pytest.param(
-            a_node({"DiskPressure": "Unknown", "NetworkUnavailable": "True"}, cordoned=True),
+            with_conditions(
+                {"DiskPressure": "Unknown", "NetworkUnavailable": "True"}, cordoned=True
+            ),
             KEEP,
             {"network-unavailable:NoSchedule", "unschedulable:NoSchedule"},
             id="network-and-cordon",
         ),
         pytest.param(
-            a_node(
-                {"Ready": "True"}, ((NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute"), ("a", "b"))
+            with_conditions(
+                {"Ready": "True"}, f"{NOT_READY}=v:NoSchedule", f"{NOT_READY}=v:NoExecute", "a=v:b"
             ),
             REMOVE,
             {"a:b"},
             id="ready-again",
         ),
         pytest.param(
-            a_node({"Ready": "Unknown"}, ((NOT_READY, "NoExecute"),)),
+            with_conditions({"Ready": "Unknown"}, f"{NOT_READY}=v:NoExecute"),
             ADD,
             {"unreachable:NoSchedule", "unreachable:NoExecute"},
             id="from-not-ready-to-unreachable",
         ),
         pytest.param(
-            a_node({"Ready": "Unknown"}, ((UNREACHABLE, "NoExecute"),)),
+            with_conditions({"Ready": "Unknown"}, f"{UNREACHABLE}=v:NoExecute"),
             KEEP,
             {"unreachable:NoSchedule", "unreachable:NoExecute"},
             id="no-word-on-eviction",
         ),
         pytest.param(
-            a_node({}, ((NOT_READY, "NoSchedule"),)), KEEP, set(), id="no-condition-no-taint"
+            with_conditions({}, f"{NOT_READY}=v:NoSchedule"),
+            KEEP,
+            set(),
+            id="no-condition-no-taint",
         ),
         pytest.param(
-            a_node({"Ready": "False"}, ((NOT_READY, "NoSchedule"),)),
+            with_conditions({"Ready": "False"}, f"{NOT_READY}=v:NoSchedule"),
             REMOVE,
             {"not-ready:NoSchedule"},
             id="registered-as-not-ready",
@@ -96,6 +97,6 @@ def test_taints_follow(node: Node, evicting: NoExecuteTaint, wanted: set[str]) -
 
 
 def test_taints_that_stay_are_left_alone() -> None:
-    node = a_node({"Ready": "False"}, ((NOT_READY, "NoExecute"), ("other", "NoSchedule")))
+    node = with_conditions({"Ready": "False"}, f"{NOT_READY}=v:NoExecute", "other=v:NoSchedule")
     changed = with_taints(node, ADD, TODAY)
     assert changed.taints[:2] == node.taints

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from allot.api.core import Node
 from allot.controllers.node_lifecycle.zones import (
     EXCLUDED,
     EvictionRates,
@@ -14,6 +13,7 @@ from allot.controllers.node_lifecycle.zones import (
     eviction_rate,
     zone_state,
 )
+from allot.testing.builders import a_node
 
 RATES = EvictionRates()
 
@@ -36,24 +36,23 @@ def test_rates(ready: int, unready: int, state: ZoneState, rate: float) -> None:
     assert eviction_rate(count, RATES) == rate
 
 
-def a_node(name: str, zone: str = "", **labels: str) -> Node:
-    labels |= {"topology.kubernetes.io/zone": zone} if zone else {}
-    return Node({"metadata": {"name": name, "labels": labels}})
+def zone(name: str) -> dict[str, str]:
+    return {"topology.kubernetes.io/zone": name}
 
 
 def test_nodes_are_counted_as_they_change() -> None:
     zones = Zones()
     assert not zones.are_all_lost()
-    zones.put(a_node("a", "east"), ready=False)
+    zones.put(a_node("a", labels=zone("east")), ready=False)
     assert zones.are_all_lost()
-    zones.put(a_node("b", "west"), ready=True)
+    zones.put(a_node("b", labels=zone("west")), ready=True)
     assert not zones.are_all_lost()
     assert zones.count("::east") == ZoneCount(0, 1)
-    zones.put(a_node("a", "west"), ready=True)
+    zones.put(a_node("a", labels=zone("west")), ready=True)
     assert zones.count("::east") == ZoneCount(0, 0)
     assert zones.count("::west") == ZoneCount(2, 0)
-    zones.put(a_node("c", **{EXCLUDED: ""}), ready=True)
+    zones.put(a_node("c", labels={EXCLUDED: ""}), ready=True)
     assert zones.count("") == ZoneCount(0, 0)
-    zones.put(a_node("b", "west"), ready=False)
+    zones.put(a_node("b", labels=zone("west")), ready=False)
     zones.drop("a")
     assert zones.are_all_lost()

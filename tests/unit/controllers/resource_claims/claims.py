@@ -7,41 +7,35 @@ from datetime import UTC, datetime
 from typing import Any
 
 from allot.api.claims import (
-    AllocationResult,
     ResourceClaim,
     ResourceClaimConsumerReference,
-    ResourceClaimStatus,
 )
 from allot.api.core import Pod
-from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.resource import DELETE_PROTECTION
+from allot.testing.builders import a_claim, a_pod, an_allocation, an_owner
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def a_pod(
+def a_consuming_pod(
     name: str = "p",
     uid: str = "uid-p",
     *,
     entries: Iterable[dict[str, str]] = (),
     status: dict[str, Any] | None = None,
-    **more: Any,
+    node: str = "",
+    deleting: bool = False,
 ) -> Pod:
-    """`more` is `node_name`, `deleting`."""
-    metadata: dict[str, Any] = {"namespace": "ns", "name": name, "uid": uid}
-    spec: dict[str, Any] = {"resourceClaims": list(entries)}
-    if more.get("deleting"):
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    if more.get("node_name"):
-        spec["nodeName"] = more["node_name"]
-    return Pod({"metadata": metadata, "spec": spec, "status": status or {}})
+    return a_pod(
+        name, namespace="ns", uid=uid, claims=entries, status=status, node=node, deleting=deleting
+    )
 
 
 def consumer(uid: str, **fields: str) -> ResourceClaimConsumerReference:
     return ResourceClaimConsumerReference(**{"resource": "pods", "name": uid, "uid": uid, **fields})
 
 
-def a_claim(
+def a_used_claim(
     *consumers: ResourceClaimConsumerReference,
     owner: str = "",
     allocated: bool = True,
@@ -49,18 +43,13 @@ def a_claim(
     deleting: bool = False,
     **metadata: Any,
 ) -> ResourceClaim:
-    owners = (OwnerReference("v1", "Pod", "p", owner, True),) if owner else ()
-    return ResourceClaim(
-        metadata=ObjectMeta(
-            namespace="ns",
-            uid="uid-c",
-            resource_version="7",
-            finalizers=(DELETE_PROTECTION,) if protected else (),
-            deletion_timestamp=NOW if deleting else None,
-            owner_references=owners,
-            **{"name": "c", **metadata},
-        ),
-        status=ResourceClaimStatus(
-            allocation=AllocationResult() if allocated else None, reserved_for=consumers
-        ),
+    return a_claim(
+        allocation=an_allocation() if allocated else None,
+        reserved_for=consumers,
+        uid="uid-c",
+        resource_version="7",
+        finalizers=(DELETE_PROTECTION,) if protected else (),
+        deletion_timestamp=NOW if deleting else None,
+        owner_references=(an_owner("p", owner),) if owner else (),
+        **{"name": "c", "namespace": "ns", **metadata},
     )

@@ -23,7 +23,7 @@ from allot.controllers.resource_claims.decisions import (
     state_in_copy,
     state_on_server,
 )
-from tests.unit.controllers.resource_claims.claims import a_claim, a_pod, consumer
+from tests.unit.controllers.resource_claims.claims import a_consuming_pod, a_used_claim, consumer
 
 NEEDED, DONE, GONE, REPLACED, UNKNOWN = ConsumerState
 A, B = consumer("a"), consumer("b")
@@ -34,81 +34,93 @@ GROUP = consumer("a", api_group="scheduling.k8s.io", resource="podgroups")
 @pytest.mark.parametrize(
     ("claim", "done", "owner", "steps"),
     [
-        pytest.param(a_claim(A), "", NEEDED, (), id="in-use"),
+        pytest.param(a_used_claim(A), "", NEEDED, (), id="in-use"),
         pytest.param(
-            a_claim(A, B), "a", NEEDED, (ReleaseConsumers(("a",), False),), id="one-of-two-done"
+            a_used_claim(A, B),
+            "a",
+            NEEDED,
+            (ReleaseConsumers(("a",), False),),
+            id="one-of-two-done",
         ),
         pytest.param(
-            a_claim(A, B),
+            a_used_claim(A, B),
             "ab",
             NEEDED,
             (ReleaseConsumers(("a", "b"), True), RemoveFinalizer()),
             id="the-last-takes-the-allocation-along",
         ),
         pytest.param(
-            a_claim(A, protected=False),
+            a_used_claim(A, protected=False),
             "a",
             NEEDED,
             (ReleaseConsumers(("a",), False),),
             id="an-allocation-without-our-finalizer-is-not-ours",
         ),
         pytest.param(
-            a_claim(A, owner="a"),
+            a_used_claim(A, owner="a"),
             "a",
             DONE,
             (ReleaseConsumers(("a",), True), RemoveFinalizer(), DeleteClaim()),
             id="claim-of-a-finished-pod",
         ),
         pytest.param(
-            a_claim(A, owner="a"),
+            a_used_claim(A, owner="a"),
             "a",
             GONE,
             (ReleaseConsumers(("a",), True), RemoveFinalizer()),
             id="claim-of-a-pod-that-is-gone-is-garbage",
         ),
         pytest.param(
-            a_claim(A, B, owner="a"),
+            a_used_claim(A, B, owner="a"),
             "a",
             DONE,
             (ReleaseConsumers(("a",), False),),
             id="another-pod-uses-the-claim-of-a-finished-one",
         ),
-        pytest.param(a_claim(), "", NEEDED, (), id="allocated-ahead-of-its-first-consumer"),
+        pytest.param(a_used_claim(), "", NEEDED, (), id="allocated-ahead-of-its-first-consumer"),
         pytest.param(
-            a_claim(allocated=False), "", NEEDED, (), id="about-to-be-allocated-by-the-scheduler"
+            a_used_claim(allocated=False),
+            "",
+            NEEDED,
+            (),
+            id="about-to-be-allocated-by-the-scheduler",
         ),
         pytest.param(
-            a_claim(owner="a"), "", REPLACED, (DeleteClaim(),), id="unused-of-a-replaced-pod"
+            a_used_claim(owner="a"), "", REPLACED, (DeleteClaim(),), id="unused-of-a-replaced-pod"
         ),
         pytest.param(
-            a_claim(deleting=True),
+            a_used_claim(deleting=True),
             "",
             NEEDED,
             (Deallocate(), RemoveFinalizer()),
             id="deleted-unused",
         ),
         pytest.param(
-            a_claim(deleting=True, allocated=False),
+            a_used_claim(deleting=True, allocated=False),
             "",
             DONE,
             (RemoveFinalizer(),),
             id="deleted-free",
         ),
-        pytest.param(a_claim(A, deleting=True), "", NEEDED, (), id="deleted-in-use"),
+        pytest.param(a_used_claim(A, deleting=True), "", NEEDED, (), id="deleted-in-use"),
         pytest.param(
-            a_claim(A, deleting=True),
+            a_used_claim(A, deleting=True),
             "a",
             DONE,
             (ReleaseConsumers(("a",), True), RemoveFinalizer()),
             id="deleted-and-done",
         ),
         pytest.param(
-            a_claim(deleting=True, protected=False), "", DONE, (), id="deleted-and-others-hold-it"
+            a_used_claim(deleting=True, protected=False),
+            "",
+            DONE,
+            (),
+            id="deleted-and-others-hold-it",
         ),
-        pytest.param(a_claim(JOB), ("job",), NEEDED, (), id="not-a-pod"),
-        pytest.param(a_claim(GROUP), "a", NEEDED, (), id="a-pod-group"),
+        pytest.param(a_used_claim(JOB), ("job",), NEEDED, (), id="not-a-pod"),
+        pytest.param(a_used_claim(GROUP), "a", NEEDED, (), id="a-pod-group"),
         pytest.param(
-            a_claim(A, JOB),
+            a_used_claim(A, JOB),
             "a",
             DONE,
             (ReleaseConsumers(("a",), False),),
@@ -123,7 +135,7 @@ def test_plan(
 
 
 claims = st.builds(
-    lambda uids, owner, allocated, protected, deleting: a_claim(
+    lambda uids, owner, allocated, protected, deleting: a_used_claim(
         *(consumer(uid) for uid in uids),
         owner=owner,
         allocated=allocated or bool(uids),
@@ -161,15 +173,23 @@ def test_what_is_in_use_stays_and_what_is_not_goes(
 @pytest.mark.parametrize(
     ("copy", "was_deleted", "state"),
     [
-        pytest.param(a_pod(uid="a"), False, NEEDED, id="there"),
-        pytest.param(a_pod(uid="a", status={"phase": "Failed"}), False, DONE, id="finished"),
-        pytest.param(a_pod(uid="a", deleting=True), False, DONE, id="deleted-without-a-node"),
-        pytest.param(a_pod(uid="a", deleting=True, node_name="n"), False, NEEDED, id="stopping"),
+        pytest.param(a_consuming_pod(uid="a"), False, NEEDED, id="there"),
+        pytest.param(
+            a_consuming_pod(uid="a", status={"phase": "Failed"}), False, DONE, id="finished"
+        ),
+        pytest.param(
+            a_consuming_pod(uid="a", deleting=True), False, DONE, id="deleted-without-a-node"
+        ),
+        pytest.param(
+            a_consuming_pod(uid="a", deleting=True, node="n"), False, NEEDED, id="stopping"
+        ),
         pytest.param(None, False, UNKNOWN, id="not-in-the-copy-which-may-be-behind"),
-        pytest.param(a_pod(uid="b"), False, UNKNOWN, id="the-copy-may-show-the-predecessor"),
+        pytest.param(
+            a_consuming_pod(uid="b"), False, UNKNOWN, id="the-copy-may-show-the-predecessor"
+        ),
         pytest.param(None, True, GONE, id="seen-going"),
-        pytest.param(a_pod(uid="a"), True, GONE, id="the-copy-does-not-know-yet"),
-        pytest.param(a_pod(uid="b"), True, REPLACED, id="seen-going-and-another-coming"),
+        pytest.param(a_consuming_pod(uid="a"), True, GONE, id="the-copy-does-not-know-yet"),
+        pytest.param(a_consuming_pod(uid="b"), True, REPLACED, id="seen-going-and-another-coming"),
     ],
 )
 def test_what_a_copy_says_of_a_pod(
@@ -182,9 +202,9 @@ def test_what_a_copy_says_of_a_pod(
     ("found", "state"),
     [
         pytest.param(None, GONE, id="none"),
-        pytest.param(a_pod(uid="b"), REPLACED, id="another"),
-        pytest.param(a_pod(uid="a"), NEEDED, id="there"),
-        pytest.param(a_pod(uid="a", status={"phase": "Succeeded"}), DONE, id="finished"),
+        pytest.param(a_consuming_pod(uid="b"), REPLACED, id="another"),
+        pytest.param(a_consuming_pod(uid="a"), NEEDED, id="there"),
+        pytest.param(a_consuming_pod(uid="a", status={"phase": "Succeeded"}), DONE, id="finished"),
     ],
 )
 def test_what_the_server_says_of_a_pod(found: Pod | None, state: ConsumerState) -> None:
@@ -211,11 +231,11 @@ def test_steps_are_for_one_version_of_the_claim(
     step: ReleaseConsumers | Deallocate, change: dict[str, object]
 ) -> None:
     version = {"metadata": {"uid": "uid-c", "resourceVersion": "7"}}
-    assert patch_for(step, a_claim(A)) == version | change
+    assert patch_for(step, a_used_claim(A)) == version | change
 
 
 def test_only_our_finalizer_is_removed() -> None:
-    metadata = patch_for(RemoveFinalizer(), a_claim())["metadata"]
+    metadata = patch_for(RemoveFinalizer(), a_used_claim())["metadata"]
 
     assert metadata["resourceVersion"] == "7"
     assert metadata["$deleteFromPrimitiveList/finalizers"] == [DELETE_PROTECTION]
@@ -224,11 +244,11 @@ def test_only_our_finalizer_is_removed() -> None:
 @pytest.mark.parametrize(
     ("claim", "lacks"),
     [
-        pytest.param(a_claim(), True, id="allocated"),
-        pytest.param(a_claim(B), True, id="reserved-for-another"),
-        pytest.param(a_claim(A), False, id="reserved"),
-        pytest.param(a_claim(allocated=False), False, id="not-allocated"),
-        pytest.param(a_claim(deleting=True), False, id="deleted"),
+        pytest.param(a_used_claim(), True, id="allocated"),
+        pytest.param(a_used_claim(B), True, id="reserved-for-another"),
+        pytest.param(a_used_claim(A), False, id="reserved"),
+        pytest.param(a_used_claim(allocated=False), False, id="not-allocated"),
+        pytest.param(a_used_claim(deleting=True), False, id="deleted"),
     ],
 )
 def test_pods_bound_by_hand(claim: ResourceClaim, lacks: bool) -> None:
@@ -236,7 +256,7 @@ def test_pods_bound_by_hand(claim: ResourceClaim, lacks: bool) -> None:
 
 
 def test_a_reservation_looks_like_the_schedulers() -> None:
-    assert reservation_patch(a_claim(), a_pod("p", "a")) == {
+    assert reservation_patch(a_used_claim(), a_consuming_pod("p", "a")) == {
         "metadata": {"uid": "uid-c", "resourceVersion": "7"},
         "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "a"}]},
     }

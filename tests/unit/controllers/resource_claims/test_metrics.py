@@ -15,7 +15,7 @@ from allot.api.claims import (
 from allot.api.identities import ObjectKey
 from allot.api.resource import EXTENDED_RESOURCE_CLAIM
 from allot.controllers.resource_claims.metrics import ClaimFacts, ClaimMetrics, Uses, claim_facts
-from tests.unit.controllers.resource_claims.claims import a_claim
+from tests.unit.controllers.resource_claims.claims import a_used_claim
 
 KEY = ObjectKey("ns", "c")
 
@@ -27,12 +27,12 @@ def with_requests(*requests: DeviceRequest) -> ResourceClaimSpec:
 def test_facts() -> None:
     admin = DeviceRequest(exactly=ExactDeviceRequest(admin_access=True))
     listed = DeviceRequest(first_available=(DeviceSubRequest(),))
-    claim = a_claim(annotations={EXTENDED_RESOURCE_CLAIM: "true"})
+    claim = a_used_claim(annotations={EXTENDED_RESOURCE_CLAIM: "true"})
 
     facts = claim_facts(replace(claim, spec=with_requests(admin, listed)))
 
     assert facts == ClaimFacts(True, Uses(True, True), "extended_resource")
-    assert claim_facts(a_claim(allocated=False)) == ClaimFacts(False, Uses(False, False), "")
+    assert claim_facts(a_used_claim(allocated=False)) == ClaimFacts(False, Uses(False, False), "")
 
 
 def test_gauges_follow_one_claim_through_its_life() -> None:
@@ -47,9 +47,9 @@ def test_gauges_follow_one_claim_through_its_life() -> None:
         ]
 
     assert shown() == [0, 0]
-    metrics.claim_seen(KEY, a_claim(allocated=False))
+    metrics.claim_seen(KEY, a_used_claim(allocated=False))
     assert shown() == [1, 0]
-    metrics.claim_seen(KEY, a_claim())
+    metrics.claim_seen(KEY, a_used_claim())
     assert shown() == [1, 1]
     metrics.claim_seen(KEY, None)
     assert shown() == [0, 0]

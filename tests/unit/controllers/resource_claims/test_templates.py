@@ -24,7 +24,7 @@ from allot.controllers.resource_claims.templates import (
     statuses_to_tell,
 )
 from allot.features import ADMIN_ACCESS, DEFAULTS, PRIORITIZED_LIST, FeatureGates
-from tests.unit.controllers.resource_claims.claims import NOW, a_claim, a_pod
+from tests.unit.controllers.resource_claims.claims import NOW, a_consuming_pod, a_used_claim
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 labels = st.text("ab0-", min_size=1, max_size=63).map(lambda text: f"a{text[1:-1]}z"[:63])
@@ -54,9 +54,9 @@ def test_name_base(pod: str, entry: str, base: str) -> None:
 def test_names_are_valid_and_the_same_whoever_makes_them(
     pod: str, entry: str, uid: str, attempt: int
 ) -> None:
-    key = claim_key(a_pod(pod, uid), entry, attempt)
+    key = claim_key(a_consuming_pod(pod, uid), entry, attempt)
 
-    assert key == claim_key(a_pod(pod, uid), entry, attempt)
+    assert key == claim_key(a_consuming_pod(pod, uid), entry, attempt)
     assert len(key.name) <= 63
     assert SUBDOMAIN.fullmatch(key.name)
     assert key.name.startswith(name_base(pod, entry))
@@ -80,7 +80,7 @@ def a_template(*requests: dict[str, Any], **metadata: Any) -> RawObject:
 def test_a_claim_is_its_template_for_one_pod() -> None:
     template = a_template({"name": "r"}, labels={"l": "1"}, annotations={"n": "2"})
 
-    claim = claim_from(template, a_pod("p", "u"), "gpu", "p-gpu-x").data
+    claim = claim_from(template, a_consuming_pod("p", "u"), "gpu", "p-gpu-x").data
 
     assert claim["spec"] == template.data["spec"]["spec"]
     assert claim["metadata"] == {
@@ -122,7 +122,7 @@ def test_the_oldest_claim_of_an_entry_is_taken() -> None:
     def made(name: str, age: int, entry: str = "gpu", **more: Any) -> Any:
         metadata = {"annotations": {POD_CLAIM_NAME: entry}, "name": name}
         created = NOW - timedelta(seconds=age)
-        return a_claim(creation_timestamp=created, **{"owner": "u", **metadata, **more})
+        return a_used_claim(creation_timestamp=created, **{"owner": "u", **metadata, **more})
 
     claims = [
         made("young", 1),
@@ -141,7 +141,7 @@ def test_the_oldest_claim_of_an_entry_is_taken() -> None:
 
 def told(*statuses: tuple[str, str]) -> Pod:
     shown = [{"name": name, "resourceClaimName": claim} for name, claim in statuses]
-    return a_pod(status={"resourceClaimStatuses": shown})
+    return a_consuming_pod(status={"resourceClaimStatuses": shown})
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_statuses_to_tell(
 
 
 def test_an_entry_that_needs_no_claim_stays_so() -> None:
-    pod = a_pod(status={"resourceClaimStatuses": [{"name": "m"}]})
+    pod = a_consuming_pod(status={"resourceClaimStatuses": [{"name": "m"}]})
 
     assert statuses_to_tell(pod, {"a": "x"}) == [
         {"name": "a", "resourceClaimName": "x"},
@@ -174,7 +174,7 @@ def test_an_entry_that_needs_no_claim_stays_so() -> None:
 
 
 def test_all_claims_of_a_pod_are_found() -> None:
-    pod = a_pod(
+    pod = a_consuming_pod(
         entries=[
             {"name": "n", "resourceClaimName": "named"},
             {"name": "t", "resourceClaimTemplateName": "t"},

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from allot.api.core import Node, Pod
+from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.api.times import written_time
+from allot.testing.builders import a_pod, an_owner
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LABELS = {"app": "web"}
@@ -17,7 +18,7 @@ def ago(seconds: float) -> str:
     return written_time(NOW - timedelta(seconds=seconds))
 
 
-def a_pod(
+def a_replica(
     name: str = "p",
     *,
     phase: str = "Running",
@@ -34,11 +35,8 @@ def a_pod(
     exit_code: int | None = None,
     ended: float | None = None,
 ) -> Pod:
-    """A pod on a node. Running ones are ready unless told otherwise."""
+    """A pod of a workload on a node. Running ones are ready by default."""
     metadata: dict[str, Any] = {
-        "name": name,
-        "namespace": "default",
-        "uid": f"uid-{name}",
         "creationTimestamp": ago(age),
         "labels": LABELS if labels is None else labels,
         "annotations": annotations or {},
@@ -46,38 +44,25 @@ def a_pod(
     }
     if deleting:
         metadata["deletionTimestamp"] = ago(0)
-    if owner:
-        metadata["ownerReferences"] = [{"uid": owner, "name": "w", "kind": "K", "controller": True}]
     is_ready = phase == "Running" if ready is None else ready
+    condition = {
+        "type": "Ready",
+        "status": "True" if is_ready else "False",
+        "lastTransitionTime": ago(ready_for),
+    }
     container: dict[str, Any] = {"name": "c", "restartCount": restarts}
     if exit_code is not None or ended is not None:
         container["state"] = {
             "terminated": {"exitCode": exit_code or 0, "finishedAt": ago(ended or 0)}
         }
-    return Pod(
-        {
-            "metadata": metadata,
-            "spec": {"nodeName": node} if node else {},
-            "status": {
-                "phase": phase,
-                "conditions": [
-                    {
-                        "type": "Ready",
-                        "status": "True" if is_ready else "False",
-                        "lastTransitionTime": ago(ready_for),
-                    }
-                ],
-                "containerStatuses": [container],
-            },
-        }
-    )
-
-
-def a_node(
-    name: str, labels: dict[str, str] | None = None, taints: list[dict[str, str]] | None = None
-) -> Node:
-    return Node(
-        {"metadata": {"name": name, "labels": labels or {}}, "spec": {"taints": taints or []}}
+    return a_pod(
+        name,
+        node=node,
+        phase=phase,
+        conditions=[condition],
+        owners=[an_owner("w", owner, kind="K")] if owner else [],
+        metadata=metadata,
+        status={"containerStatuses": [container]},
     )
 
 

@@ -21,7 +21,8 @@ from allot.controllers.workloads.daemon_set.nodes import (
 )
 from allot.controllers.workloads.daemon_set.pods import make_pod, node_of
 from allot.controllers.workloads.revisions import REVISION_HASH
-from tests.unit.controllers.workloads.objects import NOW, a_node, a_pod, a_workload
+from allot.testing.builders import a_node
+from tests.unit.controllers.workloads.objects import NOW, a_replica, a_workload
 
 HERE, ONLY_STAY = DaemonPlacement(True, True), DaemonPlacement(False, True)
 EVERYWHERE = {"n1": HERE, "n2": HERE, "n3": HERE}
@@ -52,7 +53,7 @@ def affinity(key: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_nodes_that_are_meant(spec: dict[str, Any], place: DaemonPlacement) -> None:
-    assert node_should_run_daemon_pod(a_node("n", {"disk": "ssd"}), spec) == place
+    assert node_should_run_daemon_pod(a_node("n", labels={"disk": "ssd"}), spec) == place
 
 
 @pytest.mark.parametrize(
@@ -96,18 +97,18 @@ def planned(
 
 
 def test_every_node_gets_one() -> None:
-    assert planned(a_daemon_set(), EVERYWHERE, a_pod("a", node="n1")) == (("n2", "n3"), [], [])
+    assert planned(a_daemon_set(), EVERYWHERE, a_replica("a", node="n1")) == (("n2", "n3"), [], [])
 
 
 def test_of_several_the_oldest_stays() -> None:
-    pods = [a_pod("young", node="n1", age=1), a_pod("old", node="n1", age=9)]
+    pods = [a_replica("young", node="n1", age=1), a_replica("old", node="n1", age=9)]
 
     assert planned(a_daemon_set(), {"n1": HERE}, *pods) == ((), ["young"], [])
 
 
 def test_pods_leave_nodes_that_are_not_meant_any_more() -> None:
     places = {"n1": NOT_PLACED, "n2": ONLY_STAY}
-    pods = [a_pod("a", node="n1"), a_pod("b", node="n2")]
+    pods = [a_replica("a", node="n1"), a_replica("b", node="n2")]
 
     assert planned(a_daemon_set(), places, *pods) == ((), ["a"], [])
 
@@ -115,11 +116,11 @@ def test_pods_leave_nodes_that_are_not_meant_any_more() -> None:
 def test_a_pod_for_a_node_that_is_gone_goes_unless_it_ran_there() -> None:
     never_ran = make_pod(a_daemon_set(), "gone", "new").with_value("x", "metadata", "name")
 
-    assert planned(a_daemon_set(), {}, never_ran, a_pod("b", node="gone")) == ((), ["x"], [])
+    assert planned(a_daemon_set(), {}, never_ran, a_replica("b", node="gone")) == ((), ["x"], [])
 
 
 def test_a_successor_waits_for_the_end_of_its_predecessor() -> None:
-    assert planned(a_daemon_set(), {"n1": HERE}, a_pod("a", node="n1", deleting=True)) == (
+    assert planned(a_daemon_set(), {"n1": HERE}, a_replica("a", node="n1", deleting=True)) == (
         (),
         [],
         [],
@@ -127,7 +128,7 @@ def test_a_successor_waits_for_the_end_of_its_predecessor() -> None:
 
 
 def test_pods_that_ended_are_replaced() -> None:
-    assert planned(a_daemon_set(), {"n1": HERE}, a_pod("a", node="n1", phase="Failed")) == (
+    assert planned(a_daemon_set(), {"n1": HERE}, a_replica("a", node="n1", phase="Failed")) == (
         (),
         [],
         ["a"],
@@ -143,44 +144,44 @@ def replaced(daemon_set: RawObject, *pods: Pod) -> tuple[set[str], set[str]]:
 
 
 def test_as_many_go_as_may_be_missing() -> None:
-    pods = [a_pod(f"p{number}", node=f"n{number}", labels=OLD) for number in (1, 2, 3)]
+    pods = [a_replica(f"p{number}", node=f"n{number}", labels=OLD) for number in (1, 2, 3)]
 
     assert replaced(a_daemon_set(1), *pods) == (set(), {"p1"})
     assert replaced(a_daemon_set("50%"), *pods) == (set(), {"p1", "p2"})
 
 
 def test_what_is_missing_already_counts() -> None:
-    new = a_pod("p1", node="n1", labels=NEW, ready=False)
-    old = [a_pod(f"p{number}", node=f"n{number}", labels=OLD) for number in (2, 3)]
+    new = a_replica("p1", node="n1", labels=NEW, ready=False)
+    old = [a_replica(f"p{number}", node=f"n{number}", labels=OLD) for number in (2, 3)]
 
     assert replaced(a_daemon_set(1), new, *old) == (set(), set())
 
 
 def test_what_does_not_work_goes_at_once() -> None:
-    broken = a_pod("p1", node="n1", labels=OLD, ready=False)
-    old = [a_pod(f"p{number}", node=f"n{number}", labels=OLD) for number in (2, 3)]
+    broken = a_replica("p1", node="n1", labels=OLD, ready=False)
+    old = [a_replica(f"p{number}", node=f"n{number}", labels=OLD) for number in (2, 3)]
 
     assert replaced(a_daemon_set(1), broken, *old) == (set(), {"p1"})
 
 
 def test_with_surge_the_new_one_comes_first() -> None:
-    pods = [a_pod(f"p{number}", node=f"n{number}", labels=OLD) for number in (1, 2, 3)]
+    pods = [a_replica(f"p{number}", node=f"n{number}", labels=OLD) for number in (1, 2, 3)]
     daemon_set = a_daemon_set(0, 1)
 
     assert replaced(daemon_set, *pods) == ({"n1"}, set())
-    starting = a_pod("new", node="n1", labels=NEW, ready=False, age=1)
+    starting = a_replica("new", node="n1", labels=NEW, ready=False, age=1)
     assert replaced(daemon_set, *pods, starting) == (set(), set())
     assert planned(daemon_set, EVERYWHERE, *pods, starting) == ((), [], [])
-    running = a_pod("new", node="n1", labels=NEW, age=1)
+    running = a_replica("new", node="n1", labels=NEW, age=1)
     assert planned(daemon_set, EVERYWHERE, *pods, running) == ((), ["p1"], [])
 
 
 def test_status() -> None:
     places = {**EVERYWHERE, "n4": NOT_PLACED}
     pods = [
-        a_pod("a", node="n1", labels=NEW),
-        a_pod("b", node="n2", labels=OLD, ready=False),
-        a_pod("c", node="n4", labels=OLD),
+        a_replica("a", node="n1", labels=NEW),
+        a_replica("b", node="n2", labels=OLD, ready=False),
+        a_replica("c", node="n4", labels=OLD),
     ]
 
     assert daemon_set_status(a_daemon_set(), places, group_by_node(pods), "new", NOW) == {

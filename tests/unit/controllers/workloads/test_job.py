@@ -31,7 +31,7 @@ from allot.controllers.workloads.job.indexes import (
 from allot.controllers.workloads.job.pods import make_pod
 from allot.controllers.workloads.job.spec import read_spec
 from allot.controllers.workloads.job.tally import TRACKING, Tally, tally_pods
-from tests.unit.controllers.workloads.objects import NOW, a_pod, a_workload, ago
+from tests.unit.controllers.workloads.objects import NOW, a_replica, a_workload, ago
 
 
 def a_job(**rest: Any) -> RawObject:
@@ -46,7 +46,7 @@ def tracked(name: str, phase: str = "Running", *, index: int | None = None, **re
     annotations = rest.pop("annotations", {})
     if index is not None:
         annotations = {COMPLETION_INDEX: str(index), **annotations}
-    return a_pod(name, phase=phase, finalizers=(TRACKING,), annotations=annotations, **rest)
+    return a_replica(name, phase=phase, finalizers=(TRACKING,), annotations=annotations, **rest)
 
 
 def stock(job: RawObject, *pods: Pod) -> Tally:
@@ -89,7 +89,7 @@ def test_a_finished_pod_counts_once() -> None:
     job = a_job(status={"succeeded": 5, "failed": 2, "uncountedTerminatedPods": uncounted})
     new = tracked("a", "Succeeded")
     being_counted = tracked("b", "Succeeded")
-    counted = a_pod("c", phase="Succeeded")
+    counted = a_replica("c", phase="Succeeded")
 
     tally = stock(job, new, being_counted, counted, tracked("d", "Failed"))
     assert tally.new_succeeded == (new,)

@@ -29,7 +29,7 @@ from allot.controllers.workloads.revisions import (
 )
 from allot.controllers.workloads.status_writes import with_status
 from tests.unit.client.fakes import FakeClock
-from tests.unit.controllers.workloads.objects import NOW, a_pod, a_workload, ago
+from tests.unit.controllers.workloads.objects import NOW, a_replica, a_workload, ago
 
 KEY = ObjectKey("default", "w")
 
@@ -64,11 +64,11 @@ def test_bounds(value: int | str | None, up: int, down: int) -> None:
 
 def test_claims_are_sorted_by_control_and_selector() -> None:
     owner = a_workload()
-    mine = a_pod("mine", owner="uid-w")
-    strange = a_pod("strange", owner="uid-w", labels={"app": "other"})
-    orphan = a_pod("orphan")
-    going = a_pod("going", deleting=True)
-    other = a_pod("other", labels={})
+    mine = a_replica("mine", owner="uid-w")
+    strange = a_replica("strange", owner="uid-w", labels={"app": "other"})
+    orphan = a_replica("orphan")
+    going = a_replica("going", deleting=True)
+    other = a_replica("other", labels={})
 
     claims = classify_objects(owner, [mine, strange], [orphan, going, other])
 
@@ -78,7 +78,9 @@ def test_claims_are_sorted_by_control_and_selector() -> None:
 def test_an_owner_that_is_going_takes_and_leaves_nothing() -> None:
     owner = a_workload().with_value(ago(0), "metadata", "deletionTimestamp")
 
-    claims = classify_objects(owner, [a_pod("x", owner="uid-w", labels={})], [a_pod("orphan")])
+    claims = classify_objects(
+        owner, [a_replica("x", owner="uid-w", labels={})], [a_replica("orphan")]
+    )
 
     assert claims == ((), (), ())
 
@@ -86,16 +88,16 @@ def test_an_owner_that_is_going_takes_and_leaves_nothing() -> None:
 def test_an_empty_selector_takes_nothing() -> None:
     owner = a_workload(selector={})
 
-    assert classify_objects(owner, [], [a_pod()]).to_adopt == ()
+    assert classify_objects(owner, [], [a_replica()]).to_adopt == ()
 
 
 def test_orphans_and_those_who_want_them_meet_in_the_index() -> None:
     (place,) = selected_label(a_workload())
     (anywhere,) = selected_label(a_workload(selector={"matchExpressions": [{"key": "app"}]}))
 
-    assert {place, anywhere} <= set(orphan_labels(a_pod()))
-    assert place not in orphan_labels(a_pod(labels={"app": "other"}))
-    assert not list(orphan_labels(a_pod(owner="somebody")))
+    assert {place, anywhere} <= set(orphan_labels(a_replica()))
+    assert place not in orphan_labels(a_replica(labels={"app": "other"}))
+    assert not list(orphan_labels(a_replica(owner="somebody")))
 
 
 # --- own writes ---
@@ -129,33 +131,35 @@ def test_what_never_comes_back_is_not_waited_for_forever() -> None:
 
 
 def test_active_is_neither_finished_nor_going() -> None:
-    assert is_active(a_pod(phase="Pending"))
-    assert not is_active(a_pod(phase="Succeeded"))
-    assert not is_active(a_pod(phase="Failed"))
-    assert not is_active(a_pod(deleting=True))
+    assert is_active(a_replica(phase="Pending"))
+    assert not is_active(a_replica(phase="Succeeded"))
+    assert not is_active(a_replica(phase="Failed"))
+    assert not is_active(a_replica(deleting=True))
 
 
 def test_available_is_ready_for_long_enough() -> None:
-    young = a_pod(ready_for=10)
+    young = a_replica(ready_for=10)
 
     assert is_available(young, 0, NOW)
     assert is_available(young, 10, NOW)
     assert not is_available(young, 11, NOW)
-    assert not is_available(a_pod(ready=False), 0, NOW)
-    assert seconds_until_available([young, a_pod(ready=False)], 30, NOW) == 20
+    assert not is_available(a_replica(ready=False), 0, NOW)
+    assert seconds_until_available([young, a_replica(ready=False)], 30, NOW) == 20
     assert seconds_until_available([young], 5, NOW) is None
 
 
 LESS_MISSED = [
-    pytest.param(a_pod("a", node="", phase="Pending"), a_pod("b"), id="no-node"),
-    pytest.param(a_pod("a", phase="Pending"), a_pod("b", ready=False), id="pending"),
-    pytest.param(a_pod("a", ready=False), a_pod("b"), id="not-ready"),
+    pytest.param(a_replica("a", node="", phase="Pending"), a_replica("b"), id="no-node"),
+    pytest.param(a_replica("a", phase="Pending"), a_replica("b", ready=False), id="pending"),
+    pytest.param(a_replica("a", ready=False), a_replica("b"), id="not-ready"),
     pytest.param(
-        a_pod("a", annotations={DELETION_COST: "-5"}, ready_for=9999), a_pod("b"), id="cheaper"
+        a_replica("a", annotations={DELETION_COST: "-5"}, ready_for=9999),
+        a_replica("b"),
+        id="cheaper",
     ),
-    pytest.param(a_pod("a", ready_for=10), a_pod("b", ready_for=1000), id="ready-for-less"),
-    pytest.param(a_pod("a", restarts=3), a_pod("b"), id="restarted"),
-    pytest.param(a_pod("a", age=100), a_pod("b", age=10_000), id="younger"),
+    pytest.param(a_replica("a", ready_for=10), a_replica("b", ready_for=1000), id="ready-for-less"),
+    pytest.param(a_replica("a", restarts=3), a_replica("b"), id="restarted"),
+    pytest.param(a_replica("a", age=100), a_replica("b", age=10_000), id="younger"),
 ]
 
 
@@ -165,8 +169,8 @@ def test_the_pod_that_is_missed_less_goes_first(gone: Pod, kept: Pod) -> None:
 
 
 def test_crowded_nodes_give_first() -> None:
-    alone, crowded = a_pod("a", node="n1"), a_pod("b", node="n2")
-    related = [alone, crowded, a_pod("of another set", node="n2")]
+    alone, crowded = a_replica("a", node="n1"), a_replica("b", node="n2")
+    related = [alone, crowded, a_replica("of another set", node="n2")]
 
     assert pods_to_delete([alone, crowded], 1, related, NOW) == [crowded]
 
@@ -193,7 +197,11 @@ def test_pods_take_after_their_template_and_name_their_owner() -> None:
 
 def test_replica_set_counts() -> None:
     workload = a_workload(minReadySeconds=50, generation=3)
-    pods = [a_pod("a"), a_pod("b", ready_for=10), a_pod("c", phase="Pending", labels={})]
+    pods = [
+        a_replica("a"),
+        a_replica("b", ready_for=10),
+        a_replica("c", phase="Pending", labels={}),
+    ]
 
     assert replica_set_status(workload, pods, None, NOW) == {
         "replicas": 3,

@@ -17,7 +17,7 @@ from allot.controllers.workloads.stateful_set.decision import (
     stateful_set_status,
 )
 from allot.controllers.workloads.stateful_set.identity import make_claims, make_pod, ordinal_of
-from tests.unit.controllers.workloads.objects import LABELS, NOW, a_pod, a_workload
+from tests.unit.controllers.workloads.objects import LABELS, NOW, a_replica, a_workload
 
 REVISIONS = Revisions("old", "new")
 
@@ -32,7 +32,7 @@ def a_stateful_set(replicas: int = 3, **rest: Any) -> RawObject:
 
 
 def pod(ordinal: int, revision: str = "new", **rest: Any) -> Pod:
-    return a_pod(f"db-{ordinal}", labels={**LABELS, REVISION_HASH: revision}, **rest)
+    return a_replica(f"db-{ordinal}", labels={**LABELS, REVISION_HASH: revision}, **rest)
 
 
 def planned(stateful_set: RawObject, *pods: Pod) -> tuple[list[Any], list[str]]:
@@ -68,7 +68,7 @@ def test_a_pod_knows_who_it_is() -> None:
     ("name", "ordinal"), [("db-3", 3), ("db-03", None), ("db", None), ("db-x-1", None)]
 )
 def test_numbers_are_read_from_names(name: str, ordinal: int | None) -> None:
-    assert ordinal_of(a_stateful_set(), a_pod(name)) == ordinal
+    assert ordinal_of(a_stateful_set(), a_replica(name)) == ordinal
 
 
 # --- in order ---

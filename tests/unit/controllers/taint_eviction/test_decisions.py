@@ -14,6 +14,7 @@ from allot.controllers.taint_eviction.decisions import (
     evicting_taints,
     leaves_at,
 )
+from allot.testing.builders import a_pod
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 BAD = NodeTaint("bad", "yes", T0)
@@ -24,14 +25,11 @@ def after(seconds: float) -> datetime:
     return T0 + timedelta(seconds=seconds)
 
 
-def a_pod(*tolerations: dict[str, Any], bound: str = "2025-12-01T00:00:00Z") -> Pod:
-    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": bound}
-    return Pod(
-        {
-            "metadata": {"name": "p", "creationTimestamp": "2025-11-01T00:00:00Z"},
-            "spec": {"tolerations": list(tolerations)},
-            "status": {"conditions": [condition]},
-        }
+def tolerating(*tolerations: dict[str, Any], bound: str = "2025-12-01T00:00:00Z") -> Pod:
+    return a_pod(
+        tolerations=list(tolerations),
+        metadata={"creationTimestamp": "2025-11-01T00:00:00Z"},
+        conditions=[{"type": "PodScheduled", "status": "True", "lastTransitionTime": bound}],
     )
 
 
@@ -60,24 +58,31 @@ def for_(seconds: int | None, key: str = "bad") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("pod", "taints", "end"),
     [
-        pytest.param(a_pod(), [], None, id="no-taint"),
-        pytest.param(a_pod(), [(BAD, T0)], T0, id="not-tolerated"),
-        pytest.param(a_pod(for_(None)), [(BAD, T0)], None, id="forever"),
-        pytest.param(a_pod(for_(60)), [(BAD, T0)], after(60), id="for-a-while"),
-        pytest.param(a_pod(for_(0)), [(BAD, T0)], T0, id="not-even-a-second"),
-        pytest.param(a_pod(for_(60)), [(BAD, T0), (WORSE, after(9))], after(9), id="one-is-enough"),
+        pytest.param(tolerating(), [], None, id="no-taint"),
+        pytest.param(tolerating(), [(BAD, T0)], T0, id="not-tolerated"),
+        pytest.param(tolerating(for_(None)), [(BAD, T0)], None, id="forever"),
+        pytest.param(tolerating(for_(60)), [(BAD, T0)], after(60), id="for-a-while"),
+        pytest.param(tolerating(for_(0)), [(BAD, T0)], T0, id="not-even-a-second"),
         pytest.param(
-            a_pod(for_(60), for_(20, "worse")),
+            tolerating(for_(60)), [(BAD, T0), (WORSE, after(9))], after(9), id="one-is-enough"
+        ),
+        pytest.param(
+            tolerating(for_(60), for_(20, "worse")),
             [(BAD, T0), (WORSE, after(10))],
             after(30),
             id="the-first-that-ends",
         ),
-        pytest.param(a_pod(for_(60), for_(None)), [(BAD, T0)], after(60), id="first-toleration"),
         pytest.param(
-            a_pod(for_(60), bound="2026-01-01T00:01:40Z"), [(BAD, T0)], after(160), id="came-later"
+            tolerating(for_(60), for_(None)), [(BAD, T0)], after(60), id="first-toleration"
         ),
         pytest.param(
-            a_pod(for_(2**62)),
+            tolerating(for_(60), bound="2026-01-01T00:01:40Z"),
+            [(BAD, T0)],
+            after(160),
+            id="came-later",
+        ),
+        pytest.param(
+            tolerating(for_(2**62)),
             [(BAD, T0)],
             datetime.max.replace(tzinfo=UTC),
             id="longer-than-the-calendar",

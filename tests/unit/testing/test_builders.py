@@ -1,0 +1,87 @@
+"""Builders make objects that the API server accepts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from allot.testing.builders import (
+    a_claim,
+    a_class,
+    a_consumer,
+    a_device,
+    a_node,
+    a_pod,
+    a_slice,
+    an_allocation,
+    an_owner,
+    manifest,
+)
+from allot.testing.servers import LocalServer
+
+CORE = "/api/v1"
+DRA = "/apis/resource.k8s.io/v1"
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        (f"{DRA}/deviceclasses", manifest(a_class("gpu", "device.driver == 'gpu.example.com'"))),
+        (f"{DRA}/namespaces/default/resourceclaims", manifest(a_claim())),
+        (
+            f"{DRA}/resourceslices",
+            manifest(a_slice(a_device("gpu-0", {"model": "a"}, {"memory": "80Gi"}))),
+        ),
+        (f"{CORE}/nodes", manifest(a_node(labels={"a": "b"}, taints=["k=v:NoSchedule"]))),
+        (
+            f"{CORE}/namespaces/default/pods",
+            manifest(
+                a_pod(claims={"gpu": "claim"}, containers=[{"name": "c", "image": "i"}], uid="")
+            ),
+        ),
+    ],
+    ids=["class", "claim", "slice", "node", "pod"],
+)
+def test_an_api_server_accepts_them(path: str, document: dict[str, Any]) -> None:
+    async def story() -> dict[str, Any]:
+        async with LocalServer() as server:
+            return await server.post(path, document)
+
+    created = asyncio.run(story())
+    assert created["metadata"]["name"] == document["metadata"]["name"]
+
+
+def test_a_claim_can_be_allocated_and_reserved() -> None:
+    claim = a_claim(
+        allocation=an_allocation("gpu-0", "gpu-1"),
+        reserved_for=[a_consumer("pod")],
+        owner_references=(an_owner("pod"),),
+    )
+
+    assert claim.status.allocation is not None
+    assert [result.device for result in claim.status.allocation.devices.results] == [
+        "gpu-0",
+        "gpu-1",
+    ]
+    assert claim.status.reserved_for[0].uid == claim.metadata.owner_references[0].uid == "uid-pod"
+
+
+def test_what_a_test_does_not_state_is_missing() -> None:
+    assert a_pod().data == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod", "namespace": "default", "uid": "uid-pod"},
+    }
+
+
+def test_what_a_test_states_is_there() -> None:
+    pod = a_pod(node="n", phase="Running", conditions={"Ready": "True"}, deleting=True, priority=7)
+
+    assert pod.data["spec"] == {"nodeName": "n", "priority": 7}
+    assert pod.data["status"] == {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    assert pod.metadata.deletion_timestamp is not None

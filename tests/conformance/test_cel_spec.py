@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from allot.api.durations import NANOSECONDS
 from allot.cel import macros, types
 from allot.cel.checker import check
 from allot.cel.codegen import fast_function
@@ -198,9 +199,9 @@ def value_from(described: dict[str, Any]) -> Value:
         case "type":
             return NamedType(value)
         case "timestamp":
-            return Timestamp(value[0] * times.NANOSECONDS + value[1])
+            return Timestamp(value[0] * NANOSECONDS + value[1])
         case "duration":
-            return Duration(value[0] * times.NANOSECONDS + value[1])
+            return Duration(value[0] * NANOSECONDS + value[1])
         case _:
             return value
 

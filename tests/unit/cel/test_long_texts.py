@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 
+from allot.api.durations import parse_duration
 from allot.api.quantity import MAX_TEXT, Quantity, QuantityError
 from allot.cel.errors import EvalError
 from allot.cel.library.conversions import FUNCTIONS as CONVERSIONS
-from allot.api.durations import parse_duration, parse_timestamp
+from allot.cel.library.times import parse_timestamp
 
 LONG = 1_000_000
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from allot.cli.main import allot
 from allot.endpoints import EndpointResponse
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.endpoints import SchedulerPages
+from allot.scheduler.endpoints import SchedulerEndpoints
 from allot.testing.cluster import ClusterSettings, RealTimeCluster, VirtualTimeCluster
 
 PROGRAMS = Path(sys.executable).parent
@@ -169,7 +169,7 @@ def test_the_schedulers_own_page_says_the_same() -> None:
         process = SchedulerProcess(cluster.client)
         process.informers.start()
         await process.informers.wait_synced()
-        pages = SchedulerPages(process, "token")
+        pages = SchedulerEndpoints(process, "token")
         answers = pages.more(path, ""), pages.more(path, "Bearer token")
         await process.informers.stop()
         return answers

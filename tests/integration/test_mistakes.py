@@ -24,7 +24,7 @@ from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.explanations import PodExplanation
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, SchedulerModel
+from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, StaticScheduler
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 from tests.docs.comparison import is_as_said, normal
 from tests.docs.pages import Command, read_page
@@ -126,7 +126,7 @@ class Scene:
         kinds = (*DEVICE_KINDS, resources.EVENTS, resources.RESOURCE_QUOTAS)
         client = self._cluster.client
         snapshot = await take_snapshot(client, kinds)
-        model = SchedulerModel(snapshot, SchedulerConfiguration(), DEFAULTS, client.clock.today)
+        model = StaticScheduler(snapshot, SchedulerConfiguration(), DEFAULTS, client.clock.today)
         pod = model.pods[ObjectKey(_namespace(name), name)]
         return ObjectExplainer(model, Effort()).of_pod(pod)
 

@@ -74,7 +74,7 @@ def check_memory(world: World, claims: dict[str, Json], waiting: list[Json]) -> 
     process = world.scheduler
     assert process.cluster.assumed_count == len(waiting), "other places are assumed than waited for"
     for claim in claims.values():
-        assert not process.claims.is_in_flight(claim["metadata"]["uid"]), claim
+        assert not process.claims.has_pending_allocation(claim["metadata"]["uid"]), claim
     awaited = {name for pod in waiting for name in claims_of(pod)}
     assert [len(gate) for gate in process.binding_gates] == [len(awaited)]
     held = {device_id(result) for claim in claims.values() for result in results_of(claim)}

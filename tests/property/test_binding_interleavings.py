@@ -73,19 +73,19 @@ CAST: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 class Story(NamedTuple):
     """Happenings, and how many turns everybody has before each; None: as many as they want."""
 
-    happenings: tuple[str, ...]
+    observed_events: tuple[str, ...]
     cast: str = "one"
     turns: tuple[int | None, ...] = ()
 
     def __str__(self) -> str:
         shown = [
             name if turns is None else f"{turns}:{name}"
-            for name, turns in zip(self.happenings, self._turns(), strict=True)
+            for name, turns in zip(self.observed_events, self._turns(), strict=True)
         ]
         return "-".join((self.cast, *shown))
 
     def _turns(self) -> tuple[int | None, ...]:
-        return self.turns or (None,) * len(self.happenings)
+        return self.turns or (None,) * len(self.observed_events)
 
     @property
     def is_calm(self) -> bool:
@@ -97,7 +97,7 @@ class Story(NamedTuple):
             await world.claim(claim)
         for pod, claims in pods.items():
             await world.pod(pod, *claims)
-        for name, turns in zip(self.happenings, self._turns(), strict=True):
+        for name, turns in zip(self.observed_events, self._turns(), strict=True):
             if turns is None:
                 await settled()
             for _ in range(turns or 0):

@@ -24,8 +24,8 @@ from allot.scheduler.core.scheduling_cycle import (
     NoNode,
     SchedulingCycle,
 )
-from allot.scheduler.core.scheduling_queue import LEFTOVER_SECONDS, SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import Place, QueuedPod
+from allot.scheduler.core.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
@@ -50,7 +50,7 @@ from allot.testing.builders import (
     an_exact_request,
 )
 from tests.unit.client.fakes import START, ScriptedTransport
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
     an_allocation,
@@ -73,7 +73,7 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
     expected_flights: dict[str, ResourceClaim] = {}
     heard: dict[ObjectKey, ResourceClaim] = {}
 
-    def listen(old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+    def listener(old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
         key = ObjectKey("default", claim.metadata.name)
@@ -83,7 +83,7 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
         else:
             heard[key] = new
 
-    tracker.listen(listen)
+    tracker.add_listener(listener)
     for version in range(1, data.draw(st.integers(1, 25)) + 1):
         name = data.draw(st.sampled_from(["a", "b"]))
         uid = f"{name}-{data.draw(st.integers(0, 1))}"
@@ -100,10 +100,10 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
             case "assume":
                 tracker.assume(claim)
             case "take_off" if allocation is not None:
-                tracker.take_off(claim)
+                tracker.add_pending_allocation(claim)
                 expected_flights[uid] = claim
             case "land":
-                tracker.land(claim)
+                tracker.remove_pending_allocation(claim)
                 expected_flights.pop(uid, None)
         expected = Ledger(DEFAULTS)
         known_by_name = {key.name: found for key, found in heard.items()}
@@ -141,7 +141,7 @@ class World:
         self.cluster = ClusterState()
         self.tracker = ClaimTracker(DEFAULTS)
         self.devices = DeviceState(DEFAULTS, self.cluster.touch)
-        self.tracker.listen_to_ledger(self.devices.allocation_changed)
+        self.tracker.add_ledger_listener(self.devices.allocation_changed)
         self.plugin = self._plugin()
         self.remembering = self._cycle(self.plugin)
         self.version = 0
@@ -209,9 +209,11 @@ def put_slice(
         a_device(f"d{index}", {"big": data.draw(st.booleans())})
         for index in range(data.draw(st.integers(1, 2)))
     ]
-    place: dict[str, Any] = {"node_name": node} if node else {"node_name": None, "all_nodes": True}
+    sub_queue: dict[str, Any] = (
+        {"node_name": node} if node else {"node_name": None, "all_nodes": True}
+    )
     world.devices.put_slice(
-        a_slice(*devices, name=name, pool=ResourcePool(pool, 1, slices), **place)
+        a_slice(*devices, name=name, pool=ResourcePool(pool, 1, slices), **sub_queue)
     )
 
 
@@ -325,7 +327,7 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
     """Every pod that was added and not deleted or bound is tried again, whatever happened to it."""
     queue = SchedulingQueue(PrioritySort(), {}, {"Fit": [EventRegistration(NODE_ADDED)]})
     alive: set[str] = set()
-    trying: dict[str, QueuedPod] = {}
+    trying: dict[str, QueuedPodInfo] = {}
     now = 0.0
     for _ in range(data.draw(st.integers(1, 40))):
         now += data.draw(st.sampled_from([0.0, 0.5, 3.0]))
@@ -346,7 +348,7 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
                 queued = queue.pop(now)
                 if queued is not None:
                     assert queued.pod.name in alive
-                    assert queued.place is Place.IN_FLIGHT
+                    assert queued.sub_queue is SubQueue.IN_FLIGHT
                     trying[queued.pod.name] = queued
             case "end" if name in trying:
                 queued = trying.pop(name)
@@ -357,18 +359,18 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
                             queue.done(queued)
                             alive.discard(name)
                     case "failed":
-                        queue.put_back(queued, now)
+                        queue.requeue(queued, now)
                     case "rejected":
-                        queue.put_back(queued, now, rejected_by=["Fit"])
+                        queue.requeue(queued, now, rejected_by=["Fit"])
             case "event":
-                queue.happened(NODE_ADDED, None, None, now)
+                queue.on_cluster_event(NODE_ADDED, None, None, now)
             case "flush":
                 queue.flush(now)
         assert {queued.pod.name for queued in queue.pods()} == alive
     for queued in trying.values():
-        queue.put_back(queued, now, rejected_by=["Fit"])
-    now += LEFTOVER_SECONDS + 20
-    queue.flush_leftovers(now)
+        queue.requeue(queued, now, rejected_by=["Fit"])
+    now += MAX_UNSCHEDULABLE_SECONDS + 20
+    queue.flush_unschedulable(now)
     queue.flush(now + 20)
     popped = set()
     while (again := queue.pop(now + 20)) is not None:

@@ -55,7 +55,7 @@ def registered(registry: CollectorRegistry) -> Iterator[Registered]:
 
 def registries() -> dict[str, CollectorRegistry]:
     scheduler = SchedulerMetrics()
-    scheduler.follow_queue(dict, dict)
+    scheduler.collect_queue(dict, dict)
     return {
         "API server": Metrics().registry,
         "scheduler": scheduler.registry,

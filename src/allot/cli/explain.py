@@ -45,7 +45,7 @@ from allot.scheduler.explain.static_scheduler import (
     DEVICE_KINDS,
     VOLUME_KINDS,
     WORKLOAD_KINDS,
-    SchedulerModel,
+    StaticScheduler,
 )
 
 EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic), 10.0)
@@ -153,7 +153,7 @@ def explain(
         _add_more(snapshot, source, target, key)
     now = datetime.now(UTC)
     known = gates_of_cluster(snapshot, source, feature_gates, configuration.rules)
-    model = SchedulerModel(snapshot, configuration, known.gates, lambda: now)
+    model = StaticScheduler(snapshot, configuration, known.gates, lambda: now)
     if scheduler_name and scheduler_name not in model.profiles:
         raise CommandError(
             f"there is no scheduler {scheduler_name} in the configuration,"
@@ -195,7 +195,7 @@ def read_target(what: Iterable[str]) -> Target:
 
 
 def explained(
-    target: Target, key: ObjectKey, model: SchedulerModel, situations: ObjectExplainer
+    target: Target, key: ObjectKey, model: StaticScheduler, situations: ObjectExplainer
 ) -> PodExplanation | ClaimExplanation:
     """`CommandError` if there is no such thing."""
     notes = tuple(_unread(model.snapshot))

@@ -115,7 +115,7 @@ async def _run(
     from allot.client.rate_limits import RequestLimit
     from allot.scheduler.assembly import SchedulerProcess
     from allot.scheduler.configuration import ConfigurationError
-    from allot.scheduler.endpoints import SchedulerPages
+    from allot.scheduler.endpoints import SchedulerEndpoints
 
     try:
         source = kubeconfig or (
@@ -136,7 +136,7 @@ async def _run(
         client,
         process.run,
         lambda: process.informers.has_synced,
-        SchedulerPages(process, pages.debug_token),
+        SchedulerEndpoints(process, pages.debug_token),
     )
     await run_until_stopped(component, election, pages.address)
 

@@ -33,16 +33,16 @@ from allot.scheduler.configuration import (
     ProfileConfiguration,
     SchedulerConfiguration,
 )
-from allot.scheduler.core.event_handlers import ClusterFollower
-from allot.scheduler.core.pod_status import Outcomes, WaitReports
+from allot.scheduler.core.event_handlers import EventHandlers
+from allot.scheduler.core.pod_status import BindingWaitReporter, PodStatusReporter
 from allot.scheduler.core.scheduler import Scheduler
 from allot.scheduler.core.scheduling_cycle import with_pods
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import Place
-from allot.scheduler.explain.explainer import Explainer
+from allot.scheduler.core.unschedulable_pods import SubQueue
+from allot.scheduler.explain.explainer import PodExplainer
 from allot.scheduler.explain.failure_reasons import FailureReasons
 from allot.scheduler.framework.backoff import Backoff
-from allot.scheduler.framework.concurrency_limit import resting
+from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.scheduler.framework.plugins import Plugin
@@ -62,7 +62,7 @@ from allot.scheduler.plugins.dynamic_resources.filter_results import DynamicReso
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget
 from allot.scheduler.plugins.registry import (
-    Knowledge,
+    Handle,
     judging_plugin,
     read_dynamic_resources_args,
 )
@@ -100,7 +100,7 @@ class SchedulerProcess:
         self.informers = InformerFactory(client)
         self._has_begun = False
         self.recorder = EventRecorder(client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
-        self.outcomes = Outcomes(client, self.recorder, today)
+        self.outcomes = PodStatusReporter(client, self.recorder, today)
         self.binding_gates: list[BindingGate] = []
         self.cluster = ClusterState()
         self.claims = ClaimTracker(gates)
@@ -126,11 +126,11 @@ class SchedulerProcess:
                 for plugin in profile.plugins
             },
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
-            lambda place, event: self.metrics.incoming.labels(place.value, event).inc(),
+            lambda sub_queue, event: self.metrics.incoming.labels(sub_queue.value, event).inc(),
         )
-        self.metrics.follow_queue(self.queue.lengths, self.queue.rejections)
-        self.metrics.follow_cluster(self.cluster.sizes)
-        self.explainer = Explainer(self.cluster)
+        self.metrics.collect_queue(self.queue.lengths, self.queue.rejections)
+        self.metrics.collect_cache_size(self.cluster.sizes)
+        self.explainer = PodExplainer(self.cluster)
         # In virtual time nothing may depend on how fast the machine is.
         cpu_clock = time.thread_time if clock is time.monotonic else clock
         self.reasons = FailureReasons(
@@ -146,7 +146,7 @@ class SchedulerProcess:
             self.reasons,
             limits,
         )
-        follower = ClusterFollower(
+        follower = EventHandlers(
             self.queue,
             self.cluster,
             self.claims,
@@ -156,11 +156,11 @@ class SchedulerProcess:
             self.profiles.__contains__,
             self.scheduler.wake,
             clock,
-            self._pod_gone,
+            self._on_pod_delete,
         )
         follower.follow(self.informers)
         self.informers.informer(resources.NODES).add_handlers(
-            lambda _: None, lambda _old, _new: None, self._node_gone
+            lambda _: None, lambda _old, _new: None, self._on_node_delete
         )
         self._volume_api.follow(self.informers)
 
@@ -176,16 +176,16 @@ class SchedulerProcess:
         self.recorder.start()
         try:
             await self.informers.wait_synced()
-            self._refuse_gated()
+            self._release_claims_of_gated_pods()
             await self.scheduler.run()
         finally:
             await self.recorder.stop()
             await self.informers.stop()
 
     def _profile(self, configuration: ProfileConfiguration) -> Profile:
-        what_if = _WhatIf(self.cluster)
+        dry_run = _DryRunFilters(self.cluster)
         plugins = [
-            self._plugin(name, configuration.args.get(name) or {}, what_if)
+            self._plugin(name, configuration.args.get(name) or {}, dry_run)
             for name in configuration.plugins
         ]
         profile = Profile(
@@ -195,10 +195,10 @@ class SchedulerProcess:
             disabled=configuration.disabled,
             percentage_of_nodes_to_score=configuration.percentage_of_nodes_to_score,
         )
-        what_if.profile = profile
+        dry_run.profile = profile
         return profile
 
-    def _plugin(self, name: str, args: Mapping[str, Any], what_if: _WhatIf) -> Plugin:
+    def _plugin(self, name: str, args: Mapping[str, Any], dry_run: _DryRunFilters) -> Plugin:
         match name:
             case "VolumeBinding":
                 return VolumeBinding(self._volumes, self.cluster, self._volume_api, args)
@@ -206,7 +206,7 @@ class SchedulerProcess:
                 return self._dynamic_resources(args)
             case "DefaultPreemption":
                 return DefaultPreemption(
-                    what_if,
+                    dry_run,
                     self._disruption_budgets,
                     self._evict,
                     random.randrange,
@@ -215,7 +215,7 @@ class SchedulerProcess:
                 )
             case "DefaultBinder":
                 return DefaultBinder(self.client)
-        known = Knowledge(self.cluster, self.claims, self.devices, self._volumes, self._workloads)
+        known = Handle(self.cluster, self.claims, self.devices, self._volumes, self._workloads)
         return judging_plugin(name, args, known)
 
     def _dynamic_resources(self, args: Mapping[str, Any]) -> DynamicResources:
@@ -246,7 +246,7 @@ class SchedulerProcess:
             return None
         timeout = timedelta(seconds=args.binding_timeout_seconds)
         wait = BindingWait(self.claims, timeout, self._today, self._has_node)
-        reporter = WaitReports(self.outcomes, self.metrics)
+        reporter = BindingWaitReporter(self.outcomes, self.metrics)
         gate = BindingGate(
             self.claims,
             self._writer,
@@ -273,27 +273,27 @@ class SchedulerProcess:
             self.metrics.claim_created,
         )
 
-    def _refuse_gated(self) -> None:
+    def _release_claims_of_gated_pods(self) -> None:
         """What was missing when the first pods came may have come since."""
         for queued in tuple(self.queue.pods()):
-            if queued.place is Place.GATED:
+            if queued.sub_queue is SubQueue.GATED:
                 for gate in self.binding_gates:
-                    gate.refuse(queued.pod)
+                    gate.release_if_claim_missing(queued.pod)
 
-    def _pod_gone(self, pod: PodInfo) -> None:
+    def _on_pod_delete(self, pod: PodInfo) -> None:
         """A pod was deleted; one that waited for its devices lets go of them."""
         if self.scheduler.stop_binding(pod.uid):
             for gate in self.binding_gates:
-                gate.abandon(pod)
+                gate.release_claims(pod)
 
     def _has_node(self, name: str) -> bool:
         node = self.cluster.node(name)
         return node is not None and node.facts is not None
 
-    def _node_gone(self, node: Node) -> None:
+    def _on_node_delete(self, node: Node) -> None:
         """Pods that wait for their devices on a node that is deleted are decided about again."""
         for gate in self.binding_gates:
-            gate.node_gone(node.metadata.name)
+            gate.on_node_delete(node.metadata.name)
 
     def _retry(self, pod: PodInfo) -> None:
         """Devices that a pod avoided may be had again."""
@@ -327,7 +327,7 @@ class SchedulerProcess:
                 raise
 
 
-class _WhatIf:
+class _DryRunFilters:
     """The filters of a profile, asked about a node as it would be."""
 
     profile: Profile
@@ -393,7 +393,7 @@ class _VolumeApi:
         event = asyncio.Event()
         self._waiters.add(event)
         try:
-            async with resting(), asyncio.timeout(timeout_seconds):
+            async with released_slot(), asyncio.timeout(timeout_seconds):
                 while not is_done():
                     await event.wait()
                     event.clear()

@@ -19,7 +19,7 @@ EFFORT: Final = Effort(50, 1, within(0.05, time.monotonic), 0.05)
 """No pod is scheduled meanwhile."""
 
 
-class SchedulerPages(ComponentEndpoints):
+class SchedulerEndpoints(ComponentEndpoints):
     """Without a token nobody may see `/debug`."""
 
     def __init__(self, process: SchedulerProcess, token: str = "") -> None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from allot.scheduler.core.unschedulable_pods import Place
+from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.framework.durations import Durations
 from allot.scheduler.framework.status import Code
 from allot.scheduler.histograms import QuickHistogram
@@ -155,21 +155,26 @@ class SchedulerMetrics:
         """A request got one of its prioritized alternatives; 0 is the most preferred."""
         self.prioritized_allocations.labels(profile, str(rank)).inc()
 
-    def follow_queue(
+    def collect_queue(
         self,
-        lengths: Callable[[], Mapping[Place, int]],
+        lengths: Callable[[], Mapping[SubQueue, int]],
         rejections: Callable[[], Mapping[tuple[str, str], int]],
     ) -> None:
         """Let the gauges of pending and of unschedulable pods show the queue at the time they are read."""
 
-        def length(place: Place) -> float:
-            return float(lengths().get(place, 0))
+        def length(sub_queue: SubQueue) -> float:
+            return float(lengths().get(sub_queue, 0))
 
-        for place in (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED):
-            self.pending.labels(place.value).set_function(partial(length, place))
+        for sub_queue in (
+            SubQueue.ACTIVE,
+            SubQueue.BACKOFF,
+            SubQueue.UNSCHEDULABLE,
+            SubQueue.GATED,
+        ):
+            self.pending.labels(sub_queue.value).set_function(partial(length, sub_queue))
         self.registry.register(_UnschedulablePods(rejections))
 
-    def follow_cluster(self, sizes: Callable[[], Mapping[str, int]]) -> None:
+    def collect_cache_size(self, sizes: Callable[[], Mapping[str, int]]) -> None:
         """Let the gauge of the cache's size show what is known at the time it is read."""
 
         def size(type_: str) -> float:

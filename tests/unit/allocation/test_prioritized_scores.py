@@ -31,8 +31,8 @@ from allot.testing.builders import (
     a_slice,
     an_alternative,
 )
-from tests.unit.scheduler.dynamic_resources.bench import a_class
-from tests.unit.scheduler.dynamic_resources.claims import an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import a_class
 
 
 def a_choice(name: str, count: int = 8) -> DeviceRequest:

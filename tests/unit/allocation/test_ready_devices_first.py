@@ -27,7 +27,7 @@ from allot.testing.builders import (
     an_alternative,
     an_exact_request,
 )
-from tests.unit.scheduler.dynamic_resources.bench import a_class
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import a_class
 
 AS_V1_38 = DEFAULTS.switched({READY_DEVICES_FIRST: False})
 

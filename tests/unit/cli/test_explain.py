@@ -22,7 +22,7 @@ from allot.features import DEFAULTS
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.explain.static_scheduler import SchedulerModel
+from allot.scheduler.explain.static_scheduler import StaticScheduler
 
 GROUP = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
@@ -701,7 +701,7 @@ def test_what_could_not_be_read_is_said() -> None:
     snapshot.unread[resources.NODES] = "nodes is forbidden"
     snapshot.unread[resources.DEVICE_TAINT_RULES] = "the server does not have them"
     now = datetime.now(UTC)
-    model = SchedulerModel(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
+    model = StaticScheduler(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
     key = ObjectKey("default", "pod")
 
     found = explained(read_target(["pod/pod"]), key, model, ObjectExplainer(model, Effort()))

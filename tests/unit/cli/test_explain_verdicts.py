@@ -17,7 +17,7 @@ from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain import explainer
 from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, SchedulerModel
+from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, StaticScheduler
 from tests.unit.cli.test_explain import (
     CLASS,
     DRIVER,
@@ -549,7 +549,7 @@ def test_asking_does_not_change_the_model(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump_all([CLASS, NODE, gpus(0), template, pod]))
     now = datetime.now(UTC)
     snapshot = snapshot_of_files([str(file)], DEVICE_KINDS)
-    model = SchedulerModel(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
+    model = StaticScheduler(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
     info = model.pods[ObjectKey("default", "pod")]
 
     answers = [ObjectExplainer(model, Effort()).of_pod(info) for _ in range(2)]

@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 
 from allot.scheduler.core.forked import ChildFailedError, can_fork, in_child
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, SchedulingCycle
-from allot.scheduler.core.unschedulable_pods import QueuedPod
-from allot.scheduler.framework.deadlines import DecisionLimits, NodeTimes
-from allot.scheduler.framework.plugins import Exported, SlowFilterPlugin
+from allot.scheduler.core.unschedulable_pods import QueuedPodInfo
+from allot.scheduler.framework.deadlines import DecisionDeadline, DecisionLimits
+from allot.scheduler.framework.plugins import ExportedResults, SlowFilterPlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
@@ -38,29 +38,29 @@ MIN_RETRY_SECONDS: Final = 0.01
 """With less time left, nodes that took too long are not tried once more."""
 
 
-class Findings(NamedTuple):
+class ChildResult(NamedTuple):
     """What a child found out."""
 
     error: str
     """What went wrong, in which case there is no decision to repeat; empty if nothing did."""
     timeouts: int
     """How many nodes took too long."""
-    answers: tuple[tuple[str, Exported], ...]
+    answers: tuple[tuple[str, ExportedResults], ...]
     """By plugin: what it exports."""
 
 
 def decide_with_limits(
     cycle: SchedulingCycle, profile: Profile, cluster: ClusterState, pod: PodInfo, seconds: float
-) -> Findings:
+) -> ChildResult:
     """Decide within a wall-clock limit that nodes share, and collect what plugins found out."""
     plugins = slow_plugins(profile)
     node_seconds = min((each.node_seconds for each in plugins if each.node_seconds), default=0.0)
-    time = NodeTimes(seconds, node_seconds, len(cluster))
+    time = DecisionDeadline(seconds, node_seconds, len(cluster))
     while True:
         decision = cycle.decide(pod, time)
         if isinstance(decision, CycleError):
-            return Findings(decision.status.message, 0, ())
-        if isinstance(decision, Chosen) or not time.shared_out:
+            return ChildResult(decision.status.message, 0, ())
+        if isinstance(decision, Chosen) or not time.is_rationed:
             break
         left = time.seconds_left
         if left < MIN_RETRY_SECONDS:
@@ -69,32 +69,34 @@ def decide_with_limits(
         again = sum(plugin.retry_timeouts(decision.state) for plugin in plugins)
         if not again:
             break
-        time = NodeTimes(left, node_seconds, again)
+        time = DecisionDeadline(left, node_seconds, again)
     chosen = cluster.node(decision.node_name) if isinstance(decision, Chosen) else None
-    decision.state.time = NodeTimes(max(time.seconds_left, MIN_RETRY_SECONDS), node_seconds, 1)
+    decision.state.time = DecisionDeadline(
+        max(time.seconds_left, MIN_RETRY_SECONDS), node_seconds, 1
+    )
     answers = tuple(
         (plugin.name, exported)
         for plugin in plugins
-        if (exported := plugin.export_answers(decision.state, chosen)) is not None
+        if (exported := plugin.export_results(decision.state, chosen)) is not None
     )
-    return Findings("", sum(exported.timeouts for _, exported in answers), answers)
+    return ChildResult("", sum(exported.timeouts for _, exported in answers), answers)
 
 
 def slow_plugins(profile: Profile) -> list[SlowFilterPlugin]:
     return [plugin for plugin in profile.filter if isinstance(plugin, SlowFilterPlugin)]
 
 
-class HardDecisions:
+class BackgroundDecisions:
     """Pods that wait for such a decision. `resume` is called when there is one."""
 
     def __init__(
         self,
         limits: DecisionLimits,
-        take_up: Callable[[QueuedPod], bool],
-        decide: Callable[[QueuedPod, float], Findings],
-        resume: Callable[[QueuedPod, Findings | ChildFailedError, bool], None],
+        resume_attempt: Callable[[QueuedPodInfo], bool],
+        decide: Callable[[QueuedPodInfo, float], ChildResult],
+        resume: Callable[[QueuedPodInfo, ChildResult | ChildFailedError, bool], None],
     ) -> None:
-        """`take_up` says whether the pod is still to be scheduled; `decide` runs in the child.
+        """`resume_attempt` says whether the pod is still to be scheduled; `decide` runs in the child.
 
         `resume` gets the findings, and whether they are final: there is no more time to be had.
         """
@@ -102,17 +104,17 @@ class HardDecisions:
             *(seconds for seconds in FIRST_ALLOWANCES if seconds < limits.decision_seconds),
             limits.decision_seconds,
         ]
-        self._take_up = take_up
+        self._take_up = resume_attempt
         self._decide = decide
         self._resume = resume
-        self._waiting: list[tuple[int, int, QueuedPod]] = []
+        self._waiting: list[tuple[int, int, QueuedPodInfo]] = []
         self._tickets = count()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, queued: QueuedPod) -> None:
-        level = min(queued.hard_attempts, len(self._allowances) - 1)
+    def add(self, queued: QueuedPodInfo) -> None:
+        level = min(queued.background_attempts, len(self._allowances) - 1)
         heapq.heappush(self._waiting, (level, next(self._tickets), queued))
 
     async def run(self) -> None:
@@ -121,13 +123,15 @@ class HardDecisions:
             level, _, queued = heapq.heappop(self._waiting)
             if not self._take_up(queued):
                 continue
-            queued.hard_attempts += 1
+            queued.background_attempts += 1
             is_final = level == len(self._allowances) - 1
             found = await self._findings(queued, self._allowances[level])
             self._resume(queued, found, is_final)
             await asyncio.sleep(0)
 
-    async def _findings(self, queued: QueuedPod, seconds: float) -> Findings | ChildFailedError:
+    async def _findings(
+        self, queued: QueuedPodInfo, seconds: float
+    ) -> ChildResult | ChildFailedError:
         work = partial(self._decide, queued, seconds)
         if not can_fork:
             return work()
@@ -136,5 +140,5 @@ class HardDecisions:
         except ChildFailedError as error:
             log.warning("pod %s: deciding about it took too long: %s", queued.pod.key, error)
             return error
-        findings: Findings = pickle.loads(answer)  # noqa: S301 - our own child wrote it
+        findings: ChildResult = pickle.loads(answer)  # noqa: S301 - our own child wrote it
         return findings

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, islice
 from typing import Final
 
-from allot.scheduler.framework.node_statuses import Refusals
+from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
@@ -21,7 +21,7 @@ MAY_FIT: Final = 1
 """It fits, or nobody has looked yet."""
 
 
-class Verdict:
+class NodeResult:
     """What plugins say about one node at one generation, as far as it can be remembered."""
 
     __slots__ = ("fixed", "generation", "raw", "status")
@@ -35,110 +35,108 @@ class Verdict:
         """Scores that must be normalized among all nodes; None until somebody asks."""
 
 
-Judge = Callable[[NodeInfo], Verdict]
+EvaluateNode = Callable[[NodeInfo], NodeResult]
 
 
-class VerdictTable:
+class EquivalenceClassCache:
     """Verdicts by place."""
 
     def __init__(self) -> None:
         self.nodes: Sequence[NodeInfo] = ()
         self._membership = -1
         self._generation = 0
-        self._verdicts: list[Verdict | None] = []
+        self._results: list[NodeResult | None] = []
         self._fits = bytearray()
         self._unknown: set[int] = set()
-        self._place_by_name: dict[str, int] = {}
-        self._refusals: Refusals | None = None
+        self._index_by_name: dict[str, int] = {}
+        self._node_statuses: NodeStatuses | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def catch_up(self, cluster: ClusterState) -> None:
+    def sync(self, cluster: ClusterState) -> None:
         """Forget what has changed since it was last looked at."""
         if self._membership != cluster.membership:
             self._rebuild(cluster)
         else:
             for node in cluster.nodes_changed_since(self._generation):
-                place = self._place_by_name[node.name]
-                self._verdicts[place] = None
-                self._fits[place] = MAY_FIT
-                self._unknown.add(place)
-                self._refusals = None
+                index = self._index_by_name[node.name]
+                self._results[index] = None
+                self._fits[index] = MAY_FIT
+                self._unknown.add(index)
+                self._node_statuses = None
         self._generation = cluster.generation
 
     def _rebuild(self, cluster: ClusterState) -> None:
-        known = {
-            node.name: verdict for node, verdict in zip(self.nodes, self._verdicts, strict=True)
-        }
+        known = {node.name: result for node, result in zip(self.nodes, self._results, strict=True)}
         self._membership = cluster.membership
-        self._refusals = None
+        self._node_statuses = None
         self.nodes = nodes = cluster.nodes
-        self._place_by_name = {node.name: place for place, node in enumerate(nodes)}
-        self._verdicts = []
+        self._index_by_name = {node.name: index for index, node in enumerate(nodes)}
+        self._results = []
         self._fits = bytearray()
         self._unknown.clear()
-        for place, node in enumerate(nodes):
-            verdict = known.get(node.name)
-            if verdict is not None and verdict.generation != node.generation:
-                verdict = None
-            if verdict is None:
-                self._unknown.add(place)
-            self._verdicts.append(verdict)
-            self._fits.append(_byte(verdict))
+        for index, node in enumerate(nodes):
+            result = known.get(node.name)
+            if result is not None and result.generation != node.generation:
+                result = None
+            if result is None:
+                self._unknown.add(index)
+            self._results.append(result)
+            self._fits.append(_fits_byte(result))
 
-    def places_from(self, start: int) -> Iterable[int]:
+    def indexes_from(self, start: int) -> Iterable[int]:
         """All places, beginning at one of them."""
         return chain(range(start, len(self.nodes)), range(start))
 
-    def place_of(self, name: str) -> int | None:
-        return self._place_by_name.get(name)
+    def index_of(self, name: str) -> int | None:
+        return self._index_by_name.get(name)
 
-    def at(self, place: int, judge: Judge) -> Verdict:
+    def at(self, index: int, evaluate: EvaluateNode) -> NodeResult:
         """The verdict on a node: the one that is known, or a new one."""
-        known = self._verdicts[place]
+        known = self._results[index]
         if known is not None:
             return known
-        verdict = judge(self.nodes[place])
-        if verdict.status.code is not Code.ERROR:
-            self._verdicts[place] = verdict
-            self._fits[place] = _byte(verdict)
-            self._unknown.discard(place)
-            self._refusals = None
-        return verdict
+        result = evaluate(self.nodes[index])
+        if result.status.code is not Code.ERROR:
+            self._results[index] = result
+            self._fits[index] = _fits_byte(result)
+            self._unknown.discard(index)
+            self._node_statuses = None
+        return result
 
-    def verdicts(self, places: Iterable[int]) -> list[Verdict]:
+    def results(self, indexes: Iterable[int]) -> list[NodeResult]:
         """The verdicts on nodes that were judged."""
-        return [verdict for place in places if (verdict := self._verdicts[place]) is not None]
+        return [result for index in indexes if (result := self._results[index]) is not None]
 
-    def find(self, start: int, wanted: int, judge: Judge) -> list[int] | Status:
+    def find(self, start: int, wanted: int, evaluate: EvaluateNode) -> list[int] | Status:
         """The first places from `start` on whose nodes fit, as many as wanted; or the error that came up.
 
         Nodes behind them are not judged.
         """
         while True:
             fits = self._fits[start:] + self._fits[:start]
-            found = list(islice(compress(self.places_from(start), fits), wanted))
+            found = list(islice(compress(self.indexes_from(start), fits), wanted))
             unknown = self._unknown.intersection(found)
             if not unknown:
                 return found
-            for place in (
+            for index in (
                 found if len(unknown) == len(found) else filter(unknown.__contains__, found)
             ):
-                status = self.at(place, judge).status
+                status = self.at(index, evaluate).status
                 if status.code is Code.ERROR:
                     return status
 
-    def refusals(self) -> Refusals:
+    def node_statuses(self) -> NodeStatuses:
         """What stands against each node that does not fit; the same object until that changes."""
-        if self._refusals is None:
-            self._refusals = Refusals(
-                (node.name, verdict.status)
-                for node, verdict in zip(self.nodes, self._verdicts, strict=True)
-                if verdict is not None and verdict.status is not SUCCESS
+        if self._node_statuses is None:
+            self._node_statuses = NodeStatuses(
+                (node.name, result.status)
+                for node, result in zip(self.nodes, self._results, strict=True)
+                if result is not None and result.status is not SUCCESS
             )
-        return self._refusals
+        return self._node_statuses
 
 
-def _byte(verdict: Verdict | None) -> int:
-    return MAY_FIT if verdict is None or verdict.status is SUCCESS else NOT_FITTING
+def _fits_byte(result: NodeResult | None) -> int:
+    return MAY_FIT if result is None or result.status is SUCCESS else NOT_FITTING

@@ -38,7 +38,7 @@ T = TypeVar("T")
 UNFINISHED: Final = Scope(field_selector="status.phase!=Succeeded,status.phase!=Failed")
 
 
-class ClusterFollower:
+class EventHandlers:
     """Keeps all state of one scheduler up to date. Its methods are the handlers of informers."""
 
     def __init__(
@@ -49,46 +49,50 @@ class ClusterFollower:
         devices: DeviceState,
         volumes: VolumeState,
         workloads: WorkloadSelectors,
-        is_ours: Callable[[str], bool],
+        is_responsible_for: Callable[[str], bool],
         wake: Callable[[], None],
         clock: Callable[[], float],
-        pod_is_gone: Callable[[PodInfo], None] = lambda _: None,
+        on_pod_deleted: Callable[[PodInfo], None] = lambda _: None,
     ) -> None:
-        """`is_ours` says whether pods with a scheduler name are for this scheduler.
+        """`is_responsible_for` says whether pods with a scheduler name are for this scheduler.
 
-        `pod_is_gone` is told of every pod that was deleted.
+        `on_pod_deleted` is told of every pod that was deleted.
         """
-        self._pod_is_gone = pod_is_gone
+        self._on_pod_deleted = on_pod_deleted
         self._queue = queue
         self._cluster = cluster
         self._claims = claims
         self._devices = devices
         self._volumes = volumes
         self._workloads = workloads
-        self._is_ours = is_ours
+        self._is_responsible_for = is_responsible_for
         self._wake = wake
         self._clock = clock
         self._waiting: dict[str, PodInfo] = {}
-        claims.listen(self._claim_changed)
-        claims.listen_to_ledger(devices.allocation_changed)
-        claims.listen_to_releases(self._claim_released)
+        claims.add_listener(self._on_claim_change)
+        claims.add_ledger_listener(devices.allocation_changed)
+        claims.add_release_listener(self._on_claim_release)
 
     def follow(self, informers: InformerFactory) -> None:
         """Register for everything; nothing is called before the informers start."""
         informers.informer(resources.NODES).add_handlers(
-            self.node_changed, lambda _, node: self.node_changed(node), self.node_gone
+            self.on_node_update, lambda _, node: self.on_node_update(node), self.on_node_delete
         )
         informers.informer(resources.NAMESPACES).add_handlers(
-            self.namespace_changed, lambda _, new: self.namespace_changed(new), self.namespace_gone
+            self.on_namespace_update,
+            lambda _, new: self.on_namespace_update(new),
+            self.on_namespace_delete,
         )
         informers.informer(resources.DEVICE_CLASSES).add_handlers(
-            lambda new: self.class_changed(None, new), self.class_changed, self.class_gone
+            lambda new: self.on_class_update(None, new), self.on_class_update, self.on_class_delete
         )
         informers.informer(resources.RESOURCE_SLICES).add_handlers(
-            lambda new: self.slice_changed(None, new), self.slice_changed, self.slice_gone
+            lambda new: self.on_slice_update(None, new), self.on_slice_update, self.on_slice_delete
         )
         informers.informer(resources.DEVICE_TAINT_RULES).add_handlers(
-            self.rule_changed, lambda _, new: self.rule_changed(new), self.rule_gone
+            self.on_taint_rule_update,
+            lambda _, new: self.on_taint_rule_update(new),
+            self.on_taint_rule_delete,
         )
         informers.informer(resources.RESOURCE_CLAIMS).add_handlers(
             self._claims.put, lambda _, new: self._claims.put(new), self._claims.remove
@@ -97,22 +101,22 @@ class ClusterFollower:
         self._follow_volumes(informers)
         # Last, so that the first pods find the rest in place.
         informers.informer(resources.PODS, UNFINISHED).add_handlers(
-            self.pod_changed, lambda _, pod: self.pod_changed(pod), self.pod_gone
+            self.on_pod_update, lambda _, pod: self.on_pod_update(pod), self.on_pod_delete
         )
 
     # --- pods ---
 
-    def pod_changed(self, pod: Pod) -> None:
+    def on_pod_update(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         info = PodInfo.of(pod, self._waiting.get(uid) or self._cluster.pod(uid))
         if info.node_name or info.is_finished:
             self._placed(info)
-        elif self._is_ours(info.scheduler_name):
+        elif self._is_responsible_for(info.scheduler_name):
             if self._cluster.is_assumed(info.uid) and info.uid not in self._queue:
                 return  # bound already; that is still to come
             before = self._waiting.get(info.uid)
             self._waiting[info.uid] = info
-            self._note_nomination(before, info)
+            self._update_nomination(before, info)
             now = self._clock()
             if before is None:
                 self._queue.add(info, now)
@@ -121,7 +125,7 @@ class ClusterFollower:
                 self._queue.update(info, now, change)
             self._wake()
 
-    def _note_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
+    def _update_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
         """What the scheduler itself knows already stays until the API server says something new.
 
         A pod that has its place already, such as one that waits for its devices, needs no promise.
@@ -133,7 +137,7 @@ class ClusterFollower:
             if before is not None and before.nominated_node_name:
                 # The room that was kept there is free, as if the pod had gone.
                 gone = before.assigned_to(before.nominated_node_name)
-                self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), gone, None)
+                self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.DELETE), gone, None)
 
     def _placed(self, pod: PodInfo) -> None:
         """A pod that has a node, or needs none any more."""
@@ -144,88 +148,88 @@ class ClusterFollower:
         self._queue.delete(pod.uid)
         if pod.is_finished:
             if before is not None:
-                self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
+                self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
         elif before is None or was_assumed:
-            self._happened(ClusterEvent(ASSIGNED_POD, Action.ADD), None, pod)
+            self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.ADD), None, pod)
         else:
             change = ClusterEvent(ASSIGNED_POD, pod_update_actions(before, pod))
-            self._happened(change, before, pod)
+            self._on_cluster_event(change, before, pod)
 
-    def pod_gone(self, pod: Pod) -> None:
+    def on_pod_delete(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self._waiting.pop(uid, None)
         self._cluster.nominations.remove(uid)
         self._queue.delete(uid)
-        self._pod_is_gone(PodInfo.of(pod))
+        self._on_pod_deleted(PodInfo.of(pod))
         before = self._cluster.remove_pod(uid)
         if before is not None:
-            self._happened(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
+            self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
 
     # --- nodes and namespaces ---
 
-    def node_changed(self, node: Node) -> None:
+    def on_node_update(self, node: Node) -> None:
         facts = NodeFacts.of(node)
         before = self._cluster.set_node(facts)
         if before is None:
-            self._happened(ClusterEvent(NODE, Action.ADD), None, facts)
+            self._on_cluster_event(ClusterEvent(NODE, Action.ADD), None, facts)
             return
         changed = node_update_actions(before, facts)
         if changed:
-            self._happened(ClusterEvent(NODE, changed), before, facts)
+            self._on_cluster_event(ClusterEvent(NODE, changed), before, facts)
 
-    def node_gone(self, node: Node) -> None:
+    def on_node_delete(self, node: Node) -> None:
         before = self._cluster.remove_node(node.metadata.name)
         self._devices.forget_node(node.metadata.name)
         if before is not None:
-            self._happened(ClusterEvent(NODE, Action.DELETE), before, None)
+            self._on_cluster_event(ClusterEvent(NODE, Action.DELETE), before, None)
 
-    def namespace_changed(self, namespace: Namespace) -> None:
+    def on_namespace_update(self, namespace: Namespace) -> None:
         self._cluster.set_namespace(namespace.metadata.name, namespace.metadata.labels)
-        self._happened(ClusterEvent(events.NAMESPACE, Action.UPDATE_OTHER), None, namespace)
+        self._on_cluster_event(ClusterEvent(events.NAMESPACE, Action.UPDATE_OTHER), None, namespace)
 
-    def namespace_gone(self, namespace: Namespace) -> None:
+    def on_namespace_delete(self, namespace: Namespace) -> None:
         self._cluster.remove_namespace(namespace.metadata.name)
 
     # --- devices ---
 
-    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+    def _on_claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
         key = claim.key
         event = ClusterEvent(events.RESOURCE_CLAIM, _action(old, new))
-        self._queue.happened(event, old, new, self._clock(), key)
+        self._queue.on_cluster_event(event, old, new, self._clock(), key)
         self._wake()
 
-    def _claim_released(self, claim: ResourceClaim) -> None:
+    def _on_claim_release(self, claim: ResourceClaim) -> None:
         """Devices are free that never appeared in the API: as if a claim with them had gone."""
-        self._happened(ClusterEvent(events.RESOURCE_CLAIM, Action.DELETE), claim, None)
+        self._on_cluster_event(ClusterEvent(events.RESOURCE_CLAIM, Action.DELETE), claim, None)
 
-    def class_changed(self, old: DeviceClass | None, new: DeviceClass) -> None:
+    def on_class_update(self, old: DeviceClass | None, new: DeviceClass) -> None:
         self._devices.put_class(new)
-        self._happened(ClusterEvent(events.DEVICE_CLASS, _action(old, new)), old, new)
+        self._on_cluster_event(ClusterEvent(events.DEVICE_CLASS, _action(old, new)), old, new)
 
-    def class_gone(self, class_: DeviceClass) -> None:
+    def on_class_delete(self, class_: DeviceClass) -> None:
         self._devices.remove_class(class_)
 
-    def slice_changed(self, old: ResourceSlice | None, new: ResourceSlice) -> None:
+    def on_slice_update(self, old: ResourceSlice | None, new: ResourceSlice) -> None:
         self._devices.put_slice(new)
-        self._happened(ClusterEvent(events.RESOURCE_SLICE, _action(old, new)), old, new)
+        self._on_cluster_event(ClusterEvent(events.RESOURCE_SLICE, _action(old, new)), old, new)
 
-    def slice_gone(self, slice_: ResourceSlice) -> None:
+    def on_slice_delete(self, slice_: ResourceSlice) -> None:
         self._devices.remove_slice(slice_)
-        self._happened(ClusterEvent(events.RESOURCE_SLICE, Action.DELETE), slice_, None)
+        self._on_cluster_event(ClusterEvent(events.RESOURCE_SLICE, Action.DELETE), slice_, None)
 
-    def rule_changed(self, rule: DeviceTaintRule) -> None:
+    def on_taint_rule_update(self, rule: DeviceTaintRule) -> None:
         self._devices.put_rule(rule)
-        self._devices_tainted_anew()
+        self._on_device_taints_change()
 
-    def rule_gone(self, rule: DeviceTaintRule) -> None:
+    def on_taint_rule_delete(self, rule: DeviceTaintRule) -> None:
         self._devices.remove_rule(rule)
-        self._devices_tainted_anew()
+        self._on_device_taints_change()
 
-    def _devices_tainted_anew(self) -> None:
+    def _on_device_taints_change(self) -> None:
         """Rules change the taints of devices, as if their slices had changed."""
-        self._happened(ClusterEvent(events.RESOURCE_SLICE, Action.UPDATE_OTHER), None, None)
+        self._on_cluster_event(ClusterEvent(events.RESOURCE_SLICE, Action.UPDATE_OTHER), None, None)
 
     # --- what standard plugins need ---
 
@@ -310,16 +314,16 @@ class ClusterFollower:
     ) -> None:
         def changed(old: RawObject | None, new: RawObject) -> None:
             put(new)
-            self._happened(ClusterEvent(name, _action(old, new)), old, new)
+            self._on_cluster_event(ClusterEvent(name, _action(old, new)), old, new)
 
         def gone(old: RawObject) -> None:
             remove(old)
-            self._happened(ClusterEvent(name, Action.DELETE), old, None)
+            self._on_cluster_event(ClusterEvent(name, Action.DELETE), old, None)
 
         informers.informer(resource).add_handlers(lambda new: changed(None, new), changed, gone)
 
-    def _happened(self, event: ClusterEvent, old: Any, new: Any) -> None:
-        self._queue.happened(event, old, new, self._clock())
+    def _on_cluster_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
+        self._queue.on_cluster_event(event, old, new, self._clock())
         self._wake()
 
 

@@ -9,7 +9,7 @@ from allot.scheduler.framework.events import ClusterEvent
 
 
 @dataclass(slots=True)
-class Happening:
+class ObservedEvent:
     """An event, with the object before and after."""
 
     event: ClusterEvent
@@ -17,11 +17,11 @@ class Happening:
     new: Any
 
 
-class Happenings:
+class InFlightEvents:
     """Happenings in order. Numbers go on counting when old ones are forgotten."""
 
     def __init__(self) -> None:
-        self._kept: list[Happening] = []
+        self._kept: list[ObservedEvent] = []
         self._first = 0
 
     def __len__(self) -> int:
@@ -32,10 +32,10 @@ class Happenings:
         """The number that the next one will have."""
         return self._first + len(self._kept)
 
-    def add(self, happening: Happening) -> None:
-        self._kept.append(happening)
+    def add(self, observed: ObservedEvent) -> None:
+        self._kept.append(observed)
 
-    def since(self, number: int) -> list[Happening]:
+    def since(self, number: int) -> list[ObservedEvent]:
         return self._kept[number - self._first :]
 
     def forget_before(self, number: int) -> None:

@@ -14,7 +14,7 @@ from allot.client.options import PatchType
 from allot.client.resources import PODS
 from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import shown_seconds
-from allot.scheduler.plugins.dynamic_resources.binding_gate import Outcome
+from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingOutcome
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ BINDING_TIMEOUT_ANNOTATION: Final = "allot.dev/binding-timeout-seconds"
 """On that event: how long its scheduler lets a pod wait."""
 
 
-class Outcomes:
+class PodStatusReporter:
     """Writes what became of an attempt. Failures to do so are logged: the next attempt writes again."""
 
     def __init__(
@@ -69,7 +69,9 @@ class Outcomes:
                 PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ClientError as error:
-            log.log(_weight(error), "pod %s: its node could not be nominated: %s", pod.key, error)
+            log.log(
+                _log_level(error), "pod %s: its node could not be nominated: %s", pod.key, error
+            )
 
     async def failed(
         self,
@@ -83,7 +85,7 @@ class Outcomes:
 
         `more` follows the message. None: that is not known yet, and what the condition says after it may stay.
         """
-        message = with_more(pod, message, more)
+        message = with_detail(pod, message, more)
         self._recorder.event(_reference(pod), WARNING, FAILED_SCHEDULING, "Scheduling", message)
         status = status_change(pod, reason, message, nominated_node, self._clock())
         if status is None:
@@ -95,17 +97,17 @@ class Outcomes:
             )
         except ClientError as error:
             log.log(
-                _weight(error), "pod %s: its condition could not be written: %s", pod.key, error
+                _log_level(error), "pod %s: its condition could not be written: %s", pod.key, error
             )
 
 
-def _weight(error: ClientError) -> int:
+def _log_level(error: ClientError) -> int:
     """Nobody misses what was to be said about a pod that has been deleted."""
     is_gone = isinstance(error, ApiStatusError) and error.is_not_found
     return logging.DEBUG if is_gone else logging.WARNING
 
 
-def with_more(pod: PodInfo, message: str, more: str | None) -> str:
+def with_detail(pod: PodInfo, message: str, more: str | None) -> str:
     if more is None:
         said: str = _condition(pod).get("message") or ""
         return said if said.startswith(f"{message} ") else message
@@ -144,10 +146,10 @@ def _reference(pod: PodInfo) -> ObjectReference:
     return ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
 
 
-class WaitReports:
+class BindingWaitReporter:
     """What is said about pods that wait for devices (KEP-5007)."""
 
-    def __init__(self, outcomes: Outcomes, metrics: SchedulerMetrics) -> None:
+    def __init__(self, outcomes: PodStatusReporter, metrics: SchedulerMetrics) -> None:
         self._outcomes = outcomes
         self._metrics = metrics
 
@@ -163,7 +165,7 @@ class WaitReports:
         await self._outcomes.nominate(pod, node_name)
 
     def waited(
-        self, pod: PodInfo, drivers: Sequence[str], outcome: Outcome, seconds: float
+        self, pod: PodInfo, drivers: Sequence[str], outcome: BindingOutcome, seconds: float
     ) -> None:
         for driver in drivers:
             labels = (pod.scheduler_name, driver, outcome.value)
@@ -171,7 +173,7 @@ class WaitReports:
             self._metrics.binding_wait_seconds.labels(*labels).observe(seconds)
 
     def passed(
-        self, pod: PodInfo, outcome: Outcome, seconds: float, *, has_conditions: bool
+        self, pod: PodInfo, outcome: BindingOutcome, seconds: float, *, has_conditions: bool
     ) -> None:
         labels = (outcome.value, str(has_conditions).lower())
         self._metrics.pre_bind_seconds.labels(*labels).observe(seconds)

@@ -13,20 +13,20 @@ from typing import Any, Final
 from allot.client.errors import log_failure
 from allot.deadline import DeadlineExceededError
 from allot.scheduler.core.background_decisions import (
-    Findings,
-    HardDecisions,
+    BackgroundDecisions,
+    ChildResult,
     decide_with_limits,
     slow_plugins,
 )
-from allot.scheduler.core.failure_handler import Beside, Rejected, RejectedPods
+from allot.scheduler.core.failure_handler import FailedAttempt, FailureHandler, SchedulerHooks
 from allot.scheduler.core.forked import ChildFailedError
-from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes
+from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, PodStatusReporter
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import QueuedPod
+from allot.scheduler.core.unschedulable_pods import QueuedPodInfo
 from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE
 from allot.scheduler.explain.failure_reasons import FailureReasons
-from allot.scheduler.framework.concurrency_limit import Turns
+from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
     UNLIMITED,
@@ -53,8 +53,8 @@ from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
 
-LEFTOVERS_SECONDS: Final = 30.0
-MAX_HARD_ATTEMPTS: Final = 6
+FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
+MAX_BACKGROUND_ATTEMPTS: Final = 6
 """So many decisions about one pod are made in child processes before it has to wait."""
 UNDECIDED: Final = "the search for devices takes long and goes on."
 MAX_BINDINGS: Final = 100
@@ -71,7 +71,7 @@ class Scheduler:
         profiles: Mapping[str, Profile],
         queue: SchedulingQueue,
         cluster: ClusterState,
-        outcomes: Outcomes,
+        outcomes: PodStatusReporter,
         metrics: SchedulerMetrics,
         clock: Callable[[], float] = time.monotonic,
         reasons: FailureReasons | None = None,
@@ -83,10 +83,10 @@ class Scheduler:
         """
         self._reasons = reasons
         self._limits = limits
-        self._hard = HardDecisions(
-            limits or DecisionLimits(), queue.take_up, self._decide_in_child, self._resume
+        self._background_decisions = BackgroundDecisions(
+            limits or DecisionLimits(), queue.resume_attempt, self._decide_in_child, self._resume
         )
-        self._hard_worker: asyncio.Task[None] | None = None
+        self._background_task: asyncio.Task[None] | None = None
         self.profiles = profiles
         self.queue = queue
         self.cluster = cluster
@@ -99,10 +99,12 @@ class Scheduler:
         self._metrics = metrics
         self._clock = clock
         self._awake = asyncio.Event()
-        self._binding = Turns(MAX_BINDINGS)
-        self._reporting = Turns(MAX_REPORTS)
-        beside = Beside(self.spawn, self.wake, self._not_scheduled, self._reporting)
-        self._rejected = RejectedPods(
+        self._binding = ConcurrencyLimit(MAX_BINDINGS)
+        self._reporting = ConcurrencyLimit(MAX_REPORTS)
+        beside = SchedulerHooks(
+            self.spawn, self.wake, self._handle_scheduling_error, self._reporting
+        )
+        self._rejected = FailureHandler(
             queue, cluster, outcomes, clock, reasons, limits, beside, self._durations
         )
         self._tasks: set[asyncio.Task[None]] = set()
@@ -138,21 +140,21 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until cancelled."""
-        next_leftovers = self._clock() + LEFTOVERS_SECONDS
+        next_flush = self._clock() + FLUSH_UNSCHEDULABLE_SECONDS
         try:
             while True:
                 now = self._clock()
                 self._awake.clear()
                 self.queue.flush(now)
-                if now >= next_leftovers:
-                    self.queue.flush_leftovers(now)
-                    next_leftovers = now + LEFTOVERS_SECONDS
-                if self._binding.all_taken:
-                    await self._binding.until_one_is_free()
+                if now >= next_flush:
+                    self.queue.flush_unschedulable(now)
+                    next_flush = now + FLUSH_UNSCHEDULABLE_SECONDS
+                if self._binding.is_exhausted:
+                    await self._binding.wait_for_slot()
                 queued = self.queue.pop(now)
                 if queued is None:
                     due = self.queue.next_due()
-                    await self._sleep(next_leftovers if due is None else min(due, next_leftovers))
+                    await self._sleep(next_flush if due is None else min(due, next_flush))
                     continue
                 await self._attempt(queued)
                 # Bindings and informers get their turn between two decisions.
@@ -172,21 +174,21 @@ class Scheduler:
 
     # --- one pod ---
 
-    async def _attempt(self, queued: QueuedPod) -> None:
+    async def _attempt(self, queued: QueuedPodInfo) -> None:
         """Schedule a pod, in slices if that takes long; what takes too long for them is left to a child process."""
         limits = self._limits
         for _ in range(limits.max_slices if limits is not None else 1):
             time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
             if self._try_to_schedule(queued, time_slice or UNLIMITED):
                 return
-            if time_slice is None or not time_slice.has_advanced:
+            if time_slice is None or not time_slice.has_progress:
                 break
             await asyncio.sleep(0)
-            if not self.queue.is_tried(queued):
+            if not self.queue.is_being_tried(queued):
                 return  # it is gone
-        self._leave_to_child(queued)
+        self._decide_in_background(queued)
 
-    def _try_to_schedule(self, queued: QueuedPod, time: DecisionTime) -> bool:
+    def _try_to_schedule(self, queued: QueuedPodInfo, time: DecisionTime) -> bool:
         """Whether the attempt came to an end, be it by an error."""
         try:
             self.schedule(queued, time)
@@ -194,11 +196,11 @@ class Scheduler:
             return False
         except Exception:
             log.exception("pod %s: scheduling failed", queued.pod.key)
-            self.queue.put_back(queued, self._clock())
-        queued.hard_attempts = 0
+            self.queue.requeue(queued, self._clock())
+        queued.background_attempts = 0
         return True
 
-    def schedule(self, queued: QueuedPod, time: DecisionTime = UNLIMITED) -> None:
+    def schedule(self, queued: QueuedPodInfo, time: DecisionTime = UNLIMITED) -> None:
         """One attempt. What must be written because of it is written beside the next ones.
 
         `DeadlineExceededError` if `time` was over before there was a decision; then nothing has happened.
@@ -215,7 +217,7 @@ class Scheduler:
         started = self._clock()
         decision = self._cycles[pod.scheduler_name].decide(pod, time)
         if self._reasons is not None:
-            self._reasons.allowance.earn(self._clock() - started)
+            self._reasons.time_budget.earn(self._clock() - started)
         match decision:
             case Chosen(node_name, state):
                 reasons = self._reasons
@@ -233,19 +235,19 @@ class Scheduler:
                     )
                     self._bindings[pod.uid] = binding
                     return
-                self.spawn(self._not_scheduled(queued, failure.message))
+                self.spawn(self._handle_scheduling_error(queued, failure.message))
                 result = "error"
             case NoNode() if decision.is_pending:
                 result = "unschedulable"
-                self._rejected.wait(Rejected(profile, queued, decision))
+                self._rejected.wait(FailedAttempt(profile, queued, decision))
             case NoNode():
                 result = "unschedulable"
-                self._rejected.add(Rejected(profile, queued, decision))
+                self._rejected.add(FailedAttempt(profile, queued, decision))
             case CycleError(_, status):
                 result = "error"
                 reasons = self._reasons
                 more = reasons.of_error(profile, pod, decision) if reasons is not None else ""
-                self.spawn(self._not_scheduled(queued, status.message, more))
+                self.spawn(self._handle_scheduling_error(queued, status.message, more))
         self._ended(profile, result, started)
 
     def _ended(self, profile: Profile, result: str, started: float) -> None:
@@ -262,7 +264,7 @@ class Scheduler:
         self.cluster.nominations.remove(pod.uid)
         try:
             durations = self._durations[profile.scheduler_name]
-            objection = _objection(profile, durations, state, pod, node_name)
+            objection = run_reserve_and_permit(profile, durations, state, pod, node_name)
         except Exception:
             self._unreserve(profile, state, pod, node_name)
             raise
@@ -275,18 +277,18 @@ class Scheduler:
             plugin.unreserve(state, pod, node_name)
         self.cluster.forget_pod(pod.uid)
         gone = ClusterEvent(ASSIGNED_POD, Action.DELETE)
-        self.queue.happened(gone, pod.assigned_to(node_name), None, self._clock())
+        self.queue.on_cluster_event(gone, pod.assigned_to(node_name), None, self._clock())
         self.wake()
 
     # --- decisions that take long ---
 
-    def _leave_to_child(self, queued: QueuedPod) -> None:
-        self.queue.set_aside(queued)
-        self._hard.add(queued)
-        if self._hard_worker is None or self._hard_worker.done():
-            self._hard_worker = self.spawn(self._hard.run())
+    def _decide_in_background(self, queued: QueuedPodInfo) -> None:
+        self.queue.suspend_attempt(queued)
+        self._background_decisions.add(queued)
+        if self._background_task is None or self._background_task.done():
+            self._background_task = self.spawn(self._background_decisions.run())
 
-    def _decide_in_child(self, queued: QueuedPod, seconds: float) -> Findings:
+    def _decide_in_child(self, queued: QueuedPodInfo, seconds: float) -> ChildResult:
         pod = queued.pod
         name = pod.scheduler_name
         return decide_with_limits(
@@ -294,29 +296,29 @@ class Scheduler:
         )
 
     def _resume(
-        self, queued: QueuedPod, found: Findings | ChildFailedError, is_final: bool
+        self, queued: QueuedPodInfo, found: ChildResult | ChildFailedError, is_final: bool
     ) -> None:
         """Go on with a pod after a child has decided about it, or could not."""
         assert self._limits is not None
-        if not self.queue.is_tried(queued):
+        if not self.queue.is_being_tried(queued):
             return  # it is gone
         profile = self.profiles[queued.pod.scheduler_name]
         if isinstance(found, ChildFailedError):
             if is_final:
                 self._timed_out(profile, queued, str(found))
             else:
-                self._leave_to_child(queued)
+                self._decide_in_background(queued)
             return
         if found.error:
             self._metrics.attempts.labels("error", profile.scheduler_name).inc()
-            self.spawn(self._not_scheduled(queued, found.error))
+            self.spawn(self._handle_scheduling_error(queued, found.error))
             return
         needs_more = found.timeouts > 0 and not is_final
         exported = dict(found.answers)
         for plugin in slow_plugins(profile):
             if plugin.name in exported:
                 answers = exported[plugin.name]
-                plugin.import_answers(
+                plugin.import_results(
                     answers, queued.pod, self.cluster.node, with_timeouts=not needs_more
                 )
         if needs_more:
@@ -326,33 +328,33 @@ class Scheduler:
             has_ended = self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds))
             for plugin in slow_plugins(profile):
                 if plugin.name in exported:
-                    plugin.forget_outdated(exported[plugin.name])
+                    plugin.forget_stale(exported[plugin.name])
             if has_ended:
                 return
-        if queued.hard_attempts < MAX_HARD_ATTEMPTS:
-            self._leave_to_child(queued)  # or what it found out has been overtaken by changes
+        if queued.background_attempts < MAX_BACKGROUND_ATTEMPTS:
+            self._decide_in_background(queued)  # or what it found out has been overtaken by changes
         else:
             self._timed_out(profile, queued, "the cluster changes faster than it can be decided")
 
-    def _timed_out(self, profile: Profile, queued: QueuedPod, why: str) -> None:
-        queued.hard_attempts = 0
+    def _timed_out(self, profile: Profile, queued: QueuedPodInfo, why: str) -> None:
+        queued.background_attempts = 0
         self._metrics.attempts.labels("unschedulable", profile.scheduler_name).inc()
         self.spawn(self._report_timeout(profile, queued, why))
 
-    async def _report_timeout(self, profile: Profile, queued: QueuedPod, why: str) -> None:
+    async def _report_timeout(self, profile: Profile, queued: QueuedPodInfo, why: str) -> None:
         assert self._limits is not None
         message = no_node_fits(len(self.cluster), ())
         message += f" the decision ran into its limit of {self._limits.decision_seconds:g} s: {why}"
         try:
-            async with self._reporting.turn():
+            async with self._reporting.slot():
                 await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
         finally:
             rejected_by = [plugin.name for plugin in slow_plugins(profile)]
-            self.queue.put_back(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
+            self.queue.requeue(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
             self.wake()
 
-    async def _not_scheduled(
-        self, queued: QueuedPod, message: str, more: str | None = "", nominated_node: str = ""
+    async def _handle_scheduling_error(
+        self, queued: QueuedPodInfo, message: str, more: str | None = "", nominated_node: str = ""
     ) -> None:
         """An attempt that ended in an error: again after a while. `more` follows the message.
 
@@ -360,12 +362,12 @@ class Scheduler:
         """
         self.cluster.nominations.put(queued.pod, nominated_node)
         try:
-            async with self._reporting.turn():
+            async with self._reporting.slot():
                 await self._outcomes.failed(
                     queued.pod, SCHEDULER_ERROR, message, nominated_node, more
                 )
         finally:
-            self.queue.put_back(queued, self._clock())
+            self.queue.requeue(queued, self._clock())
             self.wake()
 
     # --- binding ---
@@ -374,14 +376,14 @@ class Scheduler:
         self,
         profile: Profile,
         state: CycleState,
-        queued: QueuedPod,
+        queued: QueuedPodInfo,
         node_name: str,
         started: float,
     ) -> None:
         """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on."""
         pod = queued.pod
         try:
-            async with self._binding.turn():
+            async with self._binding.slot():
                 status = await self._bound(profile, state, pod, node_name)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             log_failure(log, error, "pod %s: binding failed", pod.key)
@@ -405,11 +407,13 @@ class Scheduler:
         cause = status.error
         if isinstance(cause, UnknownBindingError):
             log.warning("pod %s: binding to node %s: %s", pod.key, node_name, cause)
-            self.queue.put_back(queued, self._clock())
+            self.queue.requeue(queued, self._clock())
             self.wake()
             return
         keeps = isinstance(cause, KeepsNominationError) and cause.keeps_nomination
-        await self._not_scheduled(queued, status.message, nominated_node=node_name if keeps else "")
+        await self._handle_scheduling_error(
+            queued, status.message, nominated_node=node_name if keeps else ""
+        )
 
     def _binding_ended(
         self,
@@ -468,7 +472,7 @@ class Scheduler:
         durations.point(POST_BIND, Code.SUCCESS, began)
 
 
-def _objection(
+def run_reserve_and_permit(
     profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
 ) -> Status | None:
     """What a plugin has against the choice when it is made."""

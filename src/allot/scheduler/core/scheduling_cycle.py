@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from allot.scheduler.core.equivalence_cache import Judge, Verdict, VerdictTable
+from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.durations import (
@@ -27,7 +27,7 @@ from allot.scheduler.framework.durations import (
     Durations,
     PluginSamples,
 )
-from allot.scheduler.framework.node_statuses import Refusals, refusals
+from allot.scheduler.framework.node_statuses import NodeStatuses, node_statuses
 from allot.scheduler.framework.plugins import FilterPlugin, ScorePlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable
@@ -38,7 +38,7 @@ from allot.scheduler.state.pods import PodInfo
 MIN_NODES: Final = 100
 """In clusters smaller than this all nodes are tried."""
 MIN_PERCENTAGE: Final = 5
-MAX_REMEMBERED_SHAPES: Final = 200
+MAX_EQUIVALENCE_CLASSES: Final = 200
 NOT_SELECTED: Final = "node(s) didn't satisfy plugin(s) [{}]"
 
 
@@ -55,7 +55,7 @@ class NoNode(NamedTuple):
     """No node takes the pod. `rejected_by` are the plugins that might change their mind."""
 
     state: CycleState
-    statuses: Refusals
+    statuses: NodeStatuses
     pre_filter_message: str
     rejected_by: frozenset[str]
     pending_on: frozenset[str]
@@ -76,13 +76,13 @@ class CycleError(NamedTuple):
 Decision = Chosen | NoNode | CycleError
 
 
-class _Asked(NamedTuple):
+class _Filters(NamedTuple):
     """Which filters are asked about every node, and where the answers of the others are kept."""
 
-    table: VerdictTable
-    remembered: Sequence[FilterPlugin]
-    asked_anew: Sequence[FilterPlugin]
-    remembered_scores: Sequence[ScorePlugin]
+    cache: EquivalenceClassCache
+    cached: Sequence[FilterPlugin]
+    uncached: Sequence[FilterPlugin]
+    cached_scores: Sequence[ScorePlugin]
     """Scores that rest on the same as the remembered answers, and must be normalized."""
 
 
@@ -102,7 +102,7 @@ class SchedulingCycle:
         self._fixed_scores = [plugin for plugin in local if not _normalizes(plugin)]
         self._raw_scores = [plugin for plugin in local if _normalizes(plugin)]
         self._other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
-        self._tables: dict[Hashable, VerdictTable] = {}
+        self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self.evaluations = 0
         """How often a node-local plugin chain was run; for tests that count instead of timing."""
 
@@ -114,32 +114,34 @@ class SchedulingCycle:
         durations = self._durations
         state = CycleState(time, durations.sample())
         began = durations.now()
-        allowed = self._pre_filtered(state, pod)
+        allowed = self._run_pre_filter(state, pod)
         began = durations.point(PRE_FILTER, _code(allowed), began)
-        if not isinstance(allowed, _Allowed):
+        if not isinstance(allowed, _PreFilterNodes):
             return allowed
-        asked = self._asked(state, pod)
-        table = asked.table
-        nominated = self._nominated(state, pod, asked, allowed)
+        filters = self._split_filters(state, pod)
+        cache = filters.cache
+        nominated = self._nominated(state, pod, filters, allowed)
         if nominated is not None:
             durations.point(FILTER, Code.SUCCESS, began)
             return nominated
-        is_plain = allowed.names is None and not asked.asked_anew and not self._cluster.nominations
-        search = self._by_memory if is_plain else self._one_by_one
-        tried = search(state, pod, asked, allowed)
+        is_plain = allowed.names is None and not filters.uncached and not self._cluster.nominations
+        search = self._find_cached if is_plain else self._find_uncached
+        tried = search(state, pod, filters, allowed)
         durations.point(FILTER, _code(tried), began)
         if isinstance(tried, Status):
             return CycleError(state, _wrapped(tried))
-        if allowed.names is None and table:
-            self._start = (self._start + tried.evaluated) % len(table)
-        if not tried.places:
-            return self._no_node(state, tried.statuses or table.refusals(), allowed)
-        chosen = self._best(state, pod, asked, tried.places)
-        return Chosen(chosen.name, state, tried.evaluated, len(tried.places))
+        if allowed.names is None and cache:
+            self._start = (self._start + tried.evaluated) % len(cache)
+        if not tried.indexes:
+            return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
+        chosen = self._best(state, pod, filters, tried.indexes)
+        return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
     # --- filter ---
 
-    def _pre_filtered(self, state: CycleState, pod: PodInfo) -> _Allowed | NoNode | CycleError:
+    def _run_pre_filter(
+        self, state: CycleState, pod: PodInfo
+    ) -> _PreFilterNodes | NoNode | CycleError:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         samples = state.samples
@@ -154,97 +156,103 @@ class SchedulingCycle:
             if status.code is Code.ERROR:
                 return CycleError(state, _prefixed(status, "PreFilter", plugin.name))
             if not status.is_success:
-                return self._rejected_at_once(state, status.by(plugin.name))
+                return self._rejected_by_pre_filter(state, status.by(plugin.name))
             if nodes is not None:
                 names = nodes if names is None else names & nodes
                 narrowed.append(plugin.name)
                 if not names:
                     message = NOT_SELECTED.format(" ".join(sorted(narrowed)))
-                    return self._rejected_at_once(
+                    return self._rejected_by_pre_filter(
                         state, unresolvable(message).by(narrowed[-1]), narrowed
                     )
-        return _Allowed(names, tuple(narrowed))
+        return _PreFilterNodes(names, tuple(narrowed))
 
-    def _rejected_at_once(
+    def _rejected_by_pre_filter(
         self, state: CycleState, status: Status, plugins: Iterable[str] = ()
     ) -> NoNode:
-        statuses = Refusals((node.name, status) for node in self._cluster.nodes)
+        statuses = NodeStatuses((node.name, status) for node in self._cluster.nodes)
         rejected = frozenset(plugins) or frozenset({status.plugin})
         pending = rejected if status.code is Code.PENDING else frozenset()
         return NoNode(state, statuses, status.message, rejected, pending)
 
-    def _by_memory(
-        self, state: CycleState, pod: PodInfo, asked: _Asked, _: _Allowed
-    ) -> _Tried | Status:
+    def _find_cached(
+        self, state: CycleState, pod: PodInfo, filters: _Filters, _: _PreFilterNodes
+    ) -> _FeasibleNodes | Status:
         """All that is to be said about a node can be remembered."""
-        table = asked.table
-        start = self._start % len(table) if table else 0
-        wanted = self._nodes_to_find(state, len(table))
-        found = table.find(start, wanted, self._judge(state, pod, asked))
+        cache = filters.cache
+        start = self._start % len(cache) if cache else 0
+        wanted = self._nodes_to_find(state, len(cache))
+        found = cache.find(start, wanted, self._evaluate_node(state, pod, filters))
         if isinstance(found, Status):
             return found
         enough = len(found) == wanted and found
-        evaluated = (found[-1] - start) % len(table) + 1 if enough else len(table)
-        return _Tried(found, evaluated)
+        evaluated = (found[-1] - start) % len(cache) + 1 if enough else len(cache)
+        return _FeasibleNodes(found, evaluated)
 
-    def _one_by_one(
-        self, state: CycleState, pod: PodInfo, asked: _Asked, allowed: _Allowed
-    ) -> _Tried | Status:
+    def _find_uncached(
+        self, state: CycleState, pod: PodInfo, filters: _Filters, allowed: _PreFilterNodes
+    ) -> _FeasibleNodes | Status:
         """Some plugins must be asked anew, some nodes are promised to others, or only some are allowed."""
-        table, asked_anew, judge = asked.table, asked.asked_anew, self._judge(state, pod, asked)
-        places: Iterable[int] = table.places_from(self._start % len(table) if table else 0)
-        total = len(table)
+        cache, uncached, evaluate = (
+            filters.cache,
+            filters.uncached,
+            self._evaluate_node(state, pod, filters),
+        )
+        indexes: Iterable[int] = cache.indexes_from(self._start % len(cache) if cache else 0)
+        total = len(cache)
         if allowed.names is not None:
-            known = (table.place_of(name) for name in allowed.names)
-            places = sorted(place for place in known if place is not None)
-            total = len(places)
+            known = (cache.index_of(name) for name in allowed.names)
+            indexes = sorted(index for index in known if index is not None)
+            total = len(indexes)
         wanted = self._nodes_to_find(state, total)
         found: list[int] = []
         statuses: dict[str, Status] = {}
         evaluated = 0
-        for evaluated, place in enumerate(places, 1):  # noqa: B007 - used below
-            node, status = table.nodes[place], table.at(place, judge).status
-            if status is SUCCESS and asked_anew:
-                status = self._ask(asked_anew, state, pod, node)
+        for evaluated, index in enumerate(indexes, 1):  # noqa: B007 - used below
+            node, status = cache.nodes[index], cache.at(index, evaluate).status
+            if status is SUCCESS and uncached:
+                status = self._run_filters(uncached, state, pod, node)
             if status is SUCCESS and self._cluster.nominations:
-                status = self._besides_nominated(state, pod, node, asked)
+                status = self._filter_with_nominated_pods(state, pod, node, filters)
             if status is SUCCESS:
-                found.append(place)
+                found.append(index)
                 if len(found) >= wanted:
                     break
             elif status.code is Code.ERROR:
                 return status
             else:
                 statuses[node.name] = status
-        return _Tried(found, evaluated, statuses)
+        return _FeasibleNodes(found, evaluated, statuses)
 
-    def _judge(self, state: CycleState, pod: PodInfo, asked: _Asked) -> Judge:
+    def _evaluate_node(self, state: CycleState, pod: PodInfo, filters: _Filters) -> EvaluateNode:
         time = state.time
 
-        def judge(node: NodeInfo) -> Verdict:
-            if not time.passes_over:
-                time.ask()
+        def evaluate(node: NodeInfo) -> NodeResult:
+            if not time.skips_slow_nodes:
+                time.check()
             self.evaluations += 1
-            verdict = Verdict(node.generation, self._ask(asked.remembered, state, pod, node))
-            time.remembered()
-            return verdict
+            result = NodeResult(
+                node.generation, self._run_filters(filters.cached, state, pod, node)
+            )
+            time.result_cached()
+            return result
 
-        return judge
+        return evaluate
 
-    def _ask(
+    def _run_filters(
         self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status:
         samples = state.samples
         if samples is not None and samples.filters_left > 0:
-            return _ask_timed(samples, plugins, state, pod, node)
+            return _run_filters_timed(samples, plugins, state, pod, node)
         for plugin in plugins:
             status = plugin.filter(state, pod, node)
             if status.code is not Code.SUCCESS:
                 return status.by(plugin.name)
         return SUCCESS
 
-    def _besides_nominated(
-        self, state: CycleState, pod: PodInfo, node: NodeInfo, asked: _Asked
+    def _filter_with_nominated_pods(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo, filters: _Filters
     ) -> Status:
         """Whether a node that takes the pod would still do so if those came first who were promised it."""
         others = self._cluster.nominations.before(pod, node.name)
@@ -252,22 +260,22 @@ class SchedulingCycle:
             return SUCCESS
         self.evaluations += 1
         state, node = with_pods(self._profile, state, pod, node, others)
-        return self._ask((*asked.remembered, *asked.asked_anew), state, pod, node)
+        return self._run_filters((*filters.cached, *filters.uncached), state, pod, node)
 
     def _nominated(
-        self, state: CycleState, pod: PodInfo, asked: _Asked, allowed: _Allowed
+        self, state: CycleState, pod: PodInfo, filters: _Filters, allowed: _PreFilterNodes
     ) -> Chosen | None:
         """A node that was cleared for this pod is taken without looking at others, if it fits now."""
         name = pod.nominated_node_name
-        place = asked.table.place_of(name) if name else None
-        if place is None or (allowed.names is not None and name not in allowed.names):
+        index = filters.cache.index_of(name) if name else None
+        if index is None or (allowed.names is not None and name not in allowed.names):
             return None
-        node = asked.table.nodes[place]
-        if not asked.table.at(place, self._judge(state, pod, asked)).status.is_success:
+        node = filters.cache.nodes[index]
+        if not filters.cache.at(index, self._evaluate_node(state, pod, filters)).status.is_success:
             return None
-        if not self._ask(asked.asked_anew, state, pod, node).is_success:
+        if not self._run_filters(filters.uncached, state, pod, node).is_success:
             return None
-        if not self._besides_nominated(state, pod, node, asked).is_success:
+        if not self._filter_with_nominated_pods(state, pod, node, filters).is_success:
             return None
         return Chosen(name, state, 1, 1)
 
@@ -282,15 +290,15 @@ class SchedulingCycle:
             percentage = max(50 - total // 125, MIN_PERCENTAGE)
         return max(total * percentage // 100, MIN_NODES)
 
-    def _no_node(
-        self, state: CycleState, statuses: Mapping[str, Status], allowed: _Allowed
+    def _unschedulable(
+        self, state: CycleState, statuses: Mapping[str, Status], allowed: _PreFilterNodes
     ) -> NoNode:
-        found = refusals(statuses)
+        found = node_statuses(statuses)
         if allowed.names is None:
             return NoNode(state, found, "", found.plugins, found.pending_on)
         message = NOT_SELECTED.format(" ".join(sorted(allowed.narrowed_by)))
         left_out = unresolvable(message).by(allowed.narrowed_by[-1])
-        everywhere = Refusals((node.name, left_out) for node in self._cluster.nodes)
+        everywhere = NodeStatuses((node.name, left_out) for node in self._cluster.nodes)
         everywhere.update(found)
         return NoNode(
             state,
@@ -303,13 +311,13 @@ class SchedulingCycle:
     # --- score ---
 
     def _best(
-        self, state: CycleState, pod: PodInfo, asked: _Asked, places: Sequence[int]
+        self, state: CycleState, pod: PodInfo, filters: _Filters, indexes: Sequence[int]
     ) -> NodeInfo:
         """The node with the highest score; of equals the one that was tried first."""
-        table = asked.table
-        if len(places) == 1:
-            return table.nodes[places[0]]
-        nodes = [table.nodes[place] for place in places]
+        cache = filters.cache
+        if len(indexes) == 1:
+            return cache.nodes[indexes[0]]
+        nodes = [cache.nodes[index] for index in indexes]
         durations, samples = self._durations, state.samples
         began = started = durations.now()
         for plugin in self._profile.pre_score:
@@ -320,20 +328,20 @@ class SchedulingCycle:
             if status.is_skip:
                 state.skipped_scores.add(plugin.name)
         began = durations.point(PRE_SCORE, Code.SUCCESS, began)
-        found = table.verdicts(places)
-        for verdict, node in zip(found, nodes, strict=True):
-            if verdict.raw is None:
-                self._score(state, pod, node, verdict, asked.remembered_scores)
-        totals = [verdict.fixed for verdict in found]
-        for index, scorer in enumerate(asked.remembered_scores):
+        found = cache.results(indexes)
+        for result, node in zip(found, nodes, strict=True):
+            if result.raw is None:
+                self._score(state, pod, node, result, filters.cached_scores)
+        totals = [result.fixed for result in found]
+        for index, scorer in enumerate(filters.cached_scores):
             if scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
-                raw = [verdict.raw[index] for verdict in found if verdict.raw is not None]
+                raw = [result.raw[index] for result in found if result.raw is not None]
                 self._add(state, pod, nodes, scorer, raw, totals)
                 if samples is not None:
                     samples.add(scorer.name, SCORE, Code.SUCCESS, started)
         for scorer in self._other_scores:
-            if scorer not in asked.remembered_scores and scorer.name not in state.skipped_scores:
+            if scorer not in filters.cached_scores and scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
                 raw = [scorer.score(state, pod, node) for node in nodes]
                 self._add(state, pod, nodes, scorer, raw, totals)
@@ -347,16 +355,16 @@ class SchedulingCycle:
         state: CycleState,
         pod: PodInfo,
         node: NodeInfo,
-        verdict: Verdict,
-        remembered: Sequence[ScorePlugin],
+        result: NodeResult,
+        cached: Sequence[ScorePlugin],
     ) -> None:
         weights = self._profile.weight_by_plugin
-        verdict.fixed = sum(
+        result.fixed = sum(
             weights[plugin.name] * plugin.score(state, pod, node)
             for plugin in self._fixed_scores
             if plugin.name not in state.skipped_scores
         )
-        verdict.raw = tuple(plugin.score(state, pod, node) for plugin in remembered)
+        result.raw = tuple(plugin.score(state, pod, node) for plugin in cached)
 
     def _add(
         self,
@@ -374,33 +382,33 @@ class SchedulingCycle:
 
     # --- what is remembered ---
 
-    def _asked(self, state: CycleState, pod: PodInfo) -> _Asked:
+    def _split_filters(self, state: CycleState, pod: PodInfo) -> _Filters:
         """What can be remembered in this cycle, and what was."""
         skipped = state.skipped_filters
-        remembered = [plugin for plugin in self._local_filters if plugin.name not in skipped]
-        anew: list[FilterPlugin] = []
-        key: tuple[Hashable, ...] = (pod.shape,)
+        cached = [plugin for plugin in self._local_filters if plugin.name not in skipped]
+        uncached: list[FilterPlugin] = []
+        key: tuple[Hashable, ...] = (pod.equivalence_class,)
         for plugin in self._other_filters:
             if plugin.name in skipped:
                 continue
-            rests_on = plugin.rests_on(state, pod)
-            if rests_on is None:
-                anew.append(plugin)
+            equivalence_key = plugin.equivalence_key(state, pod)
+            if equivalence_key is None:
+                uncached.append(plugin)
             else:
-                remembered.append(plugin)
-                key = (*key, plugin.name, rests_on)
-        names = {plugin.name for plugin in remembered}
+                cached.append(plugin)
+                key = (*key, plugin.name, equivalence_key)
+        names = {plugin.name for plugin in cached}
         scores = [plugin for plugin in self._other_scores if plugin.name in names]
-        return _Asked(self._table_for(key), remembered, anew, [*self._raw_scores, *scores])
+        return _Filters(self._cache_for(key), cached, uncached, [*self._raw_scores, *scores])
 
-    def _table_for(self, key: Hashable) -> VerdictTable:
+    def _cache_for(self, key: Hashable) -> EquivalenceClassCache:
         """What was remembered for such pods. What nobody asked for lately is dropped."""
-        table = self._tables.pop(key, None)
-        self._tables[key] = table = VerdictTable() if table is None else table
-        if len(self._tables) > MAX_REMEMBERED_SHAPES:
-            del self._tables[next(iter(self._tables))]
-        table.catch_up(self._cluster)
-        return table
+        cache = self._caches.pop(key, None)
+        self._caches[key] = cache = EquivalenceClassCache() if cache is None else cache
+        if len(self._caches) > MAX_EQUIVALENCE_CLASSES:
+            del self._caches[next(iter(self._caches))]
+        cache.sync(self._cluster)
+        return cache
 
 
 def with_pods(
@@ -416,7 +424,7 @@ def with_pods(
     return state, node
 
 
-def _ask_timed(
+def _run_filters_timed(
     samples: PluginSamples,
     plugins: Sequence[FilterPlugin],
     state: CycleState,
@@ -433,14 +441,14 @@ def _ask_timed(
     return SUCCESS
 
 
-def _code(found: _Allowed | NoNode | CycleError | _Tried | Status) -> Code:
+def _code(found: _PreFilterNodes | NoNode | CycleError | _FeasibleNodes | Status) -> Code:
     """How an extension point ended, for metrics."""
     match found:
         case CycleError(_, status) | (Status() as status):
             return status.code
         case NoNode():
             return Code.PENDING if found.is_pending else Code.UNRESOLVABLE
-        case _Tried() if not found.places:
+        case _FeasibleNodes() if not found.indexes:
             return Code.UNSCHEDULABLE
     return Code.SUCCESS
 
@@ -449,15 +457,15 @@ def _normalizes(plugin: ScorePlugin) -> bool:
     return type(plugin).normalize is not ScorePlugin.normalize
 
 
-class _Allowed(NamedTuple):
+class _PreFilterNodes(NamedTuple):
     names: frozenset[str] | None
     narrowed_by: tuple[str, ...]
 
 
-class _Tried(NamedTuple):
+class _FeasibleNodes(NamedTuple):
     """The places of nodes that fit, and how many were looked at."""
 
-    places: list[int]
+    indexes: list[int]
     evaluated: int
     statuses: dict[str, Status] = {}  # noqa: RUF012 - never changed
     """What stands against others; empty if the table knows."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
-from allot.scheduler.core.in_flight_events import Happening, Happenings
-from allot.scheduler.core.unschedulable_pods import Place, QueuedPod, SleepingPods
+from allot.scheduler.core.in_flight_events import InFlightEvents, ObservedEvent
+from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue, UnschedulablePods
 from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, Backoff
 from allot.scheduler.framework.events import (
     WAITING_POD,
@@ -33,15 +33,15 @@ from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
 
-LEFTOVER_SECONDS: Final = 300.0
+MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 """A pod that nothing woke for so long is tried again: a hint may have been wrong."""
 
 
-Observer = Callable[[Place, str], None]
+Observer = Callable[[SubQueue, str], None]
 """Told when a pod comes to a queue, and by which event."""
 
 
-_Active = list[tuple[tuple[float, ...], int, QueuedPod]]
+_Active = list[tuple[tuple[float, ...], int, QueuedPodInfo]]
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class _InFlight:
 
     since: int
     """The number of the first happening after the attempt began."""
-    own: list[Happening] = field(default_factory=list)
+    own: list[ObservedEvent] = field(default_factory=list)
     """Changes of the pod itself."""
 
 
@@ -66,29 +66,29 @@ class SchedulingQueue:
         observe: Observer = lambda *_: None,
     ) -> None:
         """`gates` are the pre-enqueue plugins by scheduler name; `registrations` the events by plugin."""
-        self._opens_by_name = {
+        self._gated_by_reference = {
             plugin.name
             for plugins in gates.values()
             for plugin in plugins
-            if plugin.opens_by_named_objects
+            if plugin.gates_on_referenced_objects
         }
         self._sort = sort
         self._gates = gates
         self._registrations = registrations
         self._backoff = backoff
         self._observe = observe
-        self._pods: dict[str, QueuedPod] = {}
+        self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight: dict[str, _InFlight] = {}
-        self._happenings = Happenings()
+        self._in_flight_events = InFlightEvents()
         self._new: _Active = []
         self._rejected: _Active = []
         """Pods to try: those that were never rejected, and those that were. They take turns."""
         self._rejected_next = False
-        self._rejected_backoff: list[tuple[float, int, QueuedPod]] = []
-        self._error_backoff: list[tuple[float, int, QueuedPod]] = []
-        self._timed_out: list[tuple[float, int, int, QueuedPod]] = []
+        self._rejected_backoff: list[tuple[float, int, QueuedPodInfo]] = []
+        self._error_backoff: list[tuple[float, int, QueuedPodInfo]] = []
+        self._timed_out: list[tuple[float, int, int, QueuedPodInfo]] = []
         """Unschedulable pods that come back by themselves, with the attempt after which they were put here."""
-        self._sleeping = SleepingPods(self._named_objects)
+        self._unschedulable_pods = UnschedulablePods(self._referenced_objects)
         self.checks = 0
         """How often a sleeping pod was looked at because of an event; for tests that count."""
         self._tickets = count(1)
@@ -100,7 +100,7 @@ class SchedulingQueue:
         if pod.uid in self._pods:
             self.update(pod, now)
             return
-        queued = QueuedPod(pod, now, now)
+        queued = QueuedPodInfo(pod, now, now)
         self._pods[pod.uid] = queued
         self._enqueue(queued, now, "PodAdd")
 
@@ -111,16 +111,16 @@ class SchedulingQueue:
             self.add(pod, now)
             return
         old, queued.pod = queued.pod, pod
-        if self._sleeping.remove(queued):
-            self._sleeping.add(queued)  # it may name other objects now
-        match queued.place:
-            case Place.ACTIVE:
+        if self._unschedulable_pods.remove(queued):
+            self._unschedulable_pods.add(queued)  # it may name other objects now
+        match queued.sub_queue:
+            case SubQueue.ACTIVE:
                 self._push_active(queued)  # its priority may have changed
-            case Place.GATED:
+            case SubQueue.GATED:
                 if self._gate(queued).is_success:
                     self._enqueue(queued, now, "PodUpdate")
-            case Place.UNSCHEDULABLE | Place.IN_FLIGHT if event is not None:
-                self._consider(queued, Happening(event, old, pod), now)
+            case SubQueue.UNSCHEDULABLE | SubQueue.IN_FLIGHT if event is not None:
+                self._run_queueing_hints(queued, ObservedEvent(event, old, pod), now)
             case _:
                 pass
 
@@ -133,9 +133,9 @@ class SchedulingQueue:
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)
-        self._landed(uid)
+        self._end_in_flight(uid)
         if queued is not None:
-            self._sleeping.remove(queued)
+            self._unschedulable_pods.remove(queued)
             queued.ticket = 0
 
     def __contains__(self, uid: str) -> bool:
@@ -143,47 +143,47 @@ class SchedulingQueue:
 
     # --- attempts ---
 
-    def pop(self, now: float) -> QueuedPod | None:
+    def pop(self, now: float) -> QueuedPodInfo | None:
         """The next pod to try; None if nothing is due."""
-        queued = self._pop_active() or self._pop_early()
+        queued = self._pop_active() or self._pop_from_backoff()
         if queued is None:
             return None
         queued.attempts += 1
         self._begin(queued)
         return queued
 
-    def _begin(self, queued: QueuedPod) -> None:
-        self._move(queued, Place.IN_FLIGHT)
-        self._in_flight[queued.pod.uid] = _InFlight(self._happenings.end)
+    def _begin(self, queued: QueuedPodInfo) -> None:
+        self._move(queued, SubQueue.IN_FLIGHT)
+        self._in_flight[queued.pod.uid] = _InFlight(self._in_flight_events.end)
 
-    def set_aside(self, queued: QueuedPod) -> None:
-        """The attempt goes on later, when `take_up` is called. It begins anew, so events do not matter meanwhile."""
-        self._landed(queued.pod.uid)
+    def suspend_attempt(self, queued: QueuedPodInfo) -> None:
+        """The attempt goes on later, when `resume_attempt` is called. It begins anew, so events do not matter meanwhile."""
+        self._end_in_flight(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is queued:
-            self._move(queued, Place.BACKOFF, next(self._tickets))
+            self._move(queued, SubQueue.BACKOFF, next(self._tickets))
 
-    def take_up(self, queued: QueuedPod) -> bool:
+    def resume_attempt(self, queued: QueuedPodInfo) -> bool:
         """Go on with an attempt that was set aside; False if the pod is gone."""
         if self._pods.get(queued.pod.uid) is not queued:
             return False
         self._begin(queued)
         return True
 
-    def is_tried(self, queued: QueuedPod) -> bool:
+    def is_being_tried(self, queued: QueuedPodInfo) -> bool:
         """Whether the pod is being tried, as opposed to gone or waiting."""
-        return queued.place is Place.IN_FLIGHT and self._pods.get(queued.pod.uid) is queued
+        return queued.sub_queue is SubQueue.IN_FLIGHT and self._pods.get(queued.pod.uid) is queued
 
-    def decided(self, queued: QueuedPod) -> None:
+    def decided(self, queued: QueuedPodInfo) -> None:
         """The attempt chose a node; from now on no event can change that."""
-        self._landed(queued.pod.uid)
+        self._end_in_flight(queued.pod.uid)
 
-    def done(self, queued: QueuedPod) -> None:
+    def done(self, queued: QueuedPodInfo) -> None:
         """The pod is bound, or somebody else's now."""
         self.delete(queued.pod.uid)
 
-    def put_back(
+    def requeue(
         self,
-        queued: QueuedPod,
+        queued: QueuedPodInfo,
         now: float,
         *,
         rejected_by: Iterable[str] = (),
@@ -195,8 +195,10 @@ class SchedulingQueue:
         If it ran into a time limit, the pod comes back even without an event, after a pause that grows.
         """
         flight = self._in_flight.get(queued.pod.uid)
-        happenings = [*self._happenings.since(flight.since), *flight.own] if flight else ()
-        self._landed(queued.pod.uid)
+        observed_events = (
+            [*self._in_flight_events.since(flight.since), *flight.own] if flight else ()
+        )
+        self._end_in_flight(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is not queued:
             return  # deleted meanwhile
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
@@ -209,42 +211,42 @@ class SchedulingQueue:
             return
         queued.errors = 0
         queued.rejections += 1
-        self._move(queued, Place.UNSCHEDULABLE)
-        for happening in happenings:
-            if queued.place is Place.UNSCHEDULABLE:
-                self._consider(queued, happening, now)
-        if queued.place is Place.UNSCHEDULABLE:
-            self._observe(Place.UNSCHEDULABLE, "ScheduleAttemptFailure")
+        self._move(queued, SubQueue.UNSCHEDULABLE)
+        for observed in observed_events:
+            if queued.sub_queue is SubQueue.UNSCHEDULABLE:
+                self._run_queueing_hints(queued, observed, now)
+        if queued.sub_queue is SubQueue.UNSCHEDULABLE:
+            self._observe(SubQueue.UNSCHEDULABLE, "ScheduleAttemptFailure")
             if timed_out:
                 due = now + TIMEOUT_BACKOFF.after(queued.timeouts)
                 heapq.heappush(self._timed_out, (due, next(self._tickets), queued.attempts, queued))
 
     # --- events ---
 
-    def happened(
+    def on_cluster_event(
         self, event: ClusterEvent, old: Any, new: Any, now: float, about: Hashable = None
     ) -> None:
         """Something in the cluster changed: wake the pods it may help.
 
         `about` is what pods that name the object call it.
         """
-        if not self._sleeping and not self._in_flight:
+        if not self._unschedulable_pods and not self._in_flight:
             return
-        concerned = self._concerned_plugins(event)
+        concerned = self._interested_plugins(event)
         if not concerned:
             return
-        happening = Happening(event, old, new)
+        observed = ObservedEvent(event, old, new)
         if self._in_flight:
-            self._happenings.add(happening)
-        for queued in self._sleeping.gated(concerned, self._opens_by_name, about):
+            self._in_flight_events.add(observed)
+        for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
             if self._gate(queued).is_success:
                 self._enqueue(queued, now, event.resource)
-        only_users = about is not None and self._helps_only_users(concerned, happening)
-        for queued in self._sleeping.unschedulable(about if only_users else None):
+        only_users = about is not None and self._helps_only_referencing_pods(concerned, observed)
+        for queued in self._unschedulable_pods.unschedulable(about if only_users else None):
             if concerned & (queued.rejected_by | queued.pending_on):
                 self.checks += 1
-                self._consider(queued, happening, now)
+                self._run_queueing_hints(queued, observed, now)
 
     def flush(self, now: float) -> None:
         """Move pods whose backoff is over."""
@@ -255,13 +257,13 @@ class SchedulingQueue:
                     self._enqueue(queued, now, "BackoffComplete")
         while self._timed_out and self._timed_out[0][0] <= now:
             _, _, attempts, queued = heapq.heappop(self._timed_out)
-            if queued.place is Place.UNSCHEDULABLE and queued.attempts == attempts:
+            if queued.sub_queue is SubQueue.UNSCHEDULABLE and queued.attempts == attempts:
                 self._enqueue(queued, now, "TimeoutBackoffComplete")
 
-    def flush_leftovers(self, now: float) -> None:
+    def flush_unschedulable(self, now: float) -> None:
         """Try pods again that nothing woke for long."""
-        for queued in self._sleeping.unschedulable():
-            if now - queued.queued_at > LEFTOVER_SECONDS:
+        for queued in self._unschedulable_pods.unschedulable():
+            if now - queued.queued_at > MAX_UNSCHEDULABLE_SECONDS:
                 queued.was_flushed = True
                 self._wake(queued, now, "UnschedulableTimeout", at_once=False)
 
@@ -281,29 +283,29 @@ class SchedulingQueue:
         """Whether a pod waits to be tried now."""
         return self._has_active()
 
-    def lengths(self) -> Mapping[Place, int]:
-        return Counter(queued.place for queued in self._pods.values())
+    def lengths(self) -> Mapping[SubQueue, int]:
+        return Counter(queued.sub_queue for queued in self._pods.values())
 
     def rejections(self) -> Mapping[tuple[str, str], int]:
         """Pods that plugins rejected and that were not tried again since, by plugin and scheduler name."""
         found: Counter[tuple[str, str]] = Counter()
         for queued in self._pods.values():
-            match queued.place:
-                case Place.GATED:
+            match queued.sub_queue:
+                case SubQueue.GATED:
                     plugins = frozenset({queued.gate.plugin})
-                case Place.IN_FLIGHT:
+                case SubQueue.IN_FLIGHT:
                     continue
                 case _:
                     plugins = queued.rejected_by | queued.pending_on
             found.update((plugin, queued.pod.scheduler_name) for plugin in plugins)
         return found
 
-    def pods(self) -> Iterable[QueuedPod]:
+    def pods(self) -> Iterable[QueuedPodInfo]:
         return self._pods.values()
 
     # --- inside ---
 
-    def _gate(self, queued: QueuedPod) -> Status:
+    def _gate(self, queued: QueuedPodInfo) -> Status:
         for plugin in self._gates.get(queued.pod.scheduler_name, ()):
             status = plugin.pre_enqueue(queued.pod)
             if not status.is_success:
@@ -312,55 +314,55 @@ class SchedulingQueue:
         queued.gate = SUCCESS
         return SUCCESS
 
-    def _enqueue(self, queued: QueuedPod, now: float, event: str) -> None:
+    def _enqueue(self, queued: QueuedPodInfo, now: float, event: str) -> None:
         """To the active queue, unless a gate is closed."""
         if not self._gate(queued).is_success:
-            self._move(queued, Place.GATED)
-            self._observe(Place.GATED, event)
+            self._move(queued, SubQueue.GATED)
+            self._observe(SubQueue.GATED, event)
             return
         queued.queued_at = now
         self._push_active(queued)
-        self._observe(Place.ACTIVE, event)
+        self._observe(SubQueue.ACTIVE, event)
 
-    def _named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+    def _referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
         for plugin in self._gates.get(pod.scheduler_name, ()):
-            yield from plugin.named_objects(pod)
+            yield from plugin.referenced_objects(pod)
 
-    def _landed(self, uid: str) -> None:
+    def _end_in_flight(self, uid: str) -> None:
         """The attempt is over."""
         if self._in_flight.pop(uid, None) is not None:
             # The first of them has been in flight longest.
             oldest = next(iter(self._in_flight.values()), None)
-            end = self._happenings.end
-            self._happenings.forget_before(end if oldest is None else oldest.since)
+            end = self._in_flight_events.end
+            self._in_flight_events.forget_before(end if oldest is None else oldest.since)
 
-    def _move(self, queued: QueuedPod, place: Place, ticket: int = 0) -> None:
-        self._sleeping.remove(queued)
-        queued.place, queued.ticket = place, ticket
-        if place is Place.GATED or place is Place.UNSCHEDULABLE:
-            self._sleeping.add(queued)
+    def _move(self, queued: QueuedPodInfo, sub_queue: SubQueue, ticket: int = 0) -> None:
+        self._unschedulable_pods.remove(queued)
+        queued.sub_queue, queued.ticket = sub_queue, ticket
+        if sub_queue is SubQueue.GATED or sub_queue is SubQueue.UNSCHEDULABLE:
+            self._unschedulable_pods.add(queued)
 
-    def _push_active(self, queued: QueuedPod) -> None:
-        self._move(queued, Place.ACTIVE, next(self._tickets))
+    def _push_active(self, queued: QueuedPodInfo) -> None:
+        self._move(queued, SubQueue.ACTIVE, next(self._tickets))
         key = self._sort.sort_key(queued.pod, queued.queued_at)
         heap = self._rejected if queued.rejections else self._new
         heapq.heappush(heap, (key, queued.ticket, queued))
 
-    def _push_backoff(self, queued: QueuedPod, now: float, event: str) -> None:
+    def _push_backoff(self, queued: QueuedPodInfo, now: float, event: str) -> None:
         failures = queued.errors if queued.last_failed else queued.rejections
         due = queued.queued_at + self._backoff.after(failures)
         if due <= now:
             self._enqueue(queued, now, event)
             return
-        self._move(queued, Place.BACKOFF, next(self._tickets))
+        self._move(queued, SubQueue.BACKOFF, next(self._tickets))
         heap = self._error_backoff if queued.last_failed else self._rejected_backoff
         heapq.heappush(heap, (due, queued.ticket, queued))
-        self._observe(Place.BACKOFF, event)
+        self._observe(SubQueue.BACKOFF, event)
 
     def _has_active(self) -> bool:
         return bool(self._current(self._new) or self._current(self._rejected))
 
-    def _pop_active(self) -> QueuedPod | None:
+    def _pop_active(self) -> QueuedPodInfo | None:
         """The first by priority. Of the same priority, new pods and rejected ones take turns: thousands that an event
         woke for nothing do not hold up those that were never tried."""
         new, rejected = self._current(self._new), self._current(self._rejected)
@@ -379,63 +381,68 @@ class SchedulingQueue:
             heapq.heappop(heap)
         return heap
 
-    def _pop_early(self) -> QueuedPod | None:
+    def _pop_from_backoff(self) -> QueuedPodInfo | None:
         """With nothing else to do, a pod need not sit out its backoff, unless it failed with an error."""
         while self._trimmed(self._rejected_backoff):
             queued = heapq.heappop(self._rejected_backoff)[2]
             if self._gate(queued).is_success:
                 return queued
-            self._move(queued, Place.GATED)
-            self._observe(Place.GATED, "BackoffComplete")
+            self._move(queued, SubQueue.GATED)
+            self._observe(SubQueue.GATED, "BackoffComplete")
         return None
 
-    def _trimmed(self, heap: list[tuple[float, int, QueuedPod]]) -> bool:
+    def _trimmed(self, heap: list[tuple[float, int, QueuedPodInfo]]) -> bool:
         while heap and heap[0][2].ticket != heap[0][1]:
             heapq.heappop(heap)
         return bool(heap)
 
-    def _concerned_plugins(self, event: ClusterEvent) -> set[str]:
+    def _interested_plugins(self, event: ClusterEvent) -> set[str]:
         return {
             plugin
             for plugin, registrations in self._registrations.items()
             if any(registration.event.covers(event) for registration in registrations)
         }
 
-    def _helps_only_users(self, concerned: Iterable[str], happening: Happening) -> bool:
-        event, old, new = happening.event, happening.old, happening.new
+    def _helps_only_referencing_pods(
+        self, concerned: Iterable[str], observed: ObservedEvent
+    ) -> bool:
+        event, old, new = observed.event, observed.old, observed.new
         return all(
-            registration.helps_only_users is not None and registration.helps_only_users(old, new)
+            registration.helps_only_referencing_pods is not None
+            and registration.helps_only_referencing_pods(old, new)
             for plugin in concerned
             for registration in self._registrations[plugin]
             if registration.event.covers(event)
         )
 
-    def _consider(self, queued: QueuedPod, happening: Happening, now: float) -> None:
+    def _run_queueing_hints(
+        self, queued: QueuedPodInfo, observed: ObservedEvent, now: float
+    ) -> None:
         """Ask the plugins that rejected the pod whether this may change their mind."""
-        if queued.place is Place.IN_FLIGHT:
+        if queued.sub_queue is SubQueue.IN_FLIGHT:
             flight = self._in_flight.get(queued.pod.uid)
             if flight is not None:
-                flight.own.append(happening)
+                flight.own.append(observed)
             return
         for plugin in sorted(queued.pending_on | queued.rejected_by):
-            if self._hints(plugin, queued.pod, happening):
+            if self._is_worth_requeuing(plugin, queued.pod, observed):
                 at_once = plugin in queued.pending_on
-                event = happening.event.resource
+                event = observed.event.resource
                 name = "PodUpdate" if event == WAITING_POD else event
                 self._wake(queued, now, name, at_once=at_once)
                 return
 
-    def _hints(self, plugin: str, pod: PodInfo, happening: Happening) -> bool:
+    def _is_worth_requeuing(self, plugin: str, pod: PodInfo, observed: ObservedEvent) -> bool:
         for registration in self._registrations.get(plugin, ()):
-            if not registration.event.covers(happening.event):
+            if not registration.event.covers(observed.event):
                 continue
             if registration.hint is None:
                 return True
-            if registration.hint(pod, happening.old, happening.new) is Hint.QUEUE:
+            if registration.hint(pod, observed.old, observed.new) is Hint.QUEUE:
                 return True
         return False
 
-    def _wake(self, queued: QueuedPod, now: float, event: str, *, at_once: bool) -> None:
+    def _wake(self, queued: QueuedPodInfo, now: float, event: str, *, at_once: bool) -> None:
         if at_once:
             self._enqueue(queued, now, event)
         else:

@@ -9,11 +9,11 @@ from enum import Enum
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
 
-NamedObjects = Callable[[PodInfo], Iterable[Hashable]]
+ReferencedObjects = Callable[[PodInfo], Iterable[Hashable]]
 """The objects whose changes matter to a pod because it names them."""
 
 
-class Place(Enum):
+class SubQueue(Enum):
     """Where a pod waits; the names are those of the metric `scheduler_pending_pods`."""
 
     ACTIVE = "active"
@@ -24,7 +24,7 @@ class Place(Enum):
 
 
 @dataclass(eq=False, slots=True)
-class QueuedPod:
+class QueuedPodInfo:
     """A pod in the queue and its past attempts."""
 
     pod: PodInfo
@@ -32,7 +32,7 @@ class QueuedPod:
     """When the queue first heard of it."""
     queued_at: float
     """When it last came to the active queue, or failed."""
-    place: Place = Place.ACTIVE
+    sub_queue: SubQueue = SubQueue.ACTIVE
     attempts: int = 0
     rejections: int = 0
     errors: int = 0
@@ -44,7 +44,7 @@ class QueuedPod:
     last_failed: bool = False
     """Whether the last attempt ended in an error."""
     was_flushed: bool = False
-    hard_attempts: int = 0
+    background_attempts: int = 0
     """Decisions beside the event loop since the last attempt that ended by itself."""
     timeouts: int = 0
     """Attempts in a row that a time limit ended."""
@@ -52,14 +52,14 @@ class QueuedPod:
     """Which of its entries in a heap counts."""
 
 
-Pods = dict[str, QueuedPod]
+Pods = dict[str, QueuedPodInfo]
 
 
-class SleepingPods:
+class UnschedulablePods:
     """Pods by uid, by the plugin that gates them, and by the objects they name."""
 
-    def __init__(self, named_objects: NamedObjects) -> None:
-        self._named_objects = named_objects
+    def __init__(self, referenced_objects: ReferencedObjects) -> None:
+        self._referenced_objects = referenced_objects
         self._unschedulable: Pods = {}
         self._gated: dict[str, Pods] = {}
         self._by_name: dict[Hashable, Pods] = {}
@@ -69,18 +69,18 @@ class SleepingPods:
     def __len__(self) -> int:
         return len(self._entered)
 
-    def add(self, queued: QueuedPod) -> None:
+    def add(self, queued: QueuedPodInfo) -> None:
         """A pod that goes to sleep, gated or unschedulable."""
         uid = queued.pod.uid
-        gated = queued.place is Place.GATED
+        gated = queued.sub_queue is SubQueue.GATED
         pods = self._gated.setdefault(queued.gate.plugin, {}) if gated else self._unschedulable
-        names = tuple(self._named_objects(queued.pod))
+        names = tuple(self._referenced_objects(queued.pod))
         pods[uid] = queued
         for name in names:
             self._by_name.setdefault(name, {})[uid] = queued
         self._entered[uid] = pods, names
 
-    def remove(self, queued: QueuedPod) -> bool:
+    def remove(self, queued: QueuedPodInfo) -> bool:
         """Whether it was among them."""
         uid = queued.pod.uid
         entered = self._entered.pop(uid, None)
@@ -96,24 +96,24 @@ class SleepingPods:
 
     def gated(
         self, plugins: Iterable[str], open_by_name: Collection[str], about: Hashable
-    ) -> list[QueuedPod]:
+    ) -> list[QueuedPodInfo]:
         """Pods that these plugins gate and an event about this object may let in."""
-        found: list[QueuedPod] = []
+        found: list[QueuedPodInfo] = []
         for plugin in plugins:
             if plugin in open_by_name:
                 named = self._by_name.get(about, {}).values() if about is not None else ()
                 found += [
                     queued
                     for queued in named
-                    if queued.place is Place.GATED and queued.gate.plugin == plugin
+                    if queued.sub_queue is SubQueue.GATED and queued.gate.plugin == plugin
                 ]
             else:
                 found += self._gated.get(plugin, {}).values()
         return found
 
-    def unschedulable(self, about: Hashable = None) -> list[QueuedPod]:
+    def unschedulable(self, about: Hashable = None) -> list[QueuedPodInfo]:
         """All unschedulable pods, or only those that name an object."""
         if about is None:
             return list(self._unschedulable.values())
         named = self._by_name.get(about, {}).values()
-        return [queued for queued in named if queued.place is Place.UNSCHEDULABLE]
+        return [queued for queued in named if queued.sub_queue is SubQueue.UNSCHEDULABLE]

@@ -21,7 +21,7 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     ExaminedDevice,
     examined_devices,
 )
-from allot.scheduler.plugins.dynamic_resources.pod_extension import NAME_IN_MEMORY
+from allot.scheduler.plugins.dynamic_resources.pod_extension import UNCREATED_CLAIM_NAME
 
 
 def summary_of(
@@ -46,7 +46,7 @@ def summary_of(
 
 def shown_key(claim: ResourceClaim) -> str:
     """The claim's name for people; that behind extended resources has none yet."""
-    if claim.metadata.name == NAME_IN_MEMORY:
+    if claim.metadata.name == UNCREATED_CLAIM_NAME:
         return "for extended resources"
     return str(claim.key)
 

@@ -12,7 +12,7 @@ from allot.api.identities import DeviceId
 from allot.client import resources
 from allot.scheduler.explain.explanations import PodExplanation, PodState
 from allot.scheduler.explain.node_details import selected_nodes
-from allot.scheduler.explain.static_scheduler import SchedulerModel
+from allot.scheduler.explain.static_scheduler import StaticScheduler
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     ExaminedDevice,
@@ -41,7 +41,7 @@ class _Lacking(NamedTuple):
 
 
 def waiting(
-    known: PodExplanation, pod: PodInfo, model: SchedulerModel, limit: BindingLimit
+    known: PodExplanation, pod: PodInfo, model: StaticScheduler, limit: BindingLimit
 ) -> PodExplanation | None:
     """A pod that waits until its devices are ready; None if it is no such pod, or its wait has ended."""
     claims = [model.claim(key) for key in claim_keys(pod)]
@@ -88,7 +88,7 @@ def waiting(
     )
 
 
-def _advice(lacking: Sequence[_Lacking], node: str, model: SchedulerModel) -> str:
+def _advice(lacking: Sequence[_Lacking], node: str, model: StaticScheduler) -> str:
     """What to do about it. What cannot become ready any more counts before what may."""
     if node and model.cluster.node(node) is None:
         return f"Node {node} does not exist any more: delete the pod, or wait until its scheduler gives the devices back."
@@ -112,7 +112,7 @@ def _advice(lacking: Sequence[_Lacking], node: str, model: SchedulerModel) -> st
     return f"The controller of driver {drivers} has reported this: look there for the cause."
 
 
-def _is_published(lacking: _Lacking, model: SchedulerModel) -> bool:
+def _is_published(lacking: _Lacking, model: StaticScheduler) -> bool:
     device = lacking.examined.device
     wanted = device.device_id
     return any(

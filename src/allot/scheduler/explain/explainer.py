@@ -28,10 +28,10 @@ from allot.scheduler.explain.node_details import details
 from allot.scheduler.explain.node_groups import NodeGroup, alike, nearest
 from allot.scheduler.explain.pod_changes import changed_pods, pod_change_text
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.deadlines import UNLIMITED, NodeTimes
+from allot.scheduler.framework.deadlines import UNLIMITED, DecisionDeadline
 from allot.scheduler.framework.fit_errors import count_reasons
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, ClaimFilter
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -82,7 +82,7 @@ class Effort(NamedTuple):
     """Limits the time for the decision itself; 0: step budgets alone do."""
 
 
-class Explainer:
+class PodExplainer:
     """Explains decisions. Nothing is changed by it."""
 
     def __init__(self, cluster: ClusterState) -> None:
@@ -96,7 +96,7 @@ class Explainer:
     ) -> PodExplanation:
         """What would happen if the pod were tried now: its node and devices, or why no node takes it."""
         seconds = effort.decision_seconds
-        time = NodeTimes(seconds, 0.0, len(self._cluster)) if seconds else UNLIMITED
+        time = DecisionDeadline(seconds, 0.0, len(self._cluster)) if seconds else UNLIMITED
         decision = SchedulingCycle(profile, self._cluster).decide(pod, time)
         known = PodExplanation(pod=str(pod.key), scheduler_name=profile.scheduler_name)
         match decision:
@@ -124,15 +124,15 @@ class Explainer:
     def _outlook(self, profile: Profile, state: CycleState, name: str) -> Iterator[ClaimSummary]:
         """The claims with the devices they would get."""
         plugin, node = profile.plugin(NAME), self._cluster.node(name)
-        if not isinstance(plugin, DeviceJudge) or node is None:
+        if not isinstance(plugin, ClaimFilter) or node is None:
             return
-        question = plugin.question(state, node)
-        if question is None:
+        allocation_problem = plugin.allocation_problem(state, node)
+        if allocation_problem is None:
             return
-        results: tuple[AllocationResult, ...] = plugin.answer_for(
-            question.claims, question.node
+        results: tuple[AllocationResult, ...] = plugin.allocate_on(
+            allocation_problem.claims, allocation_problem.node
         ).results
-        for claim, result in zip(question.claims, results, strict=False):
+        for claim, result in zip(allocation_problem.claims, results, strict=False):
             yield summary_of(claim, would_get=result)
 
     # --- it cannot be decided ---
@@ -240,7 +240,7 @@ class Explainer:
         state = device_explainer.state
         plugin = profile.plugin(found.plugin)
         values = details(plugin, state, pod, node)
-        if not isinstance(plugin, DeviceJudge):
+        if not isinstance(plugin, ClaimFilter):
             return replace(found, details=values)
         explanation = device_explainer.explained(node)
         besides = tuple(_other_refusals(profile, state, pod, node))
@@ -263,7 +263,7 @@ class Explainer:
         lacking = [
             group for group in groups if group.nodes[0].requests and not group.nodes[0].besides
         ]
-        if not isinstance(plugin, DeviceJudge) or not lacking:
+        if not isinstance(plugin, ClaimFilter) or not lacking:
             return (), ()
         found: list[Proposed] = []
         is_over = effort.stopwatch()
@@ -279,16 +279,19 @@ class Explainer:
         return tuple(found), () if found else (NO_CHANGE,)
 
     def _on_node(
-        self, plugin: DeviceJudge, state: CycleState, name: str, is_over: IsOver
+        self, plugin: ClaimFilter, state: CycleState, name: str, is_over: IsOver
     ) -> list[Proposed]:
         node = self._cluster.node(name)
-        question = plugin.question(state, node) if node is not None else None
-        if question is None:
+        allocation_problem = plugin.allocation_problem(state, node) if node is not None else None
+        if allocation_problem is None:
             return []
         deadline = deadline_of(is_over)
-        explanation = explain(question, deadline=deadline)
+        explanation = explain(allocation_problem, deadline=deadline)
         helpful = proposals(
-            question, StepBudget(PROPOSAL_STEPS), explanation=explanation, deadline=deadline
+            allocation_problem,
+            StepBudget(PROPOSAL_STEPS),
+            explanation=explanation,
+            deadline=deadline,
         )
         wording = Wording()
         return [Proposed(name, wording.change(each.change), each.change) for each in helpful]
@@ -303,7 +306,7 @@ class Explainer:
     ) -> tuple[Proposed, ...]:
         """What keeps selectors from ending in an error, so that a node takes the pod."""
         plugin = profile.plugin(NAME)
-        if not isinstance(plugin, DeviceJudge):
+        if not isinstance(plugin, ClaimFilter):
             return ()
         first = {group.nodes[0].node: None for group in failed}
         others = {node.name: None for node in self._cluster.nodes[: effort.nodes]}
@@ -344,16 +347,18 @@ class _DeviceExplainer:
     def explained(self, node: NodeInfo) -> Explanation | None:
         """None if devices have nothing to do with the pod there."""
         plugin = self._plugin
-        question = plugin.question(self.state, node) if isinstance(plugin, DeviceJudge) else None
-        if question is None or not isinstance(plugin, DeviceJudge):
+        allocation_problem = (
+            plugin.allocation_problem(self.state, node) if isinstance(plugin, ClaimFilter) else None
+        )
+        if allocation_problem is None or not isinstance(plugin, ClaimFilter):
             return None
-        likeness = plugin.likeness_of(self.state, node)
-        if likeness is not None and likeness in self._known:
-            example, explanation = self._known[likeness]
-            return transferred(explanation, example, question)
-        explanation = explain(question, deadline=self._deadline)
-        if likeness is not None and explanation.is_complete and not explanation.error:
-            self._known[likeness] = question, explanation
+        node_class = plugin.node_equivalence_class(self.state, node)
+        if node_class is not None and node_class in self._known:
+            example, explanation = self._known[node_class]
+            return transferred(explanation, example, allocation_problem)
+        explanation = explain(allocation_problem, deadline=self._deadline)
+        if node_class is not None and explanation.is_complete and not explanation.error:
+            self._known[node_class] = allocation_problem, explanation
         return explanation
 
 

@@ -28,16 +28,16 @@ from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
-from allot.scheduler.framework.node_statuses import Refusals
+from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.filter_results import shortened
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 
 MAX_EXPLAINED_NODES: Final = 6
 """So many nodes are looked at closely."""
-MAX_GLANCES: Final = 200
+MAX_COMPARED_NODES: Final = 200
 """Among so many nodes those are found that differ."""
 MAX_SECONDS: Final = 0.02
 """All of them together: nothing else is done meanwhile. What takes longer is left to those who ask for it."""
@@ -58,11 +58,11 @@ IDLE_SHARE: Final = 0.01
 """And so much of the time that passes."""
 MAX_SAVED_SECONDS: Final = 0.25
 """How much time for explaining can be saved up."""
-LOOK_AGAIN_SECONDS: Final = 0.1
+IDLE_POLL_SECONDS: Final = 0.1
 """While pods wait to be tried, or there is no time left, reasons wait so long."""
 
 
-class Allowance:
+class TimeBudget:
     """The time that explaining may take, earned by deciding."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -90,7 +90,7 @@ class Allowance:
         self._saved = min(self._saved + seconds, MAX_SAVED_SECONDS)
 
 
-class Rejection(NamedTuple):
+class UnschedulablePod(NamedTuple):
     """A pod that no node takes."""
 
     profile: Profile
@@ -98,7 +98,7 @@ class Rejection(NamedTuple):
     decision: NoNode
 
 
-class _Wish(NamedTuple):
+class _EquivalenceKey(NamedTuple):
     """What pods ask for that share a reason, and what this one's claims are called."""
 
     key: Hashable
@@ -112,7 +112,7 @@ class _Known(NamedTuple):
     helpful: tuple[AnyChange, ...]
     claims: tuple[str, ...]
     """As they are called in the explanation."""
-    rests_on: tuple[tuple[str, int], ...]
+    equivalence_key: tuple[tuple[str, int], ...]
     """The nodes that were looked at, and when their devices changed last."""
 
 
@@ -139,9 +139,9 @@ class FailureReasons:
         self._is_idle = is_idle
         self._clock = clock
         self._cpu_clock = cpu_clock or clock
-        self.allowance = Allowance(clock)
+        self.time_budget = TimeBudget(clock)
         self._known: LRUCache[Hashable, _Known] = LRUCache(MAX_KNOWN)
-        self._waiting: OrderedDict[str, tuple[Rejection, Tell]] = OrderedDict()
+        self._waiting: OrderedDict[str, tuple[UnschedulablePod, Tell]] = OrderedDict()
         """By uid of the pod."""
         self.explanations = 0
         """How often a node was looked at closely; for tests that count."""
@@ -150,15 +150,15 @@ class FailureReasons:
         """The number of pods that wait to be told."""
         return len(self._waiting)
 
-    def of(self, rejection: Rejection) -> str | None:
+    def of(self, rejection: UnschedulablePod) -> str | None:
         """The reason, empty if devices are not the trouble; None if that is to be found out later."""
-        wish = _wish_of(rejection)
-        if wish is None:
+        key = _equivalence_key_of(rejection)
+        if key is None:
             return _similar_classes(rejection)
-        known = self._still_true(rejection, wish)
+        known = self._still_true(rejection, key)
         if known is None and self._may_explain:
-            known = self._find(rejection, wish)
-        return None if known is None else _told(known, wish, rejection.pod.namespace)
+            known = self._find(rejection, key)
+        return None if known is None else _told(known, key, rejection.pod.namespace)
 
     def of_error(self, profile: Profile, pod: PodInfo, error: CycleError) -> str | None:
         """The reason of an attempt that ended in an error: the request, the expression and the devices.
@@ -167,27 +167,31 @@ class FailureReasons:
         """
         if error.status.plugin != NAME:
             return ""
-        some = islice(self._cluster.nodes, MAX_GLANCES)
-        statuses = Refusals((node.name, error.status) for node in some)
+        some = islice(self._cluster.nodes, MAX_COMPARED_NODES)
+        statuses = NodeStatuses((node.name, error.status) for node in some)
         decision = NoNode(error.state, statuses, "", frozenset({NAME}), frozenset())
-        return self.of(Rejection(profile, pod, decision))
+        return self.of(UnschedulablePod(profile, pod, decision))
 
     def of_choice(self, profile: Profile, chosen: Chosen, pod: PodInfo) -> str:
         """Why a pod that gets a node does not get better alternatives there (KEP-4816); empty if it gets the best.
 
         Also empty if there is no time to find out.
         """
-        judge, node = profile.plugin(NAME), self._cluster.node(chosen.node_name)
-        if not isinstance(judge, DeviceJudge) or not judge.has_alternatives(chosen.state):
+        claim_filter, node = profile.plugin(NAME), self._cluster.node(chosen.node_name)
+        if not isinstance(claim_filter, ClaimFilter) or not claim_filter.has_alternatives(
+            chosen.state
+        ):
             return ""
-        question = judge.question(chosen.state, node) if node is not None else None
-        if question is None or not self._may_explain:
+        allocation_problem = (
+            claim_filter.allocation_problem(chosen.state, node) if node is not None else None
+        )
+        if allocation_problem is None or not self._may_explain:
             return ""
         started = self._clock()
         deadline = deadline_of(within(MAX_HELP_SECONDS, self._cpu_clock)())
         wording = Wording(pod.namespace, max_expression=MAX_SHOWN_EXPRESSION)
-        texts = list(unavailable_alternatives(question, wording, deadline))
-        self.allowance.spend(self._clock() - started)
+        texts = list(unavailable_alternatives(allocation_problem, wording, deadline))
+        self.time_budget.spend(self._clock() - started)
         return (
             shortened(f"On node {chosen.node_name}, {'; '.join(texts)}.", MAX_REASON)
             if texts
@@ -196,8 +200,8 @@ class FailureReasons:
 
     # --- later ---
 
-    def tell_later(self, rejection: Rejection, tell: Tell) -> bool:
-        """Have a pod told as soon as there is time; whether `tell_all` must be started for that."""
+    def report_later(self, rejection: UnschedulablePod, tell: Tell) -> bool:
+        """Have a pod told as soon as there is time; whether `report_all` must be started for that."""
         was_empty = not self._waiting
         self._waiting.pop(rejection.pod.uid, None)
         self._waiting[rejection.pod.uid] = rejection, tell
@@ -205,11 +209,11 @@ class FailureReasons:
             self._waiting.popitem(last=False)
         return was_empty
 
-    async def tell_all(self) -> None:
+    async def report_all(self) -> None:
         """Tell those who wait, until there are no more."""
         while self._waiting:
             if not self._may_explain:
-                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+                await asyncio.sleep(IDLE_POLL_SECONDS)
                 continue
             _, (rejection, tell) = self._waiting.popitem(last=False)
             reason = self.of(rejection)
@@ -219,35 +223,39 @@ class FailureReasons:
 
     @property
     def _may_explain(self) -> bool:
-        return self._is_idle() and self.allowance.is_left
+        return self._is_idle() and self.time_budget.is_left
 
     # --- finding out ---
 
-    def _still_true(self, rejection: Rejection, wish: _Wish) -> _Known | None:
-        known = self._known.get(wish.key)
-        judge = rejection.profile.plugin(NAME)
-        if known is None or not isinstance(judge, DeviceJudge):
+    def _still_true(self, rejection: UnschedulablePod, key: _EquivalenceKey) -> _Known | None:
+        known = self._known.get(key.key)
+        claim_filter = rejection.profile.plugin(NAME)
+        if known is None or not isinstance(claim_filter, ClaimFilter):
             return None
         statuses = rejection.decision.statuses
-        for node, last_change in known.rests_on:
+        for node, last_change in known.equivalence_key:
             status = statuses.get(node)
-            if status is None or status.plugin != NAME or judge.last_change(node) != last_change:
+            if (
+                status is None
+                or status.plugin != NAME
+                or claim_filter.last_change(node) != last_change
+            ):
                 return None
         return known
 
-    def _find(self, rejection: Rejection, wish: _Wish) -> _Known:
+    def _find(self, rejection: UnschedulablePod, key: _EquivalenceKey) -> _Known:
         started = self._clock()
-        known = self._nearest(rejection, wish)
-        self._known.put(wish.key, known)
-        self.allowance.spend(self._clock() - started)
+        known = self._nearest(rejection, key)
+        self._known.put(key.key, known)
+        self.time_budget.spend(self._clock() - started)
         return known
 
-    def _nearest(self, rejection: Rejection, wish: _Wish) -> _Known:
+    def _nearest(self, rejection: UnschedulablePod, key: _EquivalenceKey) -> _Known:
         profile, _, decision = rejection
-        judge = profile.plugin(NAME)
-        assert isinstance(judge, DeviceJudge)
-        names = self._worth_a_look(judge, decision)
-        rests_on = tuple((name, judge.last_change(name)) for name in names)
+        claim_filter = profile.plugin(NAME)
+        assert isinstance(claim_filter, ClaimFilter)
+        names = self._nodes_to_explain(claim_filter, decision)
+        equivalence_key = tuple((name, claim_filter.last_change(name)) for name in names)
         found: list[tuple[tuple[object, ...], Explanation, AllocationProblem]] = []
         is_over = within(MAX_SECONDS, self._cpu_clock)()
         deadline = deadline_of(is_over)
@@ -255,10 +263,12 @@ class FailureReasons:
             if is_over():
                 break
             node = self._cluster.node(name)
-            question = judge.question(decision.state, node) if node is not None else None
-            if question is not None:
+            allocation_problem = (
+                claim_filter.allocation_problem(decision.state, node) if node is not None else None
+            )
+            if allocation_problem is not None:
                 self.explanations += 1
-                explanation = explain(question, deadline=deadline)
+                explanation = explain(allocation_problem, deadline=deadline)
                 if not explanation.is_complete:
                     break  # what a part of the search says may mislead
                 came = NodeExplanation(
@@ -267,66 +277,74 @@ class FailureReasons:
                     conflict=explanation.conflict,
                     requests=requests_in(explanation, Wording()),
                 )
-                found.append((distance(came), explanation, question))
+                found.append((distance(came), explanation, allocation_problem))
         if not found:
-            return _Known(None, (), wish.claims, rests_on)
-        _, nearest, question = min(found, key=lambda each: each[0])
+            return _Known(None, (), key.claims, equivalence_key)
+        _, nearest, allocation_problem = min(found, key=lambda each: each[0])
         helpful = Proposals()
         if nearest.conflict is not None:
             budget = StepBudget(PROPOSAL_STEPS)
             deadline = deadline_of(within(MAX_HELP_SECONDS, self._cpu_clock)())
             helpful = proposals(
-                question, budget, explanation=nearest, deadline=deadline, at_most=MAX_PROPOSALS
+                allocation_problem,
+                budget,
+                explanation=nearest,
+                deadline=deadline,
+                at_most=MAX_PROPOSALS,
             )
-        return _Known(nearest, tuple(each.change for each in helpful), wish.claims, rests_on)
+        return _Known(nearest, tuple(each.change for each in helpful), key.claims, equivalence_key)
 
-    def _worth_a_look(self, judge: DeviceJudge, decision: NoNode) -> list[str]:
+    def _nodes_to_explain(self, claim_filter: ClaimFilter, decision: NoNode) -> list[str]:
         """Some nodes that lack devices, of as many kinds as can be found quickly; of nodes that look alike one."""
         lacking = (name for name, status in decision.statuses.items() if status.plugin == NAME)
-        candidates = list(islice(lacking, MAX_GLANCES))
-        by_drivers = {judge.kind_of(name): name for name in reversed(candidates)}
+        candidates = list(islice(lacking, MAX_COMPARED_NODES))
+        by_drivers = {claim_filter.drivers_on(name): name for name in reversed(candidates)}
         chosen: list[str] = []
         seen: set[Hashable] = set()
         for name in dict.fromkeys((*reversed(by_drivers.values()), *candidates)):
             node = self._cluster.node(name)
-            alike = judge.likeness_of(decision.state, node) if node is not None else None
-            if alike is not None and alike in seen:
+            node_class = (
+                claim_filter.node_equivalence_class(decision.state, node)
+                if node is not None
+                else None
+            )
+            if node_class is not None and node_class in seen:
                 continue
-            seen.add(alike)
+            seen.add(node_class)
             chosen.append(name)
             if len(chosen) == MAX_EXPLAINED_NODES:
                 break
         return chosen
 
 
-def _wish_of(rejection: Rejection) -> _Wish | None:
+def _equivalence_key_of(rejection: UnschedulablePod) -> _EquivalenceKey | None:
     """What the pod asks for; None if devices are not the trouble."""
     profile, pod, decision = rejection
-    judge = profile.plugin(NAME)
-    if decision.pre_filter_message or not isinstance(judge, DeviceJudge):
+    claim_filter = profile.plugin(NAME)
+    if decision.pre_filter_message or not isinstance(claim_filter, ClaimFilter):
         return None
-    wanted = judge.wanted(decision.state)
+    wanted = claim_filter.wanted(decision.state)
     if wanted is None:
         return None
     key, claims = wanted
-    return _Wish((profile.scheduler_name, pod.shape, key), claims)
+    return _EquivalenceKey((profile.scheduler_name, pod.equivalence_class, key), claims)
 
 
-def _similar_classes(rejection: Rejection) -> str:
+def _similar_classes(rejection: UnschedulablePod) -> str:
     """For a class that does not exist: those with a similar name."""
-    judge = rejection.profile.plugin(NAME)
-    if not rejection.decision.pre_filter_message or not isinstance(judge, DeviceJudge):
+    claim_filter = rejection.profile.plugin(NAME)
+    if not rejection.decision.pre_filter_message or not isinstance(claim_filter, ClaimFilter):
         return ""
-    classes = judge.class_names
+    classes = claim_filter.class_names
     hints = [
         f"Did you mean device class {joined_with_or(similar)} instead of {name}?"
-        for name in judge.unknown_class_names(rejection.pod)
+        for name in claim_filter.unknown_class_names(rejection.pod)
         if (similar := similar_names(name, classes))
     ]
     return " ".join(hints[:1])
 
 
-def _told(known: _Known, wish: _Wish, namespace: str) -> str:
+def _told(known: _Known, key: _EquivalenceKey, namespace: str) -> str:
     """The reason for a pod whose claims have other names than those it was found out for: at most two sentences.
 
     Claims of other namespaces are not named: a user who may read the pod may not be allowed to read those.
@@ -334,7 +352,7 @@ def _told(known: _Known, wish: _Wish, namespace: str) -> str:
     explanation = known.explanation
     if explanation is None:
         return ""
-    names = dict(zip(known.claims, wish.claims, strict=True))
+    names = dict(zip(known.claims, key.claims, strict=True))
     wording = Wording(namespace, names, MAX_SHOWN_EXPRESSION)
     conflict = wording.conflict(explanation)
     if not conflict:

@@ -12,14 +12,14 @@ from allot.api.claims import ResourceClaim
 from allot.deadline import Deadline, DeadlineExceededError
 from allot.scheduler.explain.explanations import Proposed
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.plugins.dynamic_resources.claim_filter import DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.state.nodes import NodeInfo
 
 GUARD_STEPS: Final = 2_000
 
 
 def guard_proposals(
-    judge: DeviceJudge,
+    claim_filter: ClaimFilter,
     state: CycleState,
     nodes: Sequence[NodeInfo],
     is_refused: Callable[[NodeInfo], bool],
@@ -30,13 +30,13 @@ def guard_proposals(
     The first of `nodes` is one with an error. `is_refused` says whether a node does not take the pod for other
     reasons than its devices.
     """
-    question = judge.question(state, nodes[0]) if nodes else None
-    if question is None:
+    allocation_problem = claim_filter.allocation_problem(state, nodes[0]) if nodes else None
+    if allocation_problem is None:
         return
     try:
-        explanation = explain(question, deadline=deadline)
-        for change, claims in guarded_claims(question.claims, explanation):
-            taking = _taking(judge, state, nodes, claims, deadline)
+        explanation = explain(allocation_problem, deadline=deadline)
+        for change, claims in guarded_claims(allocation_problem.claims, explanation):
+            taking = _taking(claim_filter, state, nodes, claims, deadline)
             node = next((each for each in taking if not is_refused(each)), None)
             if node is not None:
                 yield Proposed(node.name, Wording().change(change), change)
@@ -45,7 +45,7 @@ def guard_proposals(
 
 
 def _taking(
-    judge: DeviceJudge,
+    claim_filter: ClaimFilter,
     state: CycleState,
     nodes: Sequence[NodeInfo],
     claims: tuple[ResourceClaim, ...],
@@ -54,7 +54,7 @@ def _taking(
     """The nodes with devices for these claims; none if any node ends in an error."""
     found = []
     for node in nodes:
-        problem = judge.question(state, node)
+        problem = claim_filter.allocation_problem(state, node)
         if problem is None:
             continue
         changed = replace_problem(problem, claims=claims)

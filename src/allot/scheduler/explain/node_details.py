@@ -9,7 +9,7 @@ from allot.api.meta import NodeSelector, NodeSelectorRequirement
 from allot.api.selectors import NodeTerm, Requirement
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import Plugin
-from allot.scheduler.plugins.dynamic_resources.claim_filter import DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.state.nodes import NodeInfo
@@ -24,8 +24,8 @@ def details(
         case NodeResourcesFit():
             return tuple(plugin.shortages(pod, node))
         case NodeAffinity():
-            return tuple(_unmet_wishes(pod, node))
-        case DeviceJudge():
+            return tuple(_unmet_node_affinity(pod, node))
+        case ClaimFilter():
             unusable = plugin.unusable_claims(state, node)
             return tuple(_unusable(claim, failure) for claim, failure in unusable)
     return ()
@@ -62,7 +62,7 @@ def _words(need: NodeSelectorRequirement) -> str:
 # --- node affinity ---
 
 
-def _unmet_wishes(pod: PodInfo, node: NodeInfo) -> Iterator[str]:
+def _unmet_node_affinity(pod: PodInfo, node: NodeInfo) -> Iterator[str]:
     if pod.node_selector is not None:
         for need in pod.node_selector.requirements:
             if not need.admits(node.labels.get(need.key)):

@@ -44,9 +44,9 @@ from allot.scheduler.explain.pod_events import (
     events_of,
     told_binding_timeout,
 )
-from allot.scheduler.explain.static_scheduler import SchedulerModel
+from allot.scheduler.explain.static_scheduler import StaticScheduler
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, DeviceJudge
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.filter_results import unknown_class_names
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,
@@ -65,7 +65,7 @@ class ObjectExplainer:
 
     def __init__(
         self,
-        model: SchedulerModel,
+        model: StaticScheduler,
         effort: Effort,
         scheduler_name: str = "",
         *,
@@ -213,7 +213,7 @@ class ObjectExplainer:
         node = self._node_of(claim)
         profile = next(iter(self._model.profiles.values()))
         plugin = profile.plugin(NAME)
-        if node is None or not isinstance(plugin, DeviceJudge):
+        if node is None or not isinstance(plugin, ClaimFilter):
             return summary
         problem = plugin.problem_for((), self._model.devices.target(node))
         deadline = deadline_of(self._effort.stopwatch())

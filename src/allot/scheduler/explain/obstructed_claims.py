@@ -26,13 +26,17 @@ from allot.scheduler.explain.claim_obstacles import (
     TemplateMissing,
 )
 from allot.scheduler.explain.pod_events import PodEvent, claim_creation_failure
-from allot.scheduler.explain.static_scheduler import SchedulerModel
-from allot.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claim_name, is_made_for
+from allot.scheduler.explain.static_scheduler import StaticScheduler
+from allot.scheduler.plugins.dynamic_resources.pod_claims import (
+    Unusable,
+    claim_name,
+    is_created_for,
+)
 from allot.scheduler.state.pods import PodInfo
 
 
 def obstacles_of(
-    pod: PodInfo, model: SchedulerModel, events: Sequence[PodEvent]
+    pod: PodInfo, model: StaticScheduler, events: Sequence[PodEvent]
 ) -> Iterator[AnyObstacle]:
     """What is wrong with the claims that the pod names, in its order."""
     quotas = list(_quotas(pod.namespace, model))
@@ -45,7 +49,7 @@ def obstacles_of(
 
 
 def claim_to_be_made(
-    pod: PodInfo, entry: PodResourceClaim, model: SchedulerModel
+    pod: PodInfo, entry: PodResourceClaim, model: StaticScheduler
 ) -> ResourceClaim | None:
     """The claim that the controller would make for an entry; None without its template."""
     key = ObjectKey(pod.namespace, entry.resource_claim_template_name or "")
@@ -73,7 +77,7 @@ def with_claims(pod: PodInfo, claims: dict[str, ResourceClaim]) -> PodInfo:
 
 
 def _unusable(
-    pod: PodInfo, entry: PodResourceClaim, key: ObjectKey, model: SchedulerModel
+    pod: PodInfo, entry: PodResourceClaim, key: ObjectKey, model: StaticScheduler
 ) -> Iterator[AnyObstacle]:
     claim = model.claim(key)
     template = entry.resource_claim_template_name
@@ -81,7 +85,7 @@ def _unusable(
         known = model.snapshot.of(resources.RESOURCE_CLAIMS)
         similar = _similar_objects(key, known) if template is None else ()
         yield ClaimMissing(entry.name, str(key), similar, template or "")
-    elif template is not None and not is_made_for(claim, pod):
+    elif template is not None and not is_created_for(claim, pod):
         yield ClaimOfOther(entry.name, str(key))
     elif claim.metadata.deletion_timestamp is not None:
         yield ClaimTerminating(entry.name, str(key))
@@ -90,7 +94,7 @@ def _unusable(
 def _unmade(
     pod: PodInfo,
     entry: PodResourceClaim,
-    model: SchedulerModel,
+    model: StaticScheduler,
     quotas: list[ResourceQuota],
     events: Sequence[PodEvent],
 ) -> AnyObstacle:
@@ -126,7 +130,7 @@ def _unmade(
     return ClaimNotMade(entry.name, str(key))
 
 
-def _quotas(namespace: str, model: SchedulerModel) -> Iterator[ResourceQuota]:
+def _quotas(namespace: str, model: StaticScheduler) -> Iterator[ResourceQuota]:
     """The quotas of a namespace. What is used is counted here if they do not say it, as in manifests."""
     counter = _counter(model)
     claims = [
@@ -140,7 +144,7 @@ def _quotas(namespace: str, model: SchedulerModel) -> Iterator[ResourceQuota]:
             yield quota if is_counted else with_usage(quota, total_usage(quota, counter, claims))
 
 
-def _counter(model: SchedulerModel) -> ClaimCounter:
+def _counter(model: StaticScheduler) -> ClaimCounter:
     def pod_of(key: ObjectKey) -> Pod | None:
         return model.snapshot.get(resources.PODS, key)
 

@@ -13,25 +13,25 @@ from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
 from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, EXTENDED_RESOURCE, FeatureGates
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
-from allot.scheduler.explain.explainer import Explainer
+from allot.scheduler.explain.explainer import PodExplainer
 from allot.scheduler.framework.plugins import Plugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
 from allot.scheduler.plugins.dynamic_resources.claim_filter import (
     NAME,
-    DeviceJudge,
-    hopeless_without_gate,
-    no_extension,
+    ClaimFilter,
+    no_extended_resources,
+    why_unusable_without_gate,
 )
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     PodExtension,
+    extended_claim_pod,
     extension_of,
-    pod_behind,
 )
 from allot.scheduler.plugins.registry import (
-    Knowledge,
+    Handle,
     judging_plugin,
     read_dynamic_resources_args,
 )
@@ -74,7 +74,7 @@ _ACTING: Final = frozenset({"DefaultPreemption", "DefaultBinder"})
 """Plugins that do something and decide nothing."""
 
 
-class SchedulerModel:
+class StaticScheduler:
     """What a scheduler would know and decide if the cluster were as a snapshot shows it."""
 
     def __init__(
@@ -96,14 +96,14 @@ class SchedulerModel:
         """All of them, with and without a node, running and finished."""
         self.binding_timeouts: dict[str, timedelta] = {}
         """By the names of the profiles."""
-        self._known = Knowledge(
+        self._known = Handle(
             self.cluster, self.claims, self.devices, VolumeState(), WorkloadSelectors()
         )
-        self.claims.listen_to_ledger(self.devices.allocation_changed)
+        self.claims.add_ledger_listener(self.devices.allocation_changed)
         self.profiles = {
             profile.scheduler_name: self._profile(profile) for profile in configuration.profiles
         }
-        self.explainer = Explainer(self.cluster)
+        self.explainer = PodExplainer(self.cluster)
         self._fill(snapshot)
 
     # --- plugins ---
@@ -132,17 +132,21 @@ class SchedulerModel:
         self.binding_timeouts[profile] = timeout
         has_conditions = BINDING_CONDITIONS in self.gates and DEVICE_STATUS in self.gates
         wait = BindingWait(self.claims, timeout, self.today)
-        return DeviceJudge(
+        return ClaimFilter(
             self.claims,
             self.devices,
             read,
-            look_at=self._extension if EXTENDED_RESOURCE in self.gates else no_extension,
-            why_hopeless=wait.why_hopeless if has_conditions else hopeless_without_gate(self.gates),
+            find_extension=self._extension
+            if EXTENDED_RESOURCE in self.gates
+            else no_extended_resources,
+            why_unusable=wait.why_unusable
+            if has_conditions
+            else why_unusable_without_gate(self.gates),
         )
 
     def _extension(self, pod: PodInfo) -> PodExtension | None:
         claims = self.snapshot.of(resources.RESOURCE_CLAIMS)
-        left_over = tuple(claim for claim in claims if pod_behind(claim) == pod.uid)
+        left_over = tuple(claim for claim in claims if extended_claim_pod(claim) == pod.uid)
         return extension_of(pod, self.devices.extended.class_of, left_over)
 
     # --- state ---

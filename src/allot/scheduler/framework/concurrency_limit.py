@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Final
 
 
-class Turns:
+class ConcurrencyLimit:
     """A number of turns; who finds none free waits in line."""
 
     def __init__(self, limit: int) -> None:
@@ -21,61 +21,61 @@ class Turns:
         self._free = asyncio.Semaphore(limit)
 
     @property
-    def all_taken(self) -> bool:
+    def is_exhausted(self) -> bool:
         return self._free.locked()
 
-    async def until_one_is_free(self) -> None:
+    async def wait_for_slot(self) -> None:
         """Returns when nobody is in line for a turn any more, and one is left."""
         async with self._free:
             return
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn and keep it, except while `resting`."""
-        turn = _Turn(self._free)
-        await turn.take()
-        token = _current.set(turn)
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait for a turn and keep it, except while `released_slot`."""
+        slot = _Slot(self._free)
+        await slot.acquire()
+        token = _current.set(slot)
         try:
             yield
         finally:
             _current.reset(token)
-            turn.give_back()
+            slot.release()
 
 
-class _Turn:
+class _Slot:
     """The turn of one task."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
-        self._is_taken = False
+        self._is_held = False
         self.task = asyncio.current_task()
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         await self._free.acquire()
-        self._is_taken = True
+        self._is_held = True
 
-    def give_back(self) -> None:
-        if self._is_taken:
-            self._is_taken = False
+    def release(self) -> None:
+        if self._is_held:
+            self._is_held = False
             self._free.release()
 
 
-_current: Final[ContextVar[_Turn | None]] = ContextVar("turn", default=None)
+_current: Final[ContextVar[_Slot | None]] = ContextVar("turn", default=None)
 
 
 @asynccontextmanager
-async def resting() -> AsyncIterator[None]:
+async def released_slot() -> AsyncIterator[None]:
     """Let others have this task's turn, if it has one, as long as this lasts."""
-    turn = _current.get()
-    if turn is None or turn.task is not asyncio.current_task():  # it may be that of who started us
+    slot = _current.get()
+    if slot is None or slot.task is not asyncio.current_task():  # it may be that of who started us
         yield
         return
-    turn.give_back()
+    slot.release()
     try:
         yield
     except asyncio.CancelledError:
         raise  # there is nothing more to do that would need a turn
     except BaseException:
-        await turn.take()
+        await slot.acquire()
         raise
-    await turn.take()
+    await slot.acquire()

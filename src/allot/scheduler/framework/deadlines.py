@@ -10,7 +10,7 @@ Most decisions end within the first slice. One that does not goes on in the next
 whatever else shares the event loop had their turn; what was found out about nodes is remembered. A decision that a
 slice does not bring forward, or that takes too many of them, is made in a process of its own.
 
-`ask` raises `DeadlineExceededError` when the time is over. Slices count CPU time, so that they do not depend on how
+`check` raises `DeadlineExceededError` when the time is over. Slices count CPU time, so that they do not depend on how
 busy the machine is.
 """
 
@@ -37,14 +37,14 @@ class DecisionLimits(NamedTuple):
 class DecisionTime(Protocol):
     """The time a decision has. The plugins ask it; the nodes share it."""
 
-    passes_over: ClassVar[bool]
+    skips_slow_nodes: ClassVar[bool]
     """Whether a node that runs out of its time is passed over. If not, the whole decision is interrupted."""
     is_limited: ClassVar[bool]
     """Whether it ever ends. If not, step budgets must."""
-    is_thorough: ClassVar[bool]
+    caches_timeouts: ClassVar[bool]
     """Whether that a node took too long is worth remembering: it had all the time it can get."""
 
-    def ask(self) -> None:
+    def check(self) -> None:
         """Raises `DeadlineExceededError` when the time is over."""
         ...
 
@@ -52,7 +52,7 @@ class DecisionTime(Protocol):
         """Something about another node must be found out, and may take a while."""
         ...
 
-    def remembered(self) -> None:
+    def result_cached(self) -> None:
         """Something was found out that need not be found out again."""
         ...
 
@@ -60,17 +60,17 @@ class DecisionTime(Protocol):
 class UnlimitedTime:
     """In virtual time and offline: step budgets alone act."""
 
-    passes_over: ClassVar[bool] = True
+    skips_slow_nodes: ClassVar[bool] = True
     is_limited: ClassVar[bool] = False
-    is_thorough: ClassVar[bool] = True
+    caches_timeouts: ClassVar[bool] = True
 
-    def ask(self) -> None:
+    def check(self) -> None:
         pass
 
     def begin_node(self) -> None:
         pass
 
-    def remembered(self) -> None:
+    def result_cached(self) -> None:
         pass
 
 
@@ -80,33 +80,33 @@ UNLIMITED: Final = UnlimitedTime()
 class TimeSlice:
     """One stretch of a decision in the event loop."""
 
-    passes_over: ClassVar[bool] = False
+    skips_slow_nodes: ClassVar[bool] = False
     is_limited: ClassVar[bool] = True
-    is_thorough: ClassVar[bool] = False
+    caches_timeouts: ClassVar[bool] = False
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
         self._ends = clock() + seconds
-        self.has_advanced = False
+        self.has_progress = False
         """Whether the next slice can begin with more than this one did."""
 
-    def ask(self) -> None:
+    def check(self) -> None:
         if self._clock() > self._ends:
             raise DeadlineExceededError
 
     def begin_node(self) -> None:
-        self.ask()
+        self.check()
 
-    def remembered(self) -> None:
-        self.has_advanced = True
+    def result_cached(self) -> None:
+        self.has_progress = True
 
 
-class BriefTime:
+class NodeTimeLimit:
     """For questions beside a decision, such as what evictions would change: a node that takes long is passed over."""
 
-    passes_over: ClassVar[bool] = True
+    skips_slow_nodes: ClassVar[bool] = True
     is_limited: ClassVar[bool] = True
-    is_thorough: ClassVar[bool] = False
+    caches_timeouts: ClassVar[bool] = False
 
     def __init__(
         self, node_seconds: float, seconds: float, clock: Callable[[], float] = time.thread_time
@@ -115,27 +115,27 @@ class BriefTime:
         self._node_seconds = node_seconds
         self._ends = self._node_ends = clock() + seconds
 
-    def ask(self) -> None:
+    def check(self) -> None:
         if self._clock() > self._node_ends:
             raise DeadlineExceededError
 
     def begin_node(self) -> None:
         self._node_ends = min(self._clock() + self._node_seconds, self._ends)
 
-    def remembered(self) -> None:
+    def result_cached(self) -> None:
         pass
 
 
-class NodeTimes:
+class DecisionDeadline:
     """The wall-clock limits of a decision: one for the whole, one per node, and a fair share of the first.
 
     A node gets what is left divided by the nodes to come, at most `node_seconds`. Nodes that need less leave the
     rest to the others, so that none can spend what the rest needs.
     """
 
-    passes_over: ClassVar[bool] = True
+    skips_slow_nodes: ClassVar[bool] = True
     is_limited: ClassVar[bool] = True
-    is_thorough: ClassVar[bool] = True
+    caches_timeouts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -151,14 +151,14 @@ class NodeTimes:
         self._node_seconds = node_seconds or decision_seconds
         self._nodes_left = nodes
         self._node_ends = self._ends
-        self.shared_out = False
+        self.is_rationed = False
         """Whether some node had less than `node_seconds` because others wait for theirs."""
 
     @property
     def seconds_left(self) -> float:
         return max(self._ends - self._clock(), 0.0)
 
-    def ask(self) -> None:
+    def check(self) -> None:
         if self._clock() >= self._node_ends:
             raise DeadlineExceededError
 
@@ -167,8 +167,8 @@ class NodeTimes:
         share = left / max(self._nodes_left, 1)
         self._nodes_left -= 1
         if share < self._node_seconds:
-            self.shared_out = True
+            self.is_rationed = True
         self._node_ends = self._clock() + min(share, self._node_seconds)
 
-    def remembered(self) -> None:
+    def result_cached(self) -> None:
         pass

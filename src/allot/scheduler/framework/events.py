@@ -69,8 +69,8 @@ class ClusterEvent(NamedTuple):
     resource: str
     actions: Action
 
-    def covers(self, happened: ClusterEvent) -> bool:
-        return self.resource == happened.resource and bool(self.actions & happened.actions)
+    def covers(self, event: ClusterEvent) -> bool:
+        return self.resource == event.resource and bool(self.actions & event.actions)
 
 
 class Hint(Enum):
@@ -90,7 +90,7 @@ class EventRegistration(NamedTuple):
 
     event: ClusterEvent
     hint: QueueingHint | None = None
-    helps_only_users: Callable[[Any, Any], bool] | None = None
+    helps_only_referencing_pods: Callable[[Any, Any], bool] | None = None
     """Of the object before and after: whether it can help only pods that name this object.
 
     Saves asking the hint about all others.

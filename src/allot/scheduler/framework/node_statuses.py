@@ -13,7 +13,7 @@ from allot.scheduler.framework.status import Code, Status
 MAX_NAMED_NODES: Final = 3
 
 
-class Refusals(dict[str, Status]):
+class NodeStatuses(dict[str, Status]):
     """Not changed once it is made, so that what is found out about thousands of nodes is found out once."""
 
     @cached_property
@@ -32,7 +32,7 @@ class Refusals(dict[str, Status]):
         return frozenset({s.plugin for s in self.values() if s.code is Code.PENDING})
 
     @cached_property
-    def might_yield(self) -> frozenset[str]:
+    def preemptable(self) -> frozenset[str]:
         """Nodes that might take the pod if others were evicted."""
         return frozenset(name for name, status in self.items() if status.code is Code.UNSCHEDULABLE)
 
@@ -47,5 +47,5 @@ class Refusals(dict[str, Status]):
         return f"Without an answer: {names}{more}; {next(iter(slow.values()))}."
 
 
-def refusals(statuses: Mapping[str, Status]) -> Refusals:
-    return statuses if isinstance(statuses, Refusals) else Refusals(statuses)
+def node_statuses(statuses: Mapping[str, Status]) -> NodeStatuses:
+    return statuses if isinstance(statuses, NodeStatuses) else NodeStatuses(statuses)

@@ -8,7 +8,7 @@ awaited, so plugins read the live `ClusterState` and see it stand still.
       → reserve → permit → pre_bind → bind → post_bind          unreserve undoes reserve and after
 
 `filter` and `score` of a plugin with `filters_locally` / `scores_locally` are functions of the pod's
-`shape`, the node at its `generation`, and the plugin's configuration, and nothing else: their
+`equivalence_class`, the node at its `generation`, and the plugin's configuration, and nothing else: their
 answers may be remembered by (shape, node, generation). They neither read nor need the cycle state.
 """
 
@@ -39,10 +39,10 @@ class Plugin(ABC):
 class PreEnqueuePlugin(Plugin):
     """Keeps pods out of the active queue."""
 
-    opens_by_named_objects: ClassVar[bool] = False
+    gates_on_referenced_objects: ClassVar[bool] = False
     """Whether only a change of the pod, or of an object that it names, can let a gated pod in."""
 
-    def named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+    def referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
         """The objects that the pod names, as events about them are called."""
         return ()
 
@@ -59,22 +59,22 @@ class QueueSortPlugin(Plugin):
         """Pods with smaller keys come first."""
 
 
-class PreFilterAnswer(NamedTuple):
+class PreFilterResult(NamedTuple):
     """Whether to go on, and on which nodes; None means all."""
 
     status: Status
     node_names: frozenset[str] | None = None
 
 
-GO_ON = PreFilterAnswer(SUCCESS)
-NOTHING_TO_FILTER = PreFilterAnswer(SKIP)
+PRE_FILTER_SUCCESS = PreFilterResult(SUCCESS)
+PRE_FILTER_SKIP = PreFilterResult(SKIP)
 
 
 class PreFilterPlugin(Plugin):
     """Looks at the pod once before nodes are tried."""
 
     @abstractmethod
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         """SKIP means that this plugin's `filter` would accept every node for this pod."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
@@ -89,7 +89,7 @@ class FilterPlugin(Plugin):
 
     filters_locally: ClassVar[bool] = True
 
-    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+    def equivalence_key(self, state: CycleState, pod: PodInfo) -> Hashable | None:
         """For plugins that do not filter locally: what besides shape and node decides in this cycle.
 
         Answers are remembered for pods with an equal value, until the node's generation changes.
@@ -102,7 +102,7 @@ class FilterPlugin(Plugin):
         """SUCCESS (the constant), or why this node cannot take the pod."""
 
 
-class Exported(Protocol):
+class ExportedResults(Protocol):
     """What a plugin found out about nodes. It can be pickled."""
 
     @property
@@ -127,25 +127,25 @@ class SlowFilterPlugin(FilterPlugin):
         """Forget the nodes that took too long, so that they are tried again; how many there were."""
 
     @abstractmethod
-    def export_answers(self, state: CycleState, node: NodeInfo | None) -> Exported | None:
+    def export_results(self, state: CycleState, node: NodeInfo | None) -> ExportedResults | None:
         """All that was found out, with what `reserve` needs on `node`, the chosen one if there is one."""
 
     @abstractmethod
-    def import_answers(
+    def import_results(
         self, exported: Any, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
     ) -> None:
         """Take over what another process found out for a pod.
 
         That a node does not fit counts for the pod even if its devices have changed since: the queue has kept the
-        events that might help it. For other pods it does not count, see `forget_outdated`.
+        events that might help it. For other pods it does not count, see `forget_stale`.
         """
 
     @abstractmethod
-    def forget_outdated(self, exported: Any) -> None:
+    def forget_stale(self, exported: Any) -> None:
         """Forget what was taken over although the devices had changed; the pod has been decided about."""
 
 
-class PostFilterAnswer(NamedTuple):
+class PostFilterResult(NamedTuple):
     """What was done for a pod that fits nowhere. `nominated_node` None: leave the nomination alone."""
 
     status: Status
@@ -162,7 +162,7 @@ class PostFilterPlugin(Plugin):
         pod: PodInfo,
         cluster: ClusterState,
         statuses: Mapping[str, Status],
-    ) -> PostFilterAnswer:
+    ) -> PostFilterResult:
         """SUCCESS if the pod will fit on the nominated node soon."""
 
 
@@ -202,7 +202,7 @@ class ReservePlugin(Plugin):
         """Undo `reserve`; must also work if that failed half-way or never ran."""
 
 
-class PermitAnswer(NamedTuple):
+class PermitResult(NamedTuple):
     """Whether to bind now, or (WAIT) after somebody allowed it within the timeout."""
 
     status: Status
@@ -213,7 +213,7 @@ class PermitPlugin(Plugin):
     """Can hold a pod back before it is bound."""
 
     @abstractmethod
-    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitAnswer: ...
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitResult: ...
 
 
 class PreBindPlugin(Plugin):

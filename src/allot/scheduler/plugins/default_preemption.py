@@ -8,16 +8,16 @@ from typing import Any, Final
 from allot.client.cooperative import Steps, finish, finish_with_pauses
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.fit_errors import no_node_fits
-from allot.scheduler.framework.node_statuses import refusals
-from allot.scheduler.framework.plugins import PostFilterAnswer, PostFilterPlugin
+from allot.scheduler.framework.node_statuses import node_statuses
+from allot.scheduler.framework.plugins import PostFilterPlugin, PostFilterResult
 from allot.scheduler.framework.status import SUCCESS, Status, unschedulable
 from allot.scheduler.plugins.preemption_victims import (
     NOT_HELPFUL,
     DisruptionBudget,
+    DryRunFilters,
     Victims,
-    WhatIf,
+    best_candidate,
     find_candidates,
-    least_harm,
     why_not_eligible,
 )
 from allot.scheduler.state.cluster import ClusterState
@@ -40,7 +40,7 @@ class DefaultPreemption(PostFilterPlugin):
 
     def __init__(
         self,
-        what_if: WhatIf,
+        dry_run: DryRunFilters,
         budgets: Callable[[], Iterable[DisruptionBudget]],
         evict: Evict,
         pick_offset: Callable[[int], int],
@@ -49,7 +49,7 @@ class DefaultPreemption(PostFilterPlugin):
     ) -> None:
         """`attempted` is called whenever room is looked for."""
         self._attempted = attempted
-        self._what_if = what_if
+        self._what_if = dry_run
         self._budgets = budgets
         self._evict = evict
         self._pick_offset = pick_offset
@@ -67,14 +67,14 @@ class DefaultPreemption(PostFilterPlugin):
         pod: PodInfo,
         cluster: ClusterState,
         statuses: Mapping[str, Status],
-    ) -> PostFilterAnswer:
+    ) -> PostFilterResult:
         self._attempted()
         decision = await finish_with_pauses(self._decision(state, pod, cluster, statuses))
-        if isinstance(decision, PostFilterAnswer):
+        if isinstance(decision, PostFilterResult):
             return decision
         for victim in decision.pods:
             await self._evict(victim, pod, decision.node_name)
-        return PostFilterAnswer(SUCCESS, decision.node_name)
+        return PostFilterResult(SUCCESS, decision.node_name)
 
     def decide(
         self,
@@ -82,7 +82,7 @@ class DefaultPreemption(PostFilterPlugin):
         pod: PodInfo,
         cluster: ClusterState,
         statuses: Mapping[str, Status],
-    ) -> Victims | PostFilterAnswer:
+    ) -> Victims | PostFilterResult:
         """Which pods to evict, or why none."""
         return finish(self._decision(state, pod, cluster, statuses))
 
@@ -92,12 +92,12 @@ class DefaultPreemption(PostFilterPlugin):
         pod: PodInfo,
         cluster: ClusterState,
         statuses: Mapping[str, Status],
-    ) -> Steps[Victims | PostFilterAnswer]:
+    ) -> Steps[Victims | PostFilterResult]:
         nominated = pod.nominated_node_name
         refusal = why_not_eligible(pod, cluster.node(nominated), statuses.get(nominated))
         if refusal is not None:
-            return PostFilterAnswer(unschedulable(f"preemption: {refusal}"))
-        might_help = refusals(statuses).might_yield
+            return PostFilterResult(unschedulable(f"preemption: {refusal}"))
+        might_help = node_statuses(statuses).preemptable
         if not might_help:  # the usual end of a pod that lacks devices
             return _not_helpful(cluster)
         nodes = [node for node in cluster.nodes if node.name in might_help]
@@ -111,12 +111,12 @@ class DefaultPreemption(PostFilterPlugin):
             enough=self._enough(len(nodes)),
         )
         if candidates.victims:
-            return least_harm(candidates.victims)
+            return best_candidate(candidates.victims)
         if not candidates.statuses:
             return _not_helpful(cluster)
         said = [candidates.statuses.get(node.name, NOT_HELPFUL) for node in cluster.nodes]
         message = no_node_fits(len(cluster), said)
-        return PostFilterAnswer(unschedulable(f"preemption: {message}"), nominated_node="")
+        return PostFilterResult(unschedulable(f"preemption: {message}"), nominated_node="")
 
     def _enough(self, number_of_nodes: int) -> int:
         """How many candidates to look for before choosing."""
@@ -124,9 +124,9 @@ class DefaultPreemption(PostFilterPlugin):
         return min(max(share, self._absolute), number_of_nodes)
 
 
-def _not_helpful(cluster: ClusterState) -> PostFilterAnswer:
+def _not_helpful(cluster: ClusterState) -> PostFilterResult:
     """No node would take the pod, however many were evicted."""
     number = len(cluster)
     counted = f"{number} {NOT_HELPFUL.message}" if number else ""
     message = no_node_fits(number, (), pre_filter_message=counted)
-    return PostFilterAnswer(unschedulable(f"preemption: {message}"), nominated_node="")
+    return PostFilterResult(unschedulable(f"preemption: {message}"), nominated_node="")

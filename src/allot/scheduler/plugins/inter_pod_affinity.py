@@ -16,11 +16,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
 )
@@ -34,7 +34,7 @@ from allot.scheduler.framework.status import (
 )
 from allot.scheduler.state.affinity import PodTerm
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
+from allot.scheduler.state.matching_pods import PodQuery, PodSelector
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -44,11 +44,11 @@ EXISTING_ANTI_AFFINITY: Final = unschedulable(
     "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
-Place = tuple[str, str]
+TopologyPair = tuple[str, str]
 """A topology key and a value of it: a zone, a host."""
 
 
-class PlaceCounts(dict[Place, int]):
+class TopologyPairCounts(dict[TopologyPair, int]):
     """Numbers by place; what comes to zero is dropped."""
 
     def count(self, key: str, value: str | None, change: int) -> None:
@@ -67,13 +67,13 @@ class AffinityState:
 
     near: PodQuery
     """Pods that all affinity terms mean."""
-    apart: tuple[PodsMeant, ...]
+    apart: tuple[PodSelector, ...]
     """Per anti-affinity term the pods it means."""
     matches_itself: bool
     namespace_labels: Mapping[str, str]
-    near_counts: PlaceCounts = field(default_factory=PlaceCounts)
-    apart_counts: PlaceCounts = field(default_factory=PlaceCounts)
-    existing_counts: PlaceCounts = field(default_factory=PlaceCounts)
+    near_counts: TopologyPairCounts = field(default_factory=TopologyPairCounts)
+    apart_counts: TopologyPairCounts = field(default_factory=TopologyPairCounts)
+    existing_counts: TopologyPairCounts = field(default_factory=TopologyPairCounts)
 
     def clone(self) -> AffinityState:
         return AffinityState(
@@ -81,9 +81,9 @@ class AffinityState:
             self.apart,
             self.matches_itself,
             self.namespace_labels,
-            PlaceCounts(self.near_counts),
-            PlaceCounts(self.apart_counts),
-            PlaceCounts(self.existing_counts),
+            TopologyPairCounts(self.near_counts),
+            TopologyPairCounts(self.apart_counts),
+            TopologyPairCounts(self.existing_counts),
         )
 
     def count_pod(self, pod: PodInfo, other: PodInfo, labels: Mapping[str, str], sign: int) -> None:
@@ -114,14 +114,14 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     # --- filter ---
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         others = cluster.terms.anti_affinity
         if not others and not pod.affinity and not pod.anti_affinity:
-            return NOTHING_TO_FILTER
-        near = PodQuery(pods_meant(pod.affinity, cluster))
+            return PRE_FILTER_SKIP
+        near = PodQuery(pod_selectors(pod.affinity, cluster))
         found = AffinityState(
             near,
-            pods_meant(pod.anti_affinity, cluster),
+            pod_selectors(pod.anti_affinity, cluster),
             matches_itself=near.matches(pod),
             namespace_labels=cluster.labels_of_namespace(pod.namespace),
         )
@@ -131,13 +131,15 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                     found.existing_counts.count(term.topology_key, value, count)
         if pod.affinity:
             keys = [term.topology_key for term in pod.affinity]
-            _count_places(found.near_counts, keys, cluster, near, 1)
+            _count_topology_pairs(found.near_counts, keys, cluster, near, 1)
         for term, meant in zip(pod.anti_affinity, found.apart, strict=True):
-            _count_places(found.apart_counts, (term.topology_key,), cluster, PodQuery((meant,)), 1)
+            _count_topology_pairs(
+                found.apart_counts, (term.topology_key,), cluster, PodQuery((meant,)), 1
+            )
         if not found.existing_counts and not pod.affinity and not pod.anti_affinity:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         state[self.name] = found
-        return GO_ON
+        return PRE_FILTER_SUCCESS
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         state[self.name].count_pod(pod, other, node.labels, 1)
@@ -155,9 +157,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 value = labels.get(term.topology_key)
                 if value is not None and (term.topology_key, value) in found.apart_counts:
                     return ANTI_AFFINITY
-        if found.existing_counts and any(
-            place in found.existing_counts for place in labels.items()
-        ):
+        if found.existing_counts and any(pair in found.existing_counts for pair in labels.items()):
             return EXISTING_ANTI_AFFINITY
         return SUCCESS
 
@@ -172,10 +172,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             self._ignores_others_preferences or not (terms.affinity or terms.preferred)
         ):
             return SKIP
-        scores = PlaceCounts()
+        scores = TopologyPairCounts()
         for term, weight in own:
-            query = PodQuery(pods_meant((term,), cluster))
-            _count_places(scores, (term.topology_key,), cluster, query, weight)
+            query = PodQuery(pod_selectors((term,), cluster))
+            _count_topology_pairs(scores, (term.topology_key,), cluster, query, weight)
         about = (pod.namespace, pod.labels, cluster.labels_of_namespace(pod.namespace))
         if self._hard_weight:
             for term, counts in terms.affinity.items():
@@ -242,9 +242,9 @@ def _any_means(terms: Iterable[PodTerm], pod: PodInfo) -> bool:
     )
 
 
-def pods_meant(terms: Iterable[PodTerm], cluster: ClusterState) -> tuple[PodsMeant, ...]:
+def pod_selectors(terms: Iterable[PodTerm], cluster: ClusterState) -> tuple[PodSelector, ...]:
     """What terms mean right now: namespace selectors become the namespaces they select."""
-    return tuple(PodsMeant(_namespaces(term, cluster), term.selector) for term in terms)
+    return tuple(PodSelector(_namespaces(term, cluster), term.selector) for term in terms)
 
 
 def _namespaces(term: PodTerm, cluster: ClusterState) -> frozenset[str]:
@@ -257,8 +257,12 @@ def _namespaces(term: PodTerm, cluster: ClusterState) -> frozenset[str]:
     return term.namespaces.union(selected)
 
 
-def _count_places(
-    counts: PlaceCounts, keys: Sequence[str], cluster: ClusterState, query: PodQuery, weight: int
+def _count_topology_pairs(
+    counts: TopologyPairCounts,
+    keys: Sequence[str],
+    cluster: ClusterState,
+    query: PodQuery,
+    weight: int,
 ) -> None:
     for node_name, number in cluster.matching_pods(query).items():
         node = cluster.node(node_name)

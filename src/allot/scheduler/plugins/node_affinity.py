@@ -9,11 +9,11 @@ from allot.api.selectors import NodeSelection, node_selection
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
 )
@@ -42,15 +42,15 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             added.get("preferredDuringSchedulingIgnoredDuringExecution")
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         required = pod.required_nodes
         if required is None:
             asks = pod.node_selector is not None or self._added_required is not None
-            return GO_ON if asks else NOTHING_TO_FILTER
+            return PRE_FILTER_SUCCESS if asks else PRE_FILTER_SKIP
         names = pinned_names(required)
         if names is None:
-            return GO_ON
-        return PreFilterAnswer(SUCCESS if names else CONFLICT, names)
+            return PRE_FILTER_SUCCESS
+        return PreFilterResult(SUCCESS if names else CONFLICT, names)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         added = self._added_required

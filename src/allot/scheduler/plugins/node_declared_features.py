@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Final
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
@@ -57,14 +57,14 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     name: ClassVar[str] = "NodeDeclaredFeatures"
     filters_locally: ClassVar[bool] = False
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         needed = needed_features(pod)
         if not needed:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         state[self.name] = needed
-        return GO_ON
+        return PRE_FILTER_SUCCESS
 
-    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable:
+    def equivalence_key(self, state: CycleState, pod: PodInfo) -> Hashable:
         needed: frozenset[str] = state[self.name]
         return needed
 

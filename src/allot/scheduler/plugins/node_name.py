@@ -7,11 +7,11 @@ from typing import Final
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
@@ -26,8 +26,8 @@ class NodeName(PreFilterPlugin, FilterPlugin):
 
     name = "NodeName"
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
-        return GO_ON if pod.node_name else NOTHING_TO_FILTER
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        return PRE_FILTER_SUCCESS if pod.node_name else PRE_FILTER_SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return SUCCESS if not pod.node_name or pod.node_name == node.name else OTHER_NODE

@@ -14,11 +14,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unschedulable
 from allot.scheduler.state.cluster import ClusterState
@@ -33,8 +33,8 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
     name = "NodePorts"
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
-        return GO_ON if pod.host_ports else NOTHING_TO_FILTER
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        return PRE_FILTER_SUCCESS if pod.host_ports else PRE_FILTER_SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return TAKEN if node.has_port_conflict(pod.host_ports) else SUCCESS

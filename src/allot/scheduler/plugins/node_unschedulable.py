@@ -15,11 +15,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
@@ -35,8 +35,8 @@ class NodeUnschedulable(PreFilterPlugin, FilterPlugin):
 
     name = "NodeUnschedulable"
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
-        return GO_ON if cluster.unschedulable_nodes else NOTHING_TO_FILTER
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        return PRE_FILTER_SUCCESS if cluster.unschedulable_nodes else PRE_FILTER_SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.is_unschedulable or is_tolerated(UNSCHEDULABLE_TAINT, pod.tolerations):

@@ -17,11 +17,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unschedulable
 from allot.scheduler.plugins.volume_binding import uses_claim
@@ -42,18 +42,18 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     def __init__(self, volumes: VolumeState) -> None:
         self._volumes = volumes
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         if not pod.volume_claims or not self._volumes.limits_by_node:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         wanted = {
             volume
             for ref in pod.volume_claims
             if (volume := self._csi_volume(ObjectKey(pod.namespace, ref.name))) is not None
         }
         if not wanted:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         state[self.name] = wanted
-        return GO_ON
+        return PRE_FILTER_SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         limits = self._volumes.limits_by_node.get(node.name)

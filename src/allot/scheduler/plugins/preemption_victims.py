@@ -28,7 +28,7 @@ _LOWEST_PRIORITY: Final = -(2**31)
 _NOT_STARTED: Final = "~"  # sorts after every time
 
 
-class WhatIf(Protocol):
+class DryRunFilters(Protocol):
     """The profile's filters, asked about a node as it would be."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
@@ -112,7 +112,7 @@ def select_victims(
     state: CycleState,
     pod: PodInfo,
     node: NodeInfo,
-    what_if: WhatIf,
+    dry_run: DryRunFilters,
     budgets: Sequence[DisruptionBudget],
 ) -> Victims | Status:
     """The fewest and least important pods to evict from this node, or why that does not help."""
@@ -121,8 +121,8 @@ def select_victims(
     if not weaker:
         return NO_VICTIMS
     for other in weaker:
-        _remove(state, pod, other, node, what_if)
-    status = what_if.filter(state, pod, node)
+        _remove(state, pod, other, node, dry_run)
+    status = dry_run.filter(state, pod, node)
     if status.code is not Code.SUCCESS:
         return status
     weaker.sort(key=importance)
@@ -132,19 +132,19 @@ def select_victims(
     for group in (protected, others):
         for other in group:
             node.add_pod(other)
-            what_if.add_pod(state, pod, other, node)
-            if what_if.filter(state, pod, node).code is not Code.SUCCESS:
-                _remove(state, pod, other, node, what_if)
+            dry_run.add_pod(state, pod, other, node)
+            if dry_run.filter(state, pod, node).code is not Code.SUCCESS:
+                _remove(state, pod, other, node, dry_run)
                 victims.append(other)
                 violated += group is protected
     return Victims(node.name, tuple(sorted(victims, key=importance)), violated)
 
 
 def _remove(
-    state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, what_if: WhatIf
+    state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, dry_run: DryRunFilters
 ) -> None:
     node.remove_pod(other.uid)
-    what_if.remove_pod(state, pod, other, node)
+    dry_run.remove_pod(state, pod, other, node)
 
 
 def split_by_budgets(
@@ -179,7 +179,7 @@ def find_candidates(
     state: CycleState,
     pod: PodInfo,
     nodes: Sequence[NodeInfo],
-    what_if: WhatIf,
+    dry_run: DryRunFilters,
     budgets: Sequence[DisruptionBudget],
     *,
     offset: int,
@@ -193,7 +193,7 @@ def find_candidates(
         if turn % NODES_AT_ONCE == NODES_AT_ONCE - 1:
             yield
         node = nodes[(offset + turn) % len(nodes)]
-        answer = select_victims(state, pod, node, what_if, budgets)
+        answer = select_victims(state, pod, node, dry_run, budgets)
         if isinstance(answer, Status):
             statuses[node.name] = answer
             continue
@@ -206,7 +206,7 @@ def find_candidates(
     return Candidates(tuple(found), statuses)
 
 
-def least_harm(candidates: Sequence[Victims]) -> Victims:
+def best_candidate(candidates: Sequence[Victims]) -> Victims:
     """The best candidate; the first of equals.
 
     Fewest violated budgets; then the lowest of their highest priorities; the lowest sum of

@@ -32,7 +32,7 @@ from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
 
 
-class Knowledge(NamedTuple):
+class Handle(NamedTuple):
     """All that plugins look at. Kept up to date by others."""
 
     cluster: ClusterState
@@ -42,7 +42,7 @@ class Knowledge(NamedTuple):
     workloads: WorkloadSelectors
 
 
-def judging_plugin(name: str, args: Mapping[str, Any], known: Knowledge) -> Plugin:
+def judging_plugin(name: str, args: Mapping[str, Any], known: Handle) -> Plugin:
     """A plugin that judges, sorts or scores; `ConfigurationError` if there is none of this name."""
     match name:
         case "SchedulingGates":
@@ -61,9 +61,7 @@ def judging_plugin(name: str, args: Mapping[str, Any], known: Knowledge) -> Plug
             return NodePorts()
         case "NodeResourcesFit":
             extended = EXTENDED_RESOURCE in known.devices.gates
-            return NodeResourcesFit(
-                args, known.devices.extended.stands_behind if extended else never
-            )
+            return NodeResourcesFit(args, known.devices.extended.is_backed if extended else never)
         case "NodeResourcesBalancedAllocation":
             return NodeResourcesBalancedAllocation(args)
         case "VolumeRestrictions":

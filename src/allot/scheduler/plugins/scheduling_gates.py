@@ -12,7 +12,7 @@ class SchedulingGates(PreEnqueuePlugin):
     """Keeps gated pods out of the queue."""
 
     name = "SchedulingGates"
-    opens_by_named_objects = True
+    gates_on_referenced_objects = True
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         if not pod.scheduling_gates:

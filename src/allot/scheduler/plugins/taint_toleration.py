@@ -22,11 +22,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
 )
@@ -44,8 +44,8 @@ class TaintToleration(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin
 
     name = "TaintToleration"
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
-        return GO_ON if cluster.nodes_with_blocking_taints else NOTHING_TO_FILTER
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        return PRE_FILTER_SUCCESS if cluster.nodes_with_blocking_taints else PRE_FILTER_SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.blocking_taints

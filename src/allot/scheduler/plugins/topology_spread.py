@@ -19,11 +19,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
 )
@@ -46,7 +46,7 @@ from allot.scheduler.state.affinity import (
     spread_constraint,
 )
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
+from allot.scheduler.state.matching_pods import PodQuery, PodSelector
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -133,12 +133,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     # --- filter ---
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         constraints = self._constraints(pod, required=True)
         if not constraints:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         state[self.name] = count_domains(pod, constraints, cluster)
-        return GO_ON
+        return PRE_FILTER_SUCCESS
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         _count_other(state[self.name], pod, other, node, 1)
@@ -220,7 +220,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
 def query_of(pod: PodInfo, constraint: SpreadConstraint) -> PodQuery:
     """The pods a constraint counts: same namespace, staying, selected."""
-    meant = PodsMeant(frozenset((pod.namespace,)), constraint.selector)
+    meant = PodSelector(frozenset((pod.namespace,)), constraint.selector)
     return PodQuery((meant,), with_terminating=False)
 
 

@@ -22,12 +22,12 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
     PreBindPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     ReservePlugin,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unresolvable
@@ -88,14 +88,14 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin)
             (args or {}).get("bindTimeoutSeconds") or DEFAULT_TIMEOUT_SECONDS
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         if not pod.volume_claims:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         sorted_ = sort_claims(pod, self._volumes)
         if isinstance(sorted_, Status):
-            return PreFilterAnswer(sorted_)
+            return PreFilterResult(sorted_)
         state[self.name] = VolumeBindingState(sorted_)
-        return GO_ON
+        return PRE_FILTER_SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         found: VolumeBindingState = state[self.name]

@@ -17,11 +17,11 @@ from allot.scheduler.framework.events import (
     Hint,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable, unschedulable
 from allot.scheduler.plugins.volume_binding import uses_claim
@@ -61,20 +61,20 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def __init__(self, volumes: VolumeState) -> None:
         self._volumes = volumes
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         restricted = set()
         for ref in pod.volume_claims:
             claim = self._volumes.claims.get(ObjectKey(pod.namespace, ref.name))
             if claim is None:
                 reason = f'persistentvolumeclaim "{ref.name}" not found'
-                return PreFilterAnswer(unresolvable(reason))
+                return PreFilterResult(unresolvable(reason))
             if READ_WRITE_ONCE_POD in claim.access_modes:
                 restricted.add((pod.namespace, ref.name))
         if not restricted and not pod.inline_disks:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         uses = sum(cluster.volume_claim_uses.get(key, 0) for key in restricted)
         state[self.name] = RestrictedClaims(frozenset(restricted), uses)
-        return GO_ON
+        return PRE_FILTER_SUCCESS
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         state[self.name].count(other, 1)

@@ -17,11 +17,11 @@ from allot.scheduler.framework.events import (
     EventRegistration,
 )
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     FilterPlugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.plugins.volume_binding import uses_claim
@@ -47,7 +47,7 @@ CURRENT_LABEL: Final = {
 """Labels that say where a volume is, and what they are called today."""
 
 
-class VolumePlace(NamedTuple):
+class VolumeTopology(NamedTuple):
     """A label of a volume that says where it is; several values are allowed."""
 
     label: str
@@ -63,22 +63,22 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     def __init__(self, volumes: VolumeState) -> None:
         self._volumes = volumes
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
-        places: list[VolumePlace] = []
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        topologies: list[VolumeTopology] = []
         for ref in pod.volume_claims:
             claim = self._volumes.claims.get(ObjectKey(pod.namespace, ref.name))
             if claim is None:
                 reason = f'persistentvolumeclaim "{ref.name}" not found'
-                return PreFilterAnswer(unresolvable(reason))
+                return PreFilterResult(unresolvable(reason))
             volume = self._volume_of(claim)
             if isinstance(volume, Status):
-                return PreFilterAnswer(volume)
+                return PreFilterResult(volume)
             if volume is not None:
-                places += _places(volume)
-        if not places:
-            return NOTHING_TO_FILTER
-        state[self.name] = tuple(places)
-        return GO_ON
+                topologies += _topologies(volume)
+        if not topologies:
+            return PRE_FILTER_SKIP
+        state[self.name] = tuple(topologies)
+        return PRE_FILTER_SUCCESS
 
     def _volume_of(self, claim: VolumeClaimInfo) -> VolumeInfo | Status | None:
         """The claim's volume; None if it has none yet because it waits for its first pod."""
@@ -100,9 +100,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         labels = node.labels
         if not any(label in labels for label in CURRENT_LABEL):
             return SUCCESS  # a cluster without zones
-        for place in state[self.name]:
-            value = labels.get(place.label) or labels.get(CURRENT_LABEL[place.label])
-            if value not in place.values:
+        for topology in state[self.name]:
+            value = labels.get(topology.label) or labels.get(CURRENT_LABEL[topology.label])
+            if value not in topology.values:
                 return WRONG_ZONE
         return SUCCESS
 
@@ -116,8 +116,8 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         )
 
 
-def _places(volume: VolumeInfo) -> Iterator[VolumePlace]:
+def _topologies(volume: VolumeInfo) -> Iterator[VolumeTopology]:
     for label in CURRENT_LABEL:
         value = volume.labels.get(label)
         if value:
-            yield VolumePlace(label, frozenset(value.split("__")))
+            yield VolumeTopology(label, frozenset(value.split("__")))

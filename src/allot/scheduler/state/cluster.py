@@ -91,7 +91,7 @@ class ClusterState:
         if node is None:
             node = NodeInfo(facts.name)
         before = node.facts
-        if before is not None and before.looks_like(facts):
+        if before is not None and before.is_equivalent(facts):
             node.facts = facts
             return before
         if before is None:
@@ -186,7 +186,7 @@ class ClusterState:
         self._assumed.discard(pod.uid)
         if before is None:
             self._place(pod)
-        elif _weighs_the_same(before, pod):
+        elif _has_same_footprint(before, pod):
             self._pods[pod.uid] = self._nodes[pod.node_name].pods[pod.uid] = pod
         else:
             self._displace(before)
@@ -268,7 +268,7 @@ class ClusterState:
             del self._nodes[node.name]
 
 
-def _weighs_the_same(old: PodInfo, new: PodInfo) -> bool:
+def _has_same_footprint(old: PodInfo, new: PodInfo) -> bool:
     """Whether no plugin could tell the two versions of a pod apart on its node."""
     return (
         old.node_name == new.node_name

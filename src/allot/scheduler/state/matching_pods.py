@@ -15,7 +15,7 @@ MAX_QUERIES: Final = 128
 """Answers that are kept up to date; of more, those are dropped that nobody asked for longest."""
 
 
-class PodsMeant(NamedTuple):
+class PodSelector(NamedTuple):
     """Pods in these namespaces with these labels."""
 
     namespaces: frozenset[str]
@@ -32,7 +32,7 @@ class PodsMeant(NamedTuple):
 class PodQuery(NamedTuple):
     """Pods that are meant by all of these, with or without those that are about to go."""
 
-    meant: tuple[PodsMeant, ...]
+    meant: tuple[PodSelector, ...]
     with_terminating: bool = True
 
     def matches(self, pod: PodInfo) -> bool:

@@ -50,7 +50,7 @@ class NodeFacts:
             labels.get(ZONE_LABEL) or labels.get("failure-domain.beta.kubernetes.io/zone", ""),
         )
 
-    def looks_like(self, other: NodeFacts) -> bool:
+    def is_equivalent(self, other: NodeFacts) -> bool:
         """Whether no plugin can tell the two apart. Heartbeats and annotations are not looked at."""
         return (
             self.labels == other.labels

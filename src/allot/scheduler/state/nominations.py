@@ -13,9 +13,9 @@ from allot.scheduler.state.pods import PodInfo
 class Nominations:
     """Waiting pods by the node they were promised."""
 
-    def __init__(self, has_a_place: Callable[[str], bool]) -> None:
-        """`has_a_place` says of a pod's uid whether it is counted on some node already."""
-        self._has_a_place = has_a_place
+    def __init__(self, is_assigned: Callable[[str], bool]) -> None:
+        """`is_assigned` says of a pod's uid whether it is counted on some node already."""
+        self._is_assigned = is_assigned
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_by_uid: dict[str, str] = {}
 
@@ -45,5 +45,5 @@ class Nominations:
             for other in self._by_node.get(node_name, {}).values()
             if other.uid != pod.uid
             and other.priority >= pod.priority
-            and not self._has_a_place(other.uid)
+            and not self._is_assigned(other.uid)
         ]

@@ -54,7 +54,7 @@ class PreferredNodes(NamedTuple):
     weight: int
 
 
-class PodShape:
+class PodEquivalenceClass:
     """What node-local plugins read of a pod. Pods that look alike share one shape, by identity."""
 
     __slots__ = ("__weakref__", "parts")
@@ -63,14 +63,16 @@ class PodShape:
         self.parts = parts
 
 
-_SHAPES: Final[WeakValueDictionary[tuple[Any, ...], PodShape]] = WeakValueDictionary()
+_EQUIVALENCE_CLASSES: Final[WeakValueDictionary[tuple[Any, ...], PodEquivalenceClass]] = (
+    WeakValueDictionary()
+)
 
 
-def _shape_of(parts: tuple[Any, ...]) -> PodShape:
-    shape = _SHAPES.get(parts)
-    if shape is None:
-        shape = _SHAPES[parts] = PodShape(parts)
-    return shape
+def _equivalence_class_of(parts: tuple[Any, ...]) -> PodEquivalenceClass:
+    equivalence_class = _EQUIVALENCE_CLASSES.get(parts)
+    if equivalence_class is None:
+        equivalence_class = _EQUIVALENCE_CLASSES[parts] = PodEquivalenceClass(parts)
+    return equivalence_class
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +117,7 @@ class PodInfo:
     volume_claims: tuple[VolumeClaimRef, ...]
     inline_disks: tuple[InlineDisk, ...]
 
-    shape: PodShape
+    equivalence_class: PodEquivalenceClass
     """Equal for two pods exactly if node-local plugins cannot tell them apart on any node."""
 
     @property
@@ -155,8 +157,10 @@ class PodInfo:
             "start_time": status.get("startTime") or "",
             "claim_statuses": _claim_statuses(status),
         }
-        if node_name != self.shape.parts[0]:
-            changed["shape"] = _shape_of((node_name, *self.shape.parts[1:]))
+        if node_name != self.equivalence_class.parts[0]:
+            changed["equivalence_class"] = _equivalence_class_of(
+                (node_name, *self.equivalence_class.parts[1:])
+            )
         return self._with(changed)
 
     def _with(self, changed: Mapping[str, Any]) -> PodInfo:
@@ -169,7 +173,7 @@ class PodInfo:
     @classmethod
     def of(cls, pod: Pod, before: PodInfo | None = None) -> PodInfo:
         """The pod, parsed. `before` is an earlier version of it: what did not change is not parsed again."""
-        if before is not None and _wants_the_same(before.pod, pod):
+        if before is not None and _has_same_spec(before.pod, pod):
             return before._as_now(pod)
         data = pod.data
         meta: Mapping[str, Any] = data.get("metadata") or {}
@@ -189,7 +193,7 @@ class PodInfo:
         selector = labels_selector(wanted_labels) if wanted_labels else None
         required = node_selection(node_affinity.get(_REQUIRED))
         preferred = read_preferred_nodes(node_affinity.get(_PREFERRED))
-        shape = _shape_of(
+        equivalence_class = _equivalence_class_of(
             (
                 node_name, requests, nonzero_milli_cpu, nonzero_memory, host_ports,
                 tolerations, selector, required, preferred,
@@ -233,7 +237,7 @@ class PodInfo:
             claim_statuses=_claim_statuses(status),
             volume_claims=tuple(_volume_claims(spec, key.name)),
             inline_disks=read_inline_disks(spec.get("volumes") or ()),
-            shape=shape,
+            equivalence_class=equivalence_class,
         )
 
 
@@ -245,7 +249,7 @@ _READ_OF_STATUS: Final = ("initContainerStatuses", "containerStatuses")
 """What requests depend on besides the spec, and whether a resize is under way."""
 
 
-def _wants_the_same(old: Pod, new: Pod) -> bool:
+def _has_same_spec(old: Pod, new: Pod) -> bool:
     """Whether two versions of a pod differ only in what becomes of it: its node and most of its status."""
     before: Mapping[str, Any] = old.data.get("spec") or {}
     after: Mapping[str, Any] = new.data.get("spec") or {}

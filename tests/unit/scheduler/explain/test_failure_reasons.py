@@ -15,12 +15,12 @@ from allot.scheduler.explain import failure_reasons
 from allot.scheduler.explain.failure_reasons import (
     MAX_SAVED_SECONDS,
     MAX_SECONDS,
-    Allowance,
     FailureReasons,
-    Rejection,
+    TimeBudget,
+    UnschedulablePod,
 )
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.node_statuses import Refusals
+from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME
 from allot.testing.builders import (
@@ -31,12 +31,12 @@ from allot.testing.builders import (
     a_slice,
     an_exact_request,
 )
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
     an_allocation,
 )
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.state.objects import a_node
 
 TWO = a_request("r", an_exact_request(count=2))
@@ -59,16 +59,16 @@ class Stage:
         self.is_idle = True
         self.reasons = FailureReasons(self.bench.cluster, lambda: self.is_idle, lambda: self.now)
 
-    def rejected(self, number: int) -> Rejection:
+    def rejected(self, number: int) -> UnschedulablePod:
         pod = a_pod_with_claims(f"c{number}", pod=f"p{number}")
         state = CycleState()
         assert self.bench.plugin.pre_filter(state, pod, self.bench.cluster).status.is_success
-        statuses = Refusals(
+        statuses = NodeStatuses(
             (node.name, self.bench.plugin.filter(state, pod, node).by(NAME))
             for node in self.bench.cluster.nodes
         )
         decision = NoNode(state, statuses, "", frozenset({NAME}), frozenset())
-        return Rejection(self.profile, pod, decision)
+        return UnschedulablePod(self.profile, pod, decision)
 
     def passes(self, seconds: float) -> float:
         """What a clock shows on which so much time passes whenever it is looked at."""
@@ -157,7 +157,7 @@ def test_a_class_that_does_not_exist_and_one_with_a_similar_name() -> None:
     decision = SchedulingCycle(stage.profile, stage.bench.cluster).decide(pod)
 
     assert isinstance(decision, NoNode)
-    assert stage.reasons.of(Rejection(stage.profile, pod, decision)) == (
+    assert stage.reasons.of(UnschedulablePod(stage.profile, pod, decision)) == (
         "Did you mean device class gpu.example.com instead of gpus.example.com?"
     )
 
@@ -178,21 +178,21 @@ def test_nothing_is_explained_while_pods_wait_to_be_tried() -> None:
 
 def test_time_for_explaining_is_earned_by_deciding() -> None:
     times = [0.0]
-    allowance = Allowance(lambda: times[-1])
+    time_budget = TimeBudget(lambda: times[-1])
 
     def is_left() -> bool:
-        return allowance.is_left
+        return time_budget.is_left
 
-    allowance.spend(MAX_SAVED_SECONDS + 0.1)
+    time_budget.spend(MAX_SAVED_SECONDS + 0.1)
     assert not is_left()
 
-    allowance.earn(0.89)
+    time_budget.earn(0.89)
     assert not is_left()
-    allowance.earn(0.02)
+    time_budget.earn(0.02)
     assert is_left(), "a tenth of one second was for explaining"
 
-    allowance.earn(1e6)
-    allowance.spend(MAX_SAVED_SECONDS)
+    time_budget.earn(1e6)
+    time_budget.spend(MAX_SAVED_SECONDS)
     assert not is_left(), "not much can be saved up"
     times.append(1.0)
     assert is_left(), "in idle times there is a little"
@@ -200,7 +200,7 @@ def test_time_for_explaining_is_earned_by_deciding() -> None:
 
 def test_a_slow_explanation_is_the_last_for_a_while() -> None:
     stage = Stage(pods=3)
-    stage.reasons.allowance.spend(MAX_SAVED_SECONDS)
+    stage.reasons.time_budget.spend(MAX_SAVED_SECONDS)
 
     assert stage.reasons.of(stage.rejected(0)) is None
 
@@ -234,7 +234,7 @@ def played(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def test_those_that_could_not_be_told_are_told_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_reasons, "LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(failure_reasons, "IDLE_POLL_SECONDS", 0.0)
 
     async def story() -> None:
         stage = Stage()
@@ -244,9 +244,9 @@ def test_those_that_could_not_be_told_are_told_later(monkeypatch: pytest.MonkeyP
         async def tell(reason: str) -> None:
             told.append(reason)
 
-        starts = [stage.reasons.tell_later(stage.rejected(n), tell) for n in (0, 1, 2, 1)]
+        starts = [stage.reasons.report_later(stage.rejected(n), tell) for n in (0, 1, 2, 1)]
         assert starts == [True, False, False, False]
-        task = asyncio.create_task(stage.reasons.tell_all())
+        task = asyncio.create_task(stage.reasons.report_all())
         for _ in range(50):
             await asyncio.sleep(0)
         assert told == []
@@ -269,7 +269,7 @@ def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failure_reasons, "MAX_WAITING", 4)
     stage = Stage()
     for number in range(10):
-        stage.reasons.tell_later(stage.rejected(number), lambda _: never())
+        stage.reasons.report_later(stage.rejected(number), lambda _: never())
 
     assert len(stage.reasons) == 4
 

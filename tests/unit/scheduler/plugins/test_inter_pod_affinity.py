@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import Hint
-from allot.scheduler.framework.plugins import NOTHING_TO_FILTER
+from allot.scheduler.framework.plugins import PRE_FILTER_SKIP
 from allot.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from allot.scheduler.state.affinity import PodTerm
 from allot.scheduler.state.cluster import ClusterState
@@ -139,7 +139,7 @@ def test_namespaces(scope: dict[str, Any], refused: bool) -> None:
 def test_nothing_to_do_for_plain_pods_among_plain_pods() -> None:
     cluster = zones(an_app("db", "there", node="a1"))
 
-    assert InterPodAffinity().pre_filter(CycleState(), an_app("web"), cluster) == NOTHING_TO_FILTER
+    assert InterPodAffinity().pre_filter(CycleState(), an_app("web"), cluster) == PRE_FILTER_SKIP
     assert InterPodAffinity().pre_score(CycleState(), an_app("web"), cluster, cluster.nodes).is_skip
 
 

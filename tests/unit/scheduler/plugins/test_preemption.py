@@ -8,7 +8,7 @@ import pytest
 
 from allot.api.raw import RawObject
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.plugins import PostFilterAnswer
+from allot.scheduler.framework.plugins import PostFilterResult
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from allot.scheduler.plugins.default_preemption import DefaultPreemption
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
@@ -76,7 +76,7 @@ def a_preemption(budgets: Sequence[DisruptionBudget] = (), **args: Any) -> Defau
 
 def decide(
     pod: PodInfo, cluster: ClusterState, budgets: Sequence[DisruptionBudget] = ()
-) -> Victims | PostFilterAnswer:
+) -> Victims | PostFilterResult:
     statuses = {
         node.name: NodeResourcesFit().filter(CycleState(), pod, node) for node in cluster.nodes
     }
@@ -239,7 +239,7 @@ def test_why_preemption_does_not_help(
 
     answer = a_preemption().decide(CycleState(), important(), cluster, statuses)
 
-    assert isinstance(answer, PostFilterAnswer)
+    assert isinstance(answer, PostFilterResult)
     assert (answer.status.code, answer.status.message) == (Code.UNSCHEDULABLE, message)
     assert answer.nominated_node == "", "a nomination that leads nowhere is cleared"
 
@@ -247,7 +247,7 @@ def test_why_preemption_does_not_help(
 def test_some_pods_never_preempt() -> None:
     answer = decide(important(preemptionPolicy="Never"), a_cluster([a_node("n")]))
 
-    assert isinstance(answer, PostFilterAnswer)
+    assert isinstance(answer, PostFilterResult)
     assert answer.status.message == "preemption: not eligible due to preemptionPolicy=Never."
     assert answer.nominated_node is None
 
@@ -280,7 +280,7 @@ def test_no_second_round_while_victims_are_going(reason: str, status: Status, wa
     )
 
     text = "preemption: not eligible due to a terminating pod on the nominated node."
-    assert waits is (isinstance(answer, PostFilterAnswer) and answer.status.message == text)
+    assert waits is (isinstance(answer, PostFilterResult) and answer.status.message == text)
 
 
 def test_victims_are_evicted_and_their_node_is_nominated() -> None:
@@ -296,7 +296,7 @@ def test_victims_are_evicted_and_their_node_is_nominated() -> None:
         plugin.post_filter(CycleState(), important(), cluster, {"n": unschedulable(CPU)})
     )
 
-    assert answer == PostFilterAnswer(SUCCESS, "n")
+    assert answer == PostFilterResult(SUCCESS, "n")
     assert evicted == [("b", "important", "n")]
 
 

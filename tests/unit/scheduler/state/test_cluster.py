@@ -4,7 +4,7 @@ import pytest
 
 from allot.api.selectors import labels_selector
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
+from allot.scheduler.state.matching_pods import PodQuery, PodSelector
 from tests.unit.scheduler.state.objects import REQUIRED, ZONE, a_cluster, a_node, a_pod
 
 ONE_CPU = {"cpu": "1"}
@@ -145,7 +145,7 @@ def test_changed_nodes_are_found_without_looking_at_the_others() -> None:
 
 def test_a_question_is_counted_once_and_then_kept_up_to_date() -> None:
     cluster = a_cluster([a_node("a"), a_node("b")])
-    meant = PodsMeant(frozenset({"default"}), labels_selector({"app": "db"}))
+    meant = PodSelector(frozenset({"default"}), labels_selector({"app": "db"}))
     query = PodQuery((meant,), with_terminating=False)
     assert cluster.matching_pods(query) == {}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from allot.api.selectors import labels_selector
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.matching_pods import PodQuery, PodsMeant
+from allot.scheduler.state.matching_pods import PodQuery, PodSelector
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.scheduler.state.objects import (
@@ -24,7 +24,7 @@ from tests.unit.scheduler.state.objects import (
 )
 
 NODES = ("n0", "n1", "n2")
-DB_PODS = PodQuery((PodsMeant(frozenset({"default"}), labels_selector({"app": "db"})),))
+DB_PODS = PodQuery((PodSelector(frozenset({"default"}), labels_selector({"app": "db"})),))
 TERM = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "db"}}}
 SPECS: list[dict[str, Any]] = [
     {},

@@ -19,7 +19,7 @@ from tests.unit.scheduler.state.objects import REQUIRED, a_container, a_pod
     ],
 )
 def test_pods_that_differ_only_in_this_have_one_shape(changes: dict[str, Any]) -> None:
-    assert a_pod().shape is a_pod(**changes).shape
+    assert a_pod().equivalence_class is a_pod(**changes).equivalence_class
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_pods_that_differ_only_in_this_have_one_shape(changes: dict[str, Any]) -
     ],
 )
 def test_pods_that_differ_in_this_have_different_shapes(changes: dict[str, Any]) -> None:
-    assert a_pod().shape is not a_pod(**changes).shape
+    assert a_pod().equivalence_class is not a_pod(**changes).equivalence_class
 
 
 def test_host_ports_of_containers_and_sidecars() -> None:

@@ -14,65 +14,65 @@ from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF
 from allot.scheduler.framework.status import Code
-from allot.scheduler.plugins.dynamic_resources.filter_results import NodeAnswer
+from allot.scheduler.plugins.dynamic_resources.filter_results import NodeAllocation
 
-MAX_WISHES: Final = 100
+MAX_CLAIM_SETS: Final = 100
 """How many different sets of claims answers are remembered for."""
-MAX_ANSWERS: Final = 50_000
+MAX_ALLOCATIONS: Final = 50_000
 """How many answers are remembered for all of them together."""
 
 
-MAX_KINDS_OF_NODES: Final = 1000
+MAX_NODE_CLASSES: Final = 1000
 """How many kinds of nodes answers are remembered for, per set of claims."""
 
 
-class RememberedAnswer(NamedTuple):
+class CachedAllocation(NamedTuple):
     """An answer for one node, and since when its devices are as they were then."""
 
     last_change: int
     target: TargetNode
-    answer: NodeAnswer
+    allocation: NodeAllocation
 
 
-class NodeAnswers:
+class NodeAllocations:
     """Answers for one set of claims, by node."""
 
     def __init__(self) -> None:
-        self._by_node: dict[str, RememberedAnswer] = {}
-        self._by_likeness: dict[Hashable, NodeAnswer] = {}
+        self._by_node: dict[str, CachedAllocation] = {}
+        self._by_node_class: dict[Hashable, NodeAllocation] = {}
         self.retries = 0
         """How often answers were forgotten although no devices had changed."""
-        self._outdated: list[str] = []
+        self._stale: list[str] = []
         self._timeouts_in_a_row = 0
         self._retry_at = 0.0
 
     def __len__(self) -> int:
-        return len(self._by_node) + len(self._by_likeness)
+        return len(self._by_node) + len(self._by_node_class)
 
-    def get(self, target: TargetNode, last_change: int) -> NodeAnswer | None:
+    def get(self, target: TargetNode, last_change: int) -> NodeAllocation | None:
         """The answer for a node whose devices changed last at `last_change`, if it is known."""
-        known = self._by_node.get(target.name)
-        if known is None or known.last_change != last_change or known.target is not target:
+        cached = self._by_node.get(target.name)
+        if cached is None or cached.last_change != last_change or cached.target is not target:
             return None
-        return known.answer
+        return cached.allocation
 
-    def put(self, target: TargetNode, last_change: int, answer: NodeAnswer) -> None:
-        if answer.status.code is not Code.ERROR:  # an error names the claim
-            self._by_node[target.name] = RememberedAnswer(last_change, target, answer)
+    def put(self, target: TargetNode, last_change: int, allocation: NodeAllocation) -> None:
+        if allocation.status.code is not Code.ERROR:  # an error names the claim
+            self._by_node[target.name] = CachedAllocation(last_change, target, allocation)
 
-    def put_outdated(self, target: TargetNode, last_change: int, answer: NodeAnswer) -> None:
-        """An answer from before the devices changed last. It counts until `forget_outdated`."""
-        self.put(target, last_change, answer)
-        self._outdated.append(target.name)
+    def put_stale(self, target: TargetNode, last_change: int, allocation: NodeAllocation) -> None:
+        """An answer from before the devices changed last. It counts until `forget_stale`."""
+        self.put(target, last_change, allocation)
+        self._stale.append(target.name)
 
-    def forget_outdated(self) -> None:
-        if self._outdated:
+    def forget_stale(self) -> None:
+        if self._stale:
             self.retries += 1  # what was concluded from them does not count any more either
-        for name in self._outdated:
+        for name in self._stale:
             self._by_node.pop(name, None)
-        self._outdated.clear()
+        self._stale.clear()
 
-    def entries(self) -> Iterable[RememberedAnswer]:
+    def entries(self) -> Iterable[CachedAllocation]:
         return self._by_node.values()
 
     # --- nodes that took too long ---
@@ -89,52 +89,54 @@ class NodeAnswers:
 
     def forget_timeouts(self) -> int:
         """Forget the nodes that took too long; how many there were."""
-        slow = [name for name, known in self._by_node.items() if known.answer.timed_out]
+        slow = [name for name, cached in self._by_node.items() if cached.allocation.timed_out]
         for name in slow:
             del self._by_node[name]
         if slow:
             self.retries += 1
-            self._by_likeness = {
-                alike: answer for alike, answer in self._by_likeness.items() if not answer.timed_out
+            self._by_node_class = {
+                node_class: allocation
+                for node_class, allocation in self._by_node_class.items()
+                if not allocation.timed_out
             }
         return len(slow)
 
-    def get_alike(self, likeness: Hashable) -> NodeAnswer | None:
+    def get_by_node_class(self, node_class: Hashable) -> NodeAllocation | None:
         """The answer for a node that looks like this; without results, which name its devices."""
-        return self._by_likeness.get(likeness)
+        return self._by_node_class.get(node_class)
 
-    def put_alike(self, likeness: Hashable, answer: NodeAnswer) -> None:
-        if answer.status.code is not Code.ERROR:
-            if len(self._by_likeness) >= MAX_KINDS_OF_NODES:
-                self._by_likeness.clear()
-            self._by_likeness[likeness] = answer._replace(results=())
+    def put_by_node_class(self, node_class: Hashable, allocation: NodeAllocation) -> None:
+        if allocation.status.code is not Code.ERROR:
+            if len(self._by_node_class) >= MAX_NODE_CLASSES:
+                self._by_node_class.clear()
+            self._by_node_class[node_class] = allocation._replace(results=())
 
 
-class RememberedAnswers:
+class AllocationCache:
     """Answers for the sets of claims that were asked about last."""
 
     def __init__(self) -> None:
-        self._by_wish: dict[Hashable, NodeAnswers] = {}
+        self._by_claims: dict[Hashable, NodeAllocations] = {}
 
-    def for_wish(self, wish: Hashable) -> NodeAnswers:
+    def for_claims(self, key: Hashable) -> NodeAllocations:
         """The answers for claims that ask for this. What nobody asked about lately is dropped."""
-        known = self._by_wish
-        found = known.pop(wish, None)
+        cached = self._by_claims
+        found = cached.pop(key, None)
         if found is None:
-            found = NodeAnswers()
-            while known and (len(known) >= MAX_WISHES or self._total() > MAX_ANSWERS):
-                del known[next(iter(known))]
-        known[wish] = found
+            found = NodeAllocations()
+            while cached and (len(cached) >= MAX_CLAIM_SETS or self._total() > MAX_ALLOCATIONS):
+                del cached[next(iter(cached))]
+        cached[key] = found
         return found
 
     def _total(self) -> int:
-        return sum(map(len, self._by_wish.values()))
+        return sum(map(len, self._by_claims.values()))
 
 
-def with_own_shares(answer: NodeAnswer, new_share_id: Callable[[], str]) -> NodeAnswer:
+def with_own_shares(allocation: NodeAllocation, new_share_id: Callable[[], str]) -> NodeAllocation:
     """The answer for another set of claims that ask for the same: a share belongs to one claim alone."""
-    results = tuple(_with_own_shares(result, new_share_id) for result in answer.results)
-    return answer._replace(results=results)
+    results = tuple(_with_own_shares(result, new_share_id) for result in allocation.results)
+    return allocation._replace(results=results)
 
 
 def _with_own_shares(result: AllocationResult, new_share_id: Callable[[], str]) -> AllocationResult:

@@ -33,7 +33,7 @@ from allot.scheduler.state.pods import PodInfo
 log = logging.getLogger(__name__)
 
 
-class Outcome(Enum):
+class BindingOutcome(Enum):
     """How waiting ended; the names are those of metrics."""
 
     SUCCESS = "success"
@@ -47,7 +47,7 @@ class DevicesNotReadyError(ClaimChangedError, KeepsNominationError):
 
     def __init__(self, why: BindingFailed, *, keeps_nomination: bool) -> None:
         super().__init__(why.message)
-        self.outcome = Outcome.TIMEOUT if why.timed_out else Outcome.FAILURE
+        self.outcome = BindingOutcome.TIMEOUT if why.timed_out else BindingOutcome.FAILURE
         self.keeps_nomination = keeps_nomination
 
 
@@ -60,12 +60,12 @@ class BindingReporter(Protocol):
         """The pod begins to wait, so long at most since its allocation; its node stays nominated."""
 
     def waited(
-        self, pod: PodInfo, drivers: Sequence[str], outcome: Outcome, seconds: float
+        self, pod: PodInfo, drivers: Sequence[str], outcome: BindingOutcome, seconds: float
     ) -> None:
         """The pod has waited for devices of these drivers."""
 
     def passed(
-        self, pod: PodInfo, outcome: Outcome, seconds: float, *, has_conditions: bool
+        self, pod: PodInfo, outcome: BindingOutcome, seconds: float, *, has_conditions: bool
     ) -> None:
         """The pod's claims were written and, if they have conditions, waited for; or that failed."""
 
@@ -110,15 +110,15 @@ class BindingGate:
         if self._failed is not None:
             self._failed.forget(pod)
 
-    def node_gone(self, name: str) -> None:
+    def on_node_delete(self, name: str) -> None:
         """Pods that wait to be bound to this node will not be."""
-        self._wait.node_gone(name)
+        self._wait.on_node_delete(name)
 
-    def why_hopeless(self, claim: ResourceClaim) -> str:
+    def why_unusable(self, claim: ResourceClaim) -> str:
         """Why an allocated claim will not become ready any more; empty if it may."""
-        return self._wait.why_hopeless(claim)
+        return self._wait.why_unusable(claim)
 
-    def why_let_go(self, claim: ResourceClaim, pod: PodInfo) -> str:
+    def why_release(self, claim: ResourceClaim, pod: PodInfo) -> str:
         """Why a pod that no node takes must not keep a claim; empty if it may.
 
         Its devices have failed; or they are not ready, and after a restart nobody waits for them any more.
@@ -130,7 +130,7 @@ class BindingGate:
                 return f"not ready: {'; '.join(missing)}"
         return ""
 
-    async def let_through(
+    async def write_and_wait(
         self,
         pod: PodInfo,
         node_name: str,
@@ -141,13 +141,13 @@ class BindingGate:
 
         What was written is given back when waiting fails; if writing does, that is the caller's business.
         """
-        started, outcome = self._now(), Outcome.ERROR
+        started, outcome = self._now(), BindingOutcome.ERROR
         with_conditions = any(map(has_conditions, decided))
         try:
             claims = await write()
             await self._check_conditions_kept(pod, decided, claims)
             await self._until_ready(pod, node_name, claims)
-            outcome = Outcome.SUCCESS
+            outcome = BindingOutcome.SUCCESS
         except DevicesNotReadyError as error:
             outcome = error.outcome
             raise
@@ -179,7 +179,7 @@ class BindingGate:
         conditioned = [claim for claim in claims if has_conditions(claim)]
         if not conditioned:
             return
-        started, outcome = self._now(), Outcome.ERROR
+        started, outcome = self._now(), BindingOutcome.ERROR
         try:
             outlook = self._wait.outlook(conditioned)
             missing = outlook.missing if isinstance(outlook, NotReady) else ()
@@ -190,7 +190,7 @@ class BindingGate:
                 if self._failed is not None:
                     self._failed.add(pod, ended.devices)
                 raise DevicesNotReadyError(ended, keeps_nomination=self._failed is not None)
-            outcome = Outcome.SUCCESS
+            outcome = BindingOutcome.SUCCESS
         except ClaimChangedError as error:
             outcome = error.outcome if isinstance(error, DevicesNotReadyError) else outcome
             await self._give_back((claim.key for claim in claims), pod)
@@ -199,12 +199,12 @@ class BindingGate:
             drivers = drivers_with_conditions(conditioned)
             self._reporter.waited(pod, drivers, outcome, self._now() - started)
 
-    def abandon(self, pod: PodInfo) -> None:
+    def release_claims(self, pod: PodInfo) -> None:
         """The pod went away while it waited: nobody needs its devices any more."""
         self.forget(pod)
         self._spawn(self._give_back(claim_keys(pod), pod))
 
-    def refuse(self, pod: PodInfo) -> None:
+    def release_if_claim_missing(self, pod: PodInfo) -> None:
         """A pod that lacks a claim lets go of those it has: it may have waited for them before a restart.
 
         A claim that is being deleted would otherwise never go, and the pod never get another.
@@ -215,7 +215,7 @@ class BindingGate:
         if any(map(_is_lost, claims)) and any(
             claim is not None and is_reserved_for(claim, pod) for claim in claims
         ):
-            self.abandon(pod)
+            self.release_claims(pod)
 
     async def _give_back(self, keys: Iterable[ObjectKey], pod: PodInfo) -> None:
         """Clear what the claims hold for this pod, so that other devices can be found."""

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
-from allot.scheduler.framework.concurrency_limit import resting
+from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
@@ -61,7 +61,7 @@ class BindingWait:
         self.timeout = timeout
         self._today = today
         self._waiting: dict[ObjectKey, set[_Waiter]] = {}
-        tracker.listen(self._claim_changed)
+        tracker.add_listener(self._on_claim_change)
 
     def __len__(self) -> int:
         """The number of claims that somebody waits for."""
@@ -87,7 +87,7 @@ class BindingWait:
                         deadlines.append(deadline)
         return NotReady(tuple(missing), min(deadlines, default=None)) if missing else Ready()
 
-    def why_hopeless(self, claim: ResourceClaim) -> str:
+    def why_unusable(self, claim: ResourceClaim) -> str:
         """Why an allocated claim will not become ready any more; empty if it may."""
         outlook = self.outlook([claim])
         return outlook.message if isinstance(outlook, BindingFailed) else ""
@@ -112,7 +112,7 @@ class BindingWait:
                 outlook = self.outlook([self._current(claim, pod) for claim in claims], since)
                 if not isinstance(outlook, NotReady):
                     return outlook
-                async with resting():
+                async with released_slot():
                     await self._sleep(waiter.changed, outlook.deadline)
         finally:
             for key in keys:
@@ -142,7 +142,7 @@ class BindingWait:
             raise ClaimChangedError(f"claim {key} is no longer reserved for the pod")
         return current
 
-    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+    def _on_claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         if not self._waiting:
             return
         claim = new or old
@@ -151,7 +151,7 @@ class BindingWait:
         for waiter in self._waiting.get(key, ()):
             waiter.changed.set()
 
-    def node_gone(self, name: str) -> None:
+    def on_node_delete(self, name: str) -> None:
         """A node was deleted, even if another of the same name has come since."""
         for waiters in self._waiting.values():
             for waiter in waiters:

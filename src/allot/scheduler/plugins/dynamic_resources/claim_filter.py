@@ -36,19 +36,19 @@ from allot.rules import (
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.plugins import (
-    GO_ON,
-    NOTHING_TO_FILTER,
+    PRE_FILTER_SKIP,
+    PRE_FILTER_SUCCESS,
     NodesByName,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
     SlowFilterPlugin,
 )
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, pending, unresolvable
 from allot.scheduler.plugins.dynamic_resources.allocation_cache import (
-    NodeAnswers,
-    RememberedAnswers,
+    AllocationCache,
+    NodeAllocations,
     with_own_shares,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
@@ -61,8 +61,8 @@ from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.filter_results import (
     NO_LIMIT,
     DynamicResourcesArgs,
-    ExportedAnswers,
-    NodeAnswer,
+    ExportedAllocations,
+    NodeAllocation,
     PodDevices,
     is_usable_on,
     problem_with,
@@ -87,32 +87,32 @@ NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 NO_STEP_LIMIT: Final = StepBudget(NO_LIMIT)
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
-LookAt = Callable[[PodInfo], PodExtension | None]
+FindExtension = Callable[[PodInfo], PodExtension | None]
 """What a pod needs for its extended resources; None if devices have nothing to do with them."""
 
 
-def no_extension(_pod: PodInfo) -> None:
+def no_extended_resources(_pod: PodInfo) -> None:
     """Extended resources are not for devices to serve."""
 
 
-def never_hopeless(_claim: ResourceClaim) -> str:
+def never_unusable(_claim: ResourceClaim) -> str:
     """No device must be made ready."""
     return ""
 
 
-def avoids_nothing(_pod: PodInfo) -> frozenset[DeviceId]:
+def no_avoided_devices(_pod: PodInfo) -> frozenset[DeviceId]:
     """No device has failed for the pod."""
     return frozenset()
 
 
-def hopeless_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], str]:
+def why_unusable_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], str]:
     """What becomes of claims whose devices must be made ready, where no pod may wait for that (KEP-5007)."""
     if RELEASE_WAITING_PODS_WHEN_OFF in gates:
         return why_not_usable_when_off
-    return never_hopeless
+    return never_unusable
 
 
-class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):
+class ClaimFilter(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):
     """Judges nodes by whether the claims of a pod can be had there."""
 
     name: ClassVar[str] = NAME
@@ -126,55 +126,55 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         args: DynamicResourcesArgs = DynamicResourcesArgs(),  # noqa: B008 - immutable
         new_share_id: Callable[[], str] = lambda: str(uuid4()),
         *,
-        look_at: LookAt = no_extension,
-        why_hopeless: Callable[[ResourceClaim], str] = never_hopeless,
-        avoided_by: Callable[[PodInfo], frozenset[DeviceId]] = avoids_nothing,
+        find_extension: FindExtension = no_extended_resources,
+        why_unusable: Callable[[ResourceClaim], str] = never_unusable,
+        avoided_devices: Callable[[PodInfo], frozenset[DeviceId]] = no_avoided_devices,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`why_hopeless` says why the devices of an allocated claim will not become ready any more, if so.
+        """`why_unusable` says why the devices of an allocated claim will not become ready any more, if so.
 
-        `avoided_by` are the devices that a pod shall not get now. `monotonic` is the clock by which nodes that took too long are tried again.
+        `avoided_devices` are the devices that a pod shall not get now. `monotonic` is the clock by which nodes that took too long are tried again.
         """
         self._tracker = tracker
         self._devices = devices
         self._args = args
         self._new_share_id = new_share_id
         self._gates = devices.gates
-        self._look_at = look_at
-        self._why_hopeless = why_hopeless
-        self._avoided_by = avoided_by
+        self._find_extension = find_extension
+        self._why_unusable = why_unusable
+        self._avoided_devices = avoided_devices
         self._monotonic = monotonic
-        self._answers = RememberedAnswers()
+        self._answers = AllocationCache()
         self.allocations = 0
         """How often devices were searched for."""
 
     # --- filter ---
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
-        extension = self._look_at(pod)
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        extension = self._find_extension(pod)
         if not pod.claims and extension is None:
-            return NOTHING_TO_FILTER
+            return PRE_FILTER_SKIP
         claims = claims_of(pod, self._tracker.get)
         if isinstance(claims, Unusable):
-            return PreFilterAnswer(unresolvable(claims.reason))
+            return PreFilterResult(unresolvable(claims.reason))
         to_allocate = []
         for claim in claims:
             if claim.status.allocation is not None:
                 continue
-            if self._tracker.is_in_flight(claim.metadata.uid):
+            if self._tracker.has_pending_allocation(claim.metadata.uid):
                 key = str(claim.key)
-                return PreFilterAnswer(
+                return PreFilterResult(
                     pending(f"resource claim {key} is in the process of being allocated")
                 )
             problem = problem_with(claim, self._devices.classes, self._gates)
             if problem:
-                return PreFilterAnswer(unresolvable(problem))
+                return PreFilterResult(unresolvable(problem))
             to_allocate.append(claim)
         prefers = has_alternatives(to_allocate)
         # KEP-4816: the results from all nodes are ranked. KEP-5007: so is readiness.
         state.ranks_all_nodes |= prefers and ALTERNATIVES_ON_ALL_NODES in self._gates
         state.ranks_all_nodes |= self._ranks_readiness and bool(to_allocate or extension)
-        avoided = self._avoided_by(pod)
+        avoided = self._avoided_devices(pod)
         state[NAME] = PodDevices(
             claims,
             to_allocate,
@@ -183,7 +183,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
             extension,
             avoided,
         )
-        return GO_ON if claims or extension is not None else NOTHING_TO_FILTER
+        return PRE_FILTER_SUCCESS if claims or extension is not None else PRE_FILTER_SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         devices: PodDevices = state[NAME]
@@ -204,22 +204,22 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
                 usable = is_usable_on(allocation, target)
             except AllocationError as error:
                 return failed(error)
-            if not usable or self._why_hopeless(claim):
+            if not usable or self._why_unusable(claim):
                 unavailable.add(index)
         if to_allocate:
-            answer = self._answer(devices, to_allocate, target, state.time)
+            answer = self._allocation_on(devices, to_allocate, target, state.time)
             if not answer.status.is_success:
                 return answer.status
         devices.unavailable |= unavailable
         return unresolvable(NOT_AVAILABLE) if unavailable else SUCCESS
 
-    def answer_for(
+    def allocate_on(
         self,
         claims: Sequence[ResourceClaim],
         target: TargetNode,
         time: DecisionTime = UNLIMITED,
         avoided: frozenset[DeviceId] = frozenset(),
-    ) -> NodeAnswer:
+    ) -> NodeAllocation:
         """What these claims, none of them allocated, would get on a node now.
 
         A node that takes too long is passed over, or the decision interrupted (`DeadlineExceededError`), as `time` says.
@@ -228,16 +228,20 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         time.begin_node()
         problem = self.problem_for(claims, target, avoided)
         budget = NO_STEP_LIMIT if time.is_limited else self._args.budget
-        outcome = allocate(problem, budget, self._new_share_id, deadline=time.ask)
+        outcome = allocate(problem, budget, self._new_share_id, deadline=time.check)
         if isinstance(outcome, Allocated):
             score = prioritized_list_score(claims, outcome.results)
             is_ready = not any(map(waits_for_binding, outcome.results))
-            return NodeAnswer(SUCCESS, outcome.results, score, outcome.skipped, is_ready)
-        if isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME and not time.passes_over:
+            return NodeAllocation(SUCCESS, outcome.results, score, outcome.skipped, is_ready)
+        if (
+            isinstance(outcome, Abandoned)
+            and outcome.limit is Limit.TIME
+            and not time.skips_slow_nodes
+        ):
             raise DeadlineExceededError
-        return NodeAnswer(status_of(outcome, self._gates))
+        return NodeAllocation(status_of(outcome, self._gates))
 
-    def _answer(
+    def _allocation_on(
         self,
         devices: PodDevices,
         claims: Sequence[ResourceClaim],
@@ -245,7 +249,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         time: DecisionTime,
         *,
         with_results: bool = False,
-    ) -> NodeAnswer:
+    ) -> NodeAllocation:
         """What the pod's claims would get on a node: as it was found out before, if that still holds."""
         last_change = self._devices.last_change(target.name)
         answer = devices.known.get(target, last_change)
@@ -254,18 +258,18 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         if answer is not None and (answer.results or not answer.status.is_success):
             return with_own_shares(answer, self._new_share_id)
         if devices.extension is not None and devices.extension.left_over:
-            return self.answer_for(claims, target, time, devices.avoided)
-        alike = self._likeness(devices, target)
-        if alike is not None and not with_results:
-            answer = devices.known.get_alike(alike)
+            return self.allocate_on(claims, target, time, devices.avoided)
+        node_class = self._node_equivalence_class(devices, target)
+        if node_class is not None and not with_results:
+            answer = devices.known.get_by_node_class(node_class)
         if answer is None or with_results:
-            answer = self.answer_for(claims, target, time, devices.avoided)
-            if answer.timed_out and not time.is_thorough:
+            answer = self.allocate_on(claims, target, time, devices.avoided)
+            if answer.timed_out and not time.caches_timeouts:
                 return answer
-            if alike is not None:
-                devices.known.put_alike(alike, answer)
+            if node_class is not None:
+                devices.known.put_by_node_class(node_class, answer)
         devices.known.put(target, last_change, answer)
-        time.remembered()
+        time.result_cached()
         return answer
 
     # --- decisions in another process ---
@@ -274,20 +278,27 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
     def node_seconds(self) -> float:
         return self._args.filter_timeout_seconds
 
-    def export_answers(self, state: CycleState, node: NodeInfo | None) -> ExportedAnswers | None:
+    def export_results(
+        self, state: CycleState, node: NodeInfo | None
+    ) -> ExportedAllocations | None:
         devices: PodDevices | None = state.get(NAME)
         if devices is None:
             return None
         wanted = self._wanted(devices, node) if node is not None else ()
         if node is not None and wanted:
             target = self._devices.target(node)
-            self._answer(devices, wanted, target, state.time, with_results=True)
-        return ExportedAnswers(devices.key, tuple(devices.known.entries()))
+            self._allocation_on(devices, wanted, target, state.time, with_results=True)
+        return ExportedAllocations(devices.key, tuple(devices.known.entries()))
 
-    def import_answers(
-        self, exported: ExportedAnswers, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
+    def import_results(
+        self,
+        exported: ExportedAllocations,
+        pod: PodInfo,
+        nodes: NodesByName,
+        *,
+        with_timeouts: bool,
     ) -> None:
-        known = self._answers.for_wish(exported.key)
+        known = self._answers.for_claims(exported.key)
         for last_change, target, answer in exported.entries:
             node = nodes(target.name)
             if node is None or node.facts is None or (answer.timed_out and not with_timeouts):
@@ -299,18 +310,18 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
             if answer.timed_out or newest == last_change:
                 known.put(current, newest, answer)
             elif not answer.status.is_success:
-                known.put_outdated(current, newest, answer)
+                known.put_stale(current, newest, answer)
             elif (still := self._still_possible(pod, current, answer)) is not None:
                 known.put(current, newest, still)
         if with_timeouts:
             known.note_timeouts(exported.timeouts, self._monotonic())
 
-    def forget_outdated(self, exported: ExportedAnswers) -> None:
-        self._answers.for_wish(exported.key).forget_outdated()
+    def forget_stale(self, exported: ExportedAllocations) -> None:
+        self._answers.for_claims(exported.key).forget_stale()
 
     def _still_possible(
-        self, pod: PodInfo, target: TargetNode, answer: NodeAnswer
-    ) -> NodeAnswer | None:
+        self, pod: PodInfo, target: TargetNode, answer: NodeAllocation
+    ) -> NodeAllocation | None:
         """The same devices, if the pod's claims can have them on the node as it is now."""
         claims = claims_of(pod, self._tracker.get)
         if isinstance(claims, Unusable):
@@ -319,7 +330,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         if not answer.results or len(wanted) != len(answer.results):
             return None
         results = replay(
-            self.problem_for(wanted, target, self._avoided_by(pod)),
+            self.problem_for(wanted, target, self._avoided_devices(pod)),
             answer.results,
             self._new_share_id,
         )
@@ -329,7 +340,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         devices: PodDevices | None = state.get(NAME)
         return devices.known.forget_timeouts() if devices is not None else 0
 
-    def kind_of(self, node: str) -> frozenset[str]:
+    def drivers_on(self, node: str) -> frozenset[str]:
         """The drivers with devices on a node, by which nodes can be told apart at a glance."""
         return self._devices.drivers_on(node)
 
@@ -337,12 +348,12 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         """A number that is another one whenever a node sees other devices, or other free ones."""
         return self._devices.last_change(node)
 
-    def likeness_of(self, state: CycleState, node: NodeInfo) -> Hashable | None:
+    def node_equivalence_class(self, state: CycleState, node: NodeInfo) -> Hashable | None:
         """Equal for nodes on which the pod's claims get the same; None if nothing can be said."""
         devices: PodDevices | None = state.get(NAME)
         if devices is None or node.facts is None:
             return None
-        return self._likeness(devices, self._devices.target(node))
+        return self._node_equivalence_class(devices, self._devices.target(node))
 
     def wanted(self, state: CycleState) -> tuple[Hashable, tuple[str, ...]] | None:
         """What is to be allocated for a pod, equal for all that ask for the same; and what its claims are called."""
@@ -352,12 +363,12 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         names = (str(claim.key) for claim in devices.to_allocate)
         return devices.key, tuple(names)
 
-    def _likeness(self, devices: PodDevices, target: TargetNode) -> Hashable | None:
+    def _node_equivalence_class(self, devices: PodDevices, target: TargetNode) -> Hashable | None:
         if devices.extension is not None or devices.avoided:
             return None  # what a node serves by itself is left to it; devices that are avoided have names
-        return self._devices.likeness(target, self._tracker.ledger)
+        return self._devices.node_equivalence_class(target, self._tracker.ledger)
 
-    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+    def equivalence_key(self, state: CycleState, pod: PodInfo) -> Hashable | None:
         """Claims that ask for the same get the same; those that are allocated already are special."""
         devices: PodDevices = state[NAME]
         if devices.extension is not None and devices.extension.left_over:
@@ -371,14 +382,14 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         claims: Sequence[ResourceClaim],
         extension: PodExtension | None,
         avoided: frozenset[DeviceId],
-    ) -> tuple[tuple[Hashable, ...], NodeAnswers]:
+    ) -> tuple[tuple[Hashable, ...], NodeAllocations]:
         """What such claims ask for, and what is known about claims that do."""
         key: tuple[Hashable, ...] = tuple(_encoder.encode(claim.spec) for claim in claims)
         if extension is not None:
             key = (*key, extension.wanted.key)
         if avoided:
             key = (*key, avoided)
-        known = self._answers.for_wish(key)
+        known = self._answers.for_claims(key)
         known.retry_timeouts(self._monotonic())
         return key, known
 
@@ -397,7 +408,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
             avoided=avoided,
         )
 
-    def question(self, state: CycleState, node: NodeInfo) -> AllocationProblem | None:
+    def allocation_problem(self, state: CycleState, node: NodeInfo) -> AllocationProblem | None:
         """What must be solved for a pod to run on a node; None if all its devices are decided on already."""
         devices: PodDevices | None = state.get(NAME)
         if devices is None or node.facts is None:
@@ -435,7 +446,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
             allocation = claim.status.allocation
             if allocation is None:
                 continue
-            hopeless = self._why_hopeless(claim)
+            hopeless = self._why_unusable(claim)
             if hopeless or not is_usable_on(allocation, target):
                 found.append((claim, hopeless))
         return found
@@ -470,7 +481,7 @@ class DeviceJudge(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlug
         wanted = self._wanted(devices, node)
         if not wanted:
             return raw_score(0, is_ready=True)
-        answer = self._answer(devices, wanted, self._devices.target(node), state.time)
+        answer = self._allocation_on(devices, wanted, self._devices.target(node), state.time)
         return raw_score(answer.score, is_ready=answer.is_ready)
 
     def normalize(

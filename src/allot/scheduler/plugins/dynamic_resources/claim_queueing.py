@@ -15,17 +15,17 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     claim_hint,
     claim_keys,
     claims_of,
-    helps_only_users,
+    helps_only_referencing_pods,
     pod_hint,
 )
-from allot.scheduler.plugins.dynamic_resources.pod_extension import pod_behind
+from allot.scheduler.plugins.dynamic_resources.pod_extension import extended_claim_pod
 from allot.scheduler.state.pods import PodInfo
 
 
 class ClaimQueueing(PreEnqueuePlugin):
     """Keeps pods out of the queue until their claims exist; queueing hints for the others."""
 
-    opens_by_named_objects: ClassVar[bool] = True
+    gates_on_referenced_objects: ClassVar[bool] = True
     _tracker: ClaimTracker
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
@@ -36,7 +36,7 @@ class ClaimQueueing(PreEnqueuePlugin):
             return SUCCESS
         return unresolvable(claims.reason)
 
-    def named_objects(self, pod: PodInfo) -> Iterable[Hashable]:
+    def referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
         return claim_keys(pod) if pod.claims else ()
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
@@ -47,7 +47,7 @@ class ClaimQueueing(PreEnqueuePlugin):
             EventRegistration(
                 ClusterEvent(events.RESOURCE_CLAIM, changes | Action.DELETE),
                 self._claim_hint,
-                helps_only_users,
+                helps_only_referencing_pods,
             ),
             EventRegistration(
                 ClusterEvent(events.WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES), self._pod_hint
@@ -57,7 +57,7 @@ class ClaimQueueing(PreEnqueuePlugin):
         )
 
     def _claim_hint(self, pod: PodInfo, old: Any, new: Any) -> Hint:
-        if new is None and old is not None and pod_behind(old) == pod.uid:
+        if new is None and old is not None and extended_claim_pod(old) == pod.uid:
             return Hint.QUEUE  # what an earlier attempt left over stands in the way no longer
         return claim_hint(pod, old, new, self._tracker.get)
 

@@ -24,22 +24,22 @@ class ClaimTracker:
         self.ledger = Ledger(gates)
         self._known: dict[ObjectKey, ResourceClaim] = {}
         """The newest version of each that we know of."""
-        self._in_flight: dict[str, ResourceClaim] = {}
+        self._pending: dict[str, ResourceClaim] = {}
         self._entered: dict[str, tuple[str, AllocationResult]] = {}
         """By uid: under which name the ledger has it, and what."""
         self._listeners: list[Listener] = []
         self._ledger_listeners: list[Callable[[AllocationResult], None]] = []
         self._release_listeners: list[Callable[[ResourceClaim], None]] = []
 
-    def listen(self, listener: Listener) -> None:
+    def add_listener(self, listener: Listener) -> None:
         """Call with every change of a claim, before and after, in order."""
         self._listeners.append(listener)
 
-    def listen_to_ledger(self, listener: Callable[[AllocationResult], None]) -> None:
+    def add_ledger_listener(self, listener: Callable[[AllocationResult], None]) -> None:
         """Call with every allocation that is entered or removed."""
         self._ledger_listeners.append(listener)
 
-    def listen_to_releases(self, listener: Callable[[ResourceClaim], None]) -> None:
+    def add_release_listener(self, listener: Callable[[ResourceClaim], None]) -> None:
         """Call with every claim whose allocation was decided on and then given up."""
         self._release_listeners.append(listener)
 
@@ -92,28 +92,28 @@ class ClaimTracker:
 
     # --- what is decided but not written ---
 
-    def is_in_flight(self, uid: str) -> bool:
-        return uid in self._in_flight
+    def has_pending_allocation(self, uid: str) -> bool:
+        return uid in self._pending
 
-    def take_off(self, claim: ResourceClaim) -> None:
+    def add_pending_allocation(self, claim: ResourceClaim) -> None:
         """A claim with the allocation it is going to get."""
-        self._in_flight[claim.metadata.uid] = claim
-        self._settle(claim.metadata.uid, claim)
+        self._pending[claim.metadata.uid] = claim
+        self._update_ledger(claim.metadata.uid, claim)
 
-    def land(self, claim: ResourceClaim) -> None:
+    def remove_pending_allocation(self, claim: ResourceClaim) -> None:
         """The allocation was written, or given up: from now on what is known of the claim counts."""
         uid = claim.metadata.uid
-        flown = self._in_flight.pop(uid, None)
-        if flown is None:
+        pending = self._pending.pop(uid, None)
+        if pending is None:
             return
         known = self._known.get(claim.key)
         current = known if known is not None and known.metadata.uid == uid else None
         entered = self._entered.get(uid)
-        self._settle(uid, current)
+        self._update_ledger(uid, current)
         if self._entered.get(uid) is not entered:
-            self.tell_released(flown)
+            self.notify_released(pending)
 
-    def tell_released(self, claim: ResourceClaim) -> None:
+    def notify_released(self, claim: ResourceClaim) -> None:
         """What was decided for a claim is given up, and no change of a known claim says so."""
         for listener in self._release_listeners:
             listener(claim)
@@ -130,12 +130,12 @@ class ClaimTracker:
         if before is after:
             return
         changed = after or before
-        if changed is not None and changed.metadata.uid not in self._in_flight:
-            self._settle(changed.metadata.uid, after)
+        if changed is not None and changed.metadata.uid not in self._pending:
+            self._update_ledger(changed.metadata.uid, after)
         for listener in self._listeners:
             listener(before, after)
 
-    def _settle(self, uid: str, claim: ResourceClaim | None) -> None:
+    def _update_ledger(self, uid: str, claim: ResourceClaim | None) -> None:
         """Let the ledger hold what the claim holds."""
         allocation = claim.status.allocation if claim is not None else None
         holder, entered = self._entered.get(uid) or ("", None)
@@ -146,14 +146,14 @@ class ClaimTracker:
         if entered is not None:
             self.ledger.remove(holder)
             del self._entered[uid]
-            self._tell(entered)
+            self._notify_ledger(entered)
         if claim is not None and allocation is not None:
             holder = f"{claim.key}#{uid}"
             self.ledger.add(holder, allocation)
             self._entered[uid] = holder, allocation
-            self._tell(allocation)
+            self._notify_ledger(allocation)
 
-    def _tell(self, allocation: AllocationResult) -> None:
+    def _notify_ledger(self, allocation: AllocationResult) -> None:
         for listener in self._ledger_listeners:
             listener(allocation)
 

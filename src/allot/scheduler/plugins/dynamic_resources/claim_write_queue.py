@@ -31,90 +31,94 @@ class ClaimChangedError(Exception):
     """Another client changed the claim so that our decision no longer holds."""
 
 
-Change = Callable[[ResourceClaim], ResourceClaim]
+ClaimChange = Callable[[ResourceClaim], ResourceClaim]
 """What a claim shall become. Its argument comes back if nothing is to be written; `ClaimChangedError` if it cannot be.
 
 It may be called several times for one write, and for a claim that has the change already.
 """
-Known = Callable[[ObjectKey], ResourceClaim | None]
+LookupClaim = Callable[[ObjectKey], ResourceClaim | None]
 """The newest version of a claim that has been seen."""
 
 
-class _Waiting:
+class _PendingChange:
     """A change that waits to be written."""
 
-    def __init__(self, start: ResourceClaim, change: Change) -> None:
+    def __init__(self, start: ResourceClaim, change: ClaimChange) -> None:
         self.start = start
         self.change = change
         self.outcome: ResourceClaim | Exception | None = None
 
 
-class _Lane:
+class _QueueOfClaim:
     """The changes of one claim."""
 
     def __init__(self) -> None:
-        self.waiting: list[_Waiting] = []
-        self.turn = asyncio.Lock()
+        self.waiting: list[_PendingChange] = []
+        self.slot = asyncio.Lock()
         self.users = 0
         self.latest: ResourceClaim | None = None
         """The answer to the last write."""
 
 
-class ClaimLanes:
+class ClaimWriteQueue:
     """All claims that are being written. For use in one event loop."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: LookupClaim) -> None:
         self._client = client
         self._known = known
-        self._lanes: dict[ObjectKey, _Lane] = {}
+        self._queues: dict[ObjectKey, _QueueOfClaim] = {}
 
     def __len__(self) -> int:
-        return len(self._lanes)
+        return len(self._queues)
 
-    async def write(self, start: ResourceClaim, change: Change) -> ResourceClaim:
+    async def write(self, start: ResourceClaim, change: ClaimChange) -> ResourceClaim:
         """The claim after the change and those that were written with it.
 
         `start` names the claim, and saves a read if nothing newer is known; it may be out of date.
         """
         key = start.key
-        lane = self._lanes.setdefault(key, _Lane())
-        lane.users += 1
-        mine = _Waiting(start, change)
-        lane.waiting.append(mine)
+        queue = self._queues.setdefault(key, _QueueOfClaim())
+        queue.users += 1
+        own = _PendingChange(start, change)
+        queue.waiting.append(own)
         try:
-            async with lane.turn:
-                if mine.outcome is None:
-                    await self._write_waiting(key, lane, mine)
+            async with queue.slot:
+                if own.outcome is None:
+                    await self._write_waiting(key, queue, own)
         finally:
-            if mine in lane.waiting:
-                lane.waiting.remove(mine)  # cancelled before its turn
-            lane.users -= 1
-            if not lane.users:
-                del self._lanes[key]
-        assert mine.outcome is not None
-        if isinstance(mine.outcome, Exception):
-            raise mine.outcome
-        return mine.outcome
+            if own in queue.waiting:
+                queue.waiting.remove(own)  # cancelled before its turn
+            queue.users -= 1
+            if not queue.users:
+                del self._queues[key]
+        assert own.outcome is not None
+        if isinstance(own.outcome, Exception):
+            raise own.outcome
+        return own.outcome
 
-    async def _write_waiting(self, key: ObjectKey, lane: _Lane, mine: _Waiting) -> None:
-        batch, lane.waiting = lane.waiting, []
+    async def _write_waiting(
+        self, key: ObjectKey, queue: _QueueOfClaim, own: _PendingChange
+    ) -> None:
+        batch, queue.waiting = queue.waiting, []
         try:
-            await self._write_batch(key, lane, batch)
+            await self._write_batch(key, queue, batch)
         except BaseException:
             # This task ends, the others' changes stay. They see whether the write arrived: by a conflict.
-            left = [each for each in batch if each.outcome is None and each is not mine]
-            lane.waiting = left + lane.waiting
+            left = [each for each in batch if each.outcome is None and each is not own]
+            queue.waiting = left + queue.waiting
             raise
 
-    async def _write_batch(self, key: ObjectKey, lane: _Lane, batch: list[_Waiting]) -> None:
-        current = self._newest(key, lane, batch)
+    async def _write_batch(
+        self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
+    ) -> None:
+        current = self._newest(key, queue, batch)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._write_once(current, lane, batch)
+                await self._write_once(current, queue, batch)
                 return
             except ApiStatusError as error:
                 if not error.is_conflict and len(batch) > 1:
-                    await self._write_apart(key, lane, batch)
+                    await self._write_apart(key, queue, batch)
                     return
                 if not error.is_conflict or attempt == ATTEMPTS:
                     _fail(batch, error)
@@ -130,13 +134,17 @@ class ClaimLanes:
                 _fail(batch, error)
                 return
 
-    async def _write_apart(self, key: ObjectKey, lane: _Lane, batch: list[_Waiting]) -> None:
+    async def _write_apart(
+        self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
+    ) -> None:
         """The server refuses the changes together: one that it refuses alone shall not cost the others theirs."""
         for each in batch:
             if each.outcome is None:
-                await self._write_batch(key, lane, [each])
+                await self._write_batch(key, queue, [each])
 
-    async def _write_once(self, current: ResourceClaim, lane: _Lane, batch: list[_Waiting]) -> None:
+    async def _write_once(
+        self, current: ResourceClaim, queue: _QueueOfClaim, batch: list[_PendingChange]
+    ) -> None:
         """The finalizer first if a change brings one, then the status."""
         wanted = _applied(current, batch)
         if wanted is current:
@@ -147,14 +155,16 @@ class ClaimLanes:
             wanted = _applied(current, batch)
             if wanted is current:
                 return
-        lane.latest = written = await self._client.update_status(RESOURCE_CLAIMS, wanted)
+        queue.latest = written = await self._client.update_status(RESOURCE_CLAIMS, wanted)
         for each in batch:
             if each.outcome is None:
                 each.outcome = written
 
-    def _newest(self, key: ObjectKey, lane: _Lane, batch: list[_Waiting]) -> ResourceClaim:
+    def _newest(
+        self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
+    ) -> ResourceClaim:
         candidates = [each.start for each in batch]
-        candidates += [claim for claim in (self._known(key), lane.latest) if claim is not None]
+        candidates += [claim for claim in (self._known(key), queue.latest) if claim is not None]
         newest = candidates[0]
         for claim in candidates[1:]:
             if version_of(claim) >= version_of(newest):
@@ -162,7 +172,7 @@ class ClaimLanes:
         return newest
 
 
-def _applied(current: ResourceClaim, batch: list[_Waiting]) -> ResourceClaim:
+def _applied(current: ResourceClaim, batch: list[_PendingChange]) -> ResourceClaim:
     """The claim with all changes that still wait. Those that need no write, or cannot be, are settled."""
     wanted = current
     for each in batch:
@@ -179,7 +189,7 @@ def _applied(current: ResourceClaim, batch: list[_Waiting]) -> ResourceClaim:
     return wanted
 
 
-def _fail(batch: list[_Waiting], error: ClientError) -> None:
+def _fail(batch: list[_PendingChange], error: ClientError) -> None:
     for each in batch:
         if each.outcome is None:
             each.outcome = error

@@ -23,8 +23,8 @@ from allot.client.errors import ApiStatusError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
     ClaimChangedError,
-    ClaimLanes,
-    Known,
+    ClaimWriteQueue,
+    LookupClaim,
 )
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.state.pods import PodInfo
@@ -165,9 +165,9 @@ class _Reservation:
 class ClaimWriter:
     """Writes claims through the API."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: LookupClaim) -> None:
         self._client = client
-        self._lanes = ClaimLanes(client, known)
+        self._queue = ClaimWriteQueue(client, known)
 
     async def allocate_and_reserve(
         self,
@@ -184,7 +184,7 @@ class ClaimWriter:
         """
         change = _Reservation(claim, pod, allocation, now)
         try:
-            written = await self._lanes.write(claim, change)
+            written = await self._queue.write(claim, change)
         except ApiStatusError as error:
             raise ClaimChangedError(f"{change.doing}: {error.message}") from error
         if change.found_reserved:
@@ -212,7 +212,7 @@ class ClaimWriter:
                 return current
             return without_reservation(current, pod)
 
-        dropped = await self._lanes.write(claim, change)
+        dropped = await self._queue.write(claim, change)
         # Another scheduler may have counted on it and bound the pod while we were at it. It looks at
         # the claim after it has bound the pod, we look at the pod after we changed the claim: one sees the other.
         found = await self._client.find(PODS, pod.key)
@@ -231,7 +231,7 @@ class ClaimWriter:
             return current if is_reserved_for(current, pod) else reserved(current, pod, None, None)
 
         try:
-            return await self._lanes.write(await self.read_again(claim), change)
+            return await self._queue.write(await self.read_again(claim), change)
         except ApiStatusError as error:
             if error.is_not_found:
                 return None
@@ -258,7 +258,7 @@ class ClaimWriter:
             return released(current, pod) if nobodys or is_reserved_for(current, pod) else current
 
         try:
-            return await self._lanes.write(claim, change)
+            return await self._queue.write(claim, change)
         except ApiStatusError as error:
             if error.is_not_found:
                 return None

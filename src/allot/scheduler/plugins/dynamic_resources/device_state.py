@@ -11,7 +11,7 @@ from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import DEVICE_TAINTS, FeatureGates
 from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
-from allot.scheduler.plugins.dynamic_resources.node_equivalence import Likeness
+from allot.scheduler.plugins.dynamic_resources.node_equivalence import NodeEquivalence
 from allot.scheduler.state.nodes import NodeInfo
 
 TouchNode = Callable[[str], None]
@@ -34,7 +34,7 @@ class DeviceState:
         """The only node that can use a pool's devices; empty where several can."""
         self._with_conditions: set[str] = set()
         """Slices with devices that must be made ready (KEP-5007), by name."""
-        self._likeness = Likeness()
+        self._node_equivalence = NodeEquivalence()
         self._touch_node = touch
         self._changes = 0
         self._last_change: dict[str, int] = {}
@@ -57,13 +57,13 @@ class DeviceState:
         else:
             self._with_conditions.discard(slice_.metadata.name)
         self.inventory.put(slice_)
-        self._likeness.put(slice_)
+        self._node_equivalence.put(slice_)
         self._touch(self._node_by_pool[pool] and node)
 
     def remove_slice(self, slice_: ResourceSlice) -> None:
         pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
         self.inventory.remove(slice_.metadata.name)
-        self._likeness.remove(slice_.metadata.name)
+        self._node_equivalence.remove(slice_.metadata.name)
         self._node_by_slice.pop(slice_.metadata.name, None)
         self._with_conditions.discard(slice_.metadata.name)
         self._touch(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
@@ -130,14 +130,14 @@ class DeviceState:
 
     def drivers_on(self, node: str) -> frozenset[str]:
         """The drivers that have devices on this node alone."""
-        return self._likeness.drivers(node)
+        return self._node_equivalence.drivers(node)
 
-    def likeness(self, target: TargetNode, ledger: Ledger) -> Hashable | None:
+    def node_equivalence_class(self, target: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes on which the same claims fit; None if nothing can be said."""
         if self._rules:
             return None  # rules may be about single devices
-        alike = self._likeness.of(target, ledger)
-        return None if alike is None else (self._classes_version, alike)
+        node_class = self._node_equivalence.class_of(target, ledger)
+        return None if node_class is None else (self._classes_version, node_class)
 
     def last_change(self, node: str) -> int:
         """A number that is another one whenever a node sees other devices, or other free ones."""

@@ -25,7 +25,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.scheduler.framework.concurrency_limit import resting
+from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS, ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
@@ -34,9 +34,9 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     PodExtension,
     Variant,
     claim_to_create,
+    extended_claim_pod,
     extension_of,
     named_in_status,
-    pod_behind,
     without_finalizer,
 )
 from allot.scheduler.state.pods import PodInfo
@@ -74,21 +74,21 @@ class ExtendedClaims:
         self._observe = observe
         self._made: set[str] = set()
         """Uids of claims that we made."""
-        self._maybe_made: deque[str] = deque(maxlen=MAX_REMEMBERED)
+        self._maybe_created: deque[str] = deque(maxlen=MAX_REMEMBERED)
         """Uids of pods for which we may have made a claim without hearing of it."""
         self._by_pod: dict[str, dict[str, ResourceClaim]] = {}
         """By the uids of the pod and of the claim."""
         self._waiters: dict[str, asyncio.Event] = {}
-        self._going: dict[str, ResourceClaim] = {}
+        self._being_removed: dict[str, ResourceClaim] = {}
         """In flight until they are gone, by uid."""
-        tracker.listen(self._claim_changed)
+        tracker.add_listener(self._on_claim_change)
 
     # --- what is there ---
 
-    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+    def _on_claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         claim = new or old
         assert claim is not None
-        pod_uid = pod_behind(claim)
+        pod_uid = extended_claim_pod(claim)
         if pod_uid is None:
             return
         uid = claim.metadata.uid
@@ -99,8 +99,8 @@ class ExtendedClaims:
             return
         self._forget(pod_uid, uid)
         # Before the queue hears of it: the pods it wakes shall find the devices free.
-        if going := self._going.pop(uid, None):
-            self._tracker.land(going)
+        if going := self._being_removed.pop(uid, None):
+            self._tracker.remove_pending_allocation(going)
 
     def _forget(self, pod_uid: str, uid: str) -> None:
         claims = self._by_pod.get(pod_uid, {})
@@ -109,7 +109,7 @@ class ExtendedClaims:
         if not claims:
             self._by_pod.pop(pod_uid, None)
 
-    def look_at(self, pod: PodInfo) -> PodExtension | None:
+    def find_extension(self, pod: PodInfo) -> PodExtension | None:
         """What the pod needs for its extended resources; None if devices have nothing to do with them."""
         left_over = tuple(self._by_pod.get(pod.uid, {}).values())
         return extension_of(pod, self._classes.class_of, left_over)
@@ -121,16 +121,16 @@ class ExtendedClaims:
     ) -> None:
         """Nobody else may have these devices from now on."""
         extension.mappings = variant.mappings
-        self._fly(extension, variant.claim, allocation)
+        self._set_pending_allocation(extension, variant.claim, allocation)
 
-    def _fly(
+    def _set_pending_allocation(
         self, extension: PodExtension, claim: ResourceClaim, allocation: AllocationResult
     ) -> None:
         status = replace(claim.status, allocation=allocation)
         before, extension.reserved = extension.reserved, replace(claim, status=status)
-        self._tracker.take_off(extension.reserved)
+        self._tracker.add_pending_allocation(extension.reserved)
         if before is not None:
-            self._tracker.land(before)
+            self._tracker.remove_pending_allocation(before)
 
     async def bind(
         self, extension: PodExtension, now: datetime | None
@@ -142,20 +142,20 @@ class ExtendedClaims:
         pod, decided = extension.pod, extension.reserved
         if decided is None:
             if pod.claim_statuses[1]:  # from an attempt on another node
-                await self._tell_pod(pod, None)
+                await self._update_pod_status(pod, None)
             return ()
         allocation = decided.status.allocation
         assert allocation is not None
         created = extension.created = await self._create(decided, pod)
-        self._fly(extension, created, allocation)
+        self._set_pending_allocation(extension, created, allocation)
         written = await self._writer.allocate_and_reserve(created, pod, allocation, now)
-        await self._tell_pod(pod, written.metadata.name, extension.mappings)
+        await self._update_pod_status(pod, written.metadata.name, extension.mappings)
         if not await self._is_seen(created):
             raise ClaimChangedError(
                 f"claim {pod.namespace}/{created.metadata.name} is not seen after it was created"
             )
         self._tracker.assume(written)
-        self._land(extension)
+        self._remove_pending_allocation(extension)
         return (written,)
 
     async def _create(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
@@ -163,7 +163,7 @@ class ExtendedClaims:
             created = await self._client.create(RESOURCE_CLAIMS, claim_to_create(claim))
         except ClientError as error:
             if not (isinstance(error, ApiStatusError) and error.is_already_exists):
-                self._maybe_made.append(pod.uid)
+                self._maybe_created.append(pod.uid)
             self._observe(False)
             raise
         self._made.add(created.metadata.uid)
@@ -172,7 +172,7 @@ class ExtendedClaims:
         self._observe(True)
         return created
 
-    async def _tell_pod(
+    async def _update_pod_status(
         self,
         pod: PodInfo,
         name: str | None,
@@ -209,7 +209,7 @@ class ExtendedClaims:
             return True
         waiter = self._waiters[uid] = asyncio.Event()
         try:
-            async with resting(), asyncio.timeout(SEEN_WITHIN_SECONDS):
+            async with released_slot(), asyncio.timeout(SEEN_WITHIN_SECONDS):
                 await waiter.wait()
         except TimeoutError:
             return False
@@ -217,9 +217,9 @@ class ExtendedClaims:
             del self._waiters[uid]
         return True
 
-    def _land(self, extension: PodExtension) -> None:
+    def _remove_pending_allocation(self, extension: PodExtension) -> None:
         if extension.reserved is not None:
-            self._tracker.land(extension.reserved)
+            self._tracker.remove_pending_allocation(extension.reserved)
             extension.reserved = None
 
     # --- a pod does not get its node after all ---
@@ -228,13 +228,13 @@ class ExtendedClaims:
         """Forget the devices. A claim that was made already is removed beside the next decision."""
         created, reserved = extension.created, extension.reserved
         if created is None:
-            self._land(extension)
+            self._remove_pending_allocation(extension)
             return
         if reserved is not None:
-            self._going[created.metadata.uid] = reserved
-        spawn(self._take_back(extension, created))
+            self._being_removed[created.metadata.uid] = reserved
+        spawn(self._remove_created(extension, created))
 
-    async def _take_back(self, extension: PodExtension, created: ResourceClaim) -> None:
+    async def _remove_created(self, extension: PodExtension, created: ResourceClaim) -> None:
         """Until the claim is gone its devices are taken, whether the informer has shown it or not."""
         try:
             if not await self.remove(created, extension.pod):
@@ -245,8 +245,8 @@ class ExtendedClaims:
             )
             await self._is_seen(created)
         finally:
-            self._going.pop(created.metadata.uid, None)
-            self._land(extension)
+            self._being_removed.pop(created.metadata.uid, None)
+            self._remove_pending_allocation(extension)
 
     async def remove_left_over(self, extension: PodExtension) -> None:
         """Delete what stands in the way; `ClaimChangedError` if it may be in use."""
@@ -261,7 +261,7 @@ class ExtendedClaims:
         made_at = claim.metadata.creation_timestamp
         return (
             claim.metadata.uid in self._made
-            or pod.uid in self._maybe_made
+            or pod.uid in self._maybe_created
             or made_at is None
             or (self._clock() - made_at).total_seconds() > BOUND_WITHIN_SECONDS
         )
@@ -286,7 +286,7 @@ class ExtendedClaims:
         if known is None or known.metadata.uid != claim.metadata.uid:
             # No informer will tell that a claim is gone that it never showed.
             self._forget(pod.uid, claim.metadata.uid)
-            self._tracker.tell_released(claim)
+            self._tracker.notify_released(claim)
         return True
 
     async def _is_let_go(self, pod: PodInfo, name: str) -> bool:

@@ -53,7 +53,7 @@ class ResourceClasses:
             return name if name in self._classes else None
         return self._chosen.get(resource)
 
-    def stands_behind(self, resource: str) -> bool:
+    def is_backed(self, resource: str) -> bool:
         return self.class_of(resource) is not None
 
     def _choose(self, resource: str) -> None:

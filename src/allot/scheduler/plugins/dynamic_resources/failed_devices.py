@@ -68,7 +68,7 @@ class FailedDevices:
         if pod.uid in self._failures:
             self._retry(pod)
 
-    def avoided_by(self, pod: PodInfo) -> frozenset[DeviceId]:
+    def avoided_devices(self, pod: PodInfo) -> frozenset[DeviceId]:
         """The devices that the pod shall not get now."""
         known = self._failures.get(pod.uid)
         if not known:

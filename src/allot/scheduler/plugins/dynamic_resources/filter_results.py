@@ -31,8 +31,8 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension
 
 if TYPE_CHECKING:
     from allot.scheduler.plugins.dynamic_resources.allocation_cache import (
-        NodeAnswers,
-        RememberedAnswer,
+        CachedAllocation,
+        NodeAllocations,
     )
 
 STEPS_PER_SECOND: Final = 10_000
@@ -57,7 +57,7 @@ class DynamicResourcesArgs(NamedTuple):
         return StepBudget(max(1, int(seconds * STEPS_PER_SECOND)) if seconds else NO_LIMIT)
 
 
-class NodeAnswer(NamedTuple):
+class NodeAllocation(NamedTuple):
     """What the pod's claims would get on a node, or why nothing."""
 
     status: Status
@@ -74,15 +74,15 @@ class NodeAnswer(NamedTuple):
         return bool(self.status.ended_by)
 
 
-class ExportedAnswers(NamedTuple):
+class ExportedAllocations(NamedTuple):
     """What one process found out about a set of claims, for another."""
 
     key: tuple[Hashable, ...]
-    entries: tuple[RememberedAnswer, ...]
+    entries: tuple[CachedAllocation, ...]
 
     @property
     def timeouts(self) -> int:
-        return sum(entry.answer.timed_out for entry in self.entries)
+        return sum(entry.allocation.timed_out for entry in self.entries)
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class PodDevices:
     to_allocate: list[ResourceClaim]
     key: tuple[Hashable, ...]
     """What the claims that are not allocated ask for, and extended resources."""
-    known: NodeAnswers
+    known: NodeAllocations
     """What claims that ask for the same would get."""
     has_alternatives: bool
     extension: PodExtension | None = None

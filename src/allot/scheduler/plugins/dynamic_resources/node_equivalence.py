@@ -42,7 +42,7 @@ class _Slice:
         return self._content
 
 
-class Likeness:
+class NodeEquivalence:
     """The slices of each node, as far as they say something about likeness."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Likeness:
         """Whose devices are on the node: what kind of node it is, roughly."""
         return frozenset(known.pool.driver for known in self._by_node.get(node, {}).values())
 
-    def of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
+    def class_of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes that look alike; None if nothing can be said."""
         if self._common:
             return None

@@ -16,24 +16,24 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.client.errors import ClientError
 from allot.features import DERIVED_ATTRIBUTES
-from allot.scheduler.framework.concurrency_limit import resting
+from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     PostBindPlugin,
-    PostFilterAnswer,
     PostFilterPlugin,
+    PostFilterResult,
     PreBindPlugin,
-    PreFilterAnswer,
+    PreFilterResult,
     ReservePlugin,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
 from allot.scheduler.plugins.dynamic_resources.claim_filter import (
     NAME,
-    DeviceJudge,
-    avoids_nothing,
-    hopeless_without_gate,
-    no_extension,
+    ClaimFilter,
+    no_avoided_devices,
+    no_extended_resources,
+    why_unusable_without_gate,
 )
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
@@ -74,7 +74,7 @@ DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 DELETED: Final = "deletion of ResourceClaim completed"
 
 
-class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlugin, PostBindPlugin):
+class DynamicResources(ClaimFilter, PostFilterPlugin, ReservePlugin, PreBindPlugin, PostBindPlugin):
     """Allocates the claims of pods."""
 
     def __init__(
@@ -104,12 +104,14 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             devices,
             args,
             new_share_id,
-            look_at=extended.look_at if extended is not None else no_extension,
-            why_hopeless=(
-                gate.why_hopeless if gate is not None else hopeless_without_gate(devices.gates)
+            find_extension=extended.find_extension
+            if extended is not None
+            else no_extended_resources,
+            why_unusable=(
+                gate.why_unusable if gate is not None else why_unusable_without_gate(devices.gates)
             ),
-            avoided_by=(
-                failed_devices.avoided_by if failed_devices is not None else avoids_nothing
+            avoided_devices=(
+                failed_devices.avoided_devices if failed_devices is not None else no_avoided_devices
             ),
             monotonic=monotonic,
         )
@@ -131,12 +133,12 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
     def pre_enqueue(self, pod: PodInfo) -> Status:
         status = super().pre_enqueue(pod)
         if not status.is_success and self._gate is not None:
-            self._gate.refuse(pod)
+            self._gate.release_if_claim_missing(pod)
         return status
 
     # --- filter ---
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         answer = super().pre_filter(state, pod, cluster)
         devices: PodDevices | None = state.get(NAME)
         if devices is not None and devices.has_alternatives:
@@ -160,15 +162,15 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         pod: PodInfo,
         cluster: ClusterState,
         statuses: Mapping[str, Status],
-    ) -> PostFilterAnswer:
+    ) -> PostFilterResult:
         """Give back a claim that ties the pod to nodes where it cannot run, if nobody else uses it."""
         devices: PodDevices | None = state.get(NAME)
         if devices is None:
-            return PostFilterAnswer(unschedulable())
+            return PostFilterResult(unschedulable())
         if devices.extension is not None and devices.extension.left_over:
             return await self._remove_left_over(devices.extension)
         for index, claim in enumerate(devices.claims):
-            reason = self._why_let_go(claim, pod)
+            reason = self._why_release(claim, pod)
             if not reason and index not in devices.unavailable:
                 continue
             has_others = any(consumer.uid != pod.uid for consumer in claim.status.reserved_for)
@@ -180,26 +182,26 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
                 else:
                     changed = await self._writer.deallocate(claim)
             except ClientError as error:
-                return PostFilterAnswer(failed(error))
+                return PostFilterResult(failed(error))
             if changed is not None:
                 self._tracker.assume(changed)
             text = f"{DEALLOCATED}: {reason}" if reason else DEALLOCATED
-            return PostFilterAnswer(unschedulable(text))
-        return PostFilterAnswer(unschedulable())
+            return PostFilterResult(unschedulable(text))
+        return PostFilterResult(unschedulable())
 
-    def _why_let_go(self, claim: ResourceClaim, pod: PodInfo) -> str:
+    def _why_release(self, claim: ResourceClaim, pod: PodInfo) -> str:
         """Why a pod that no node takes must not keep a claim; empty if it may."""
         if self._gate is not None:
-            return self._gate.why_let_go(claim, pod)
-        return self._why_hopeless(claim)
+            return self._gate.why_release(claim, pod)
+        return self._why_unusable(claim)
 
-    async def _remove_left_over(self, extension: PodExtension) -> PostFilterAnswer:
+    async def _remove_left_over(self, extension: PodExtension) -> PostFilterResult:
         assert self._extended is not None
         try:
             await self._extended.remove_left_over(extension)
         except (ClaimChangedError, ClientError) as error:
-            return PostFilterAnswer(failed(error))
-        return PostFilterAnswer(unschedulable(DELETED))
+            return PostFilterResult(failed(error))
+        return PostFilterResult(unschedulable(DELETED))
 
     # --- reserve ---
 
@@ -218,7 +220,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         if node is None:
             return failed(LookupError("the node is gone"))
         target = self._devices.target(node)
-        answer = self._answer(devices, wanted, target, state.time, with_results=True)
+        answer = self._allocation_on(devices, wanted, target, state.time, with_results=True)
         if not answer.results:
             return failed(LookupError("claim allocation not found for node"))
         self._skipped.report_unusable_pools(pod, node_name, answer.skipped)
@@ -235,7 +237,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
                 replace(claim, status=replace(claim.status, allocation=result))
             )
             devices.reserved.append(allocated)
-            self._tracker.take_off(allocated)
+            self._tracker.add_pending_allocation(allocated)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -243,7 +245,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         if devices is None:
             return
         for claim in devices.reserved:
-            self._tracker.land(claim)
+            self._tracker.remove_pending_allocation(claim)
         devices.reserved.clear()
         if self._extended is not None and devices.extension is not None:
             self._extended.unreserve(devices.extension, self._spawn)
@@ -283,7 +285,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
                 await self._write(devices, pod)
             else:
                 write = partial(self._write, devices, pod)
-                await self._gate.let_through(pod, node_name, devices.decided, write)
+                await self._gate.write_and_wait(pod, node_name, devices.decided, write)
         except (ClaimChangedError, ClientError) as error:
             devices.written = [claim for claim in devices.written if self._is_reserved(claim, pod)]
             self._avoid_held_devices(pod, devices.decided, error)
@@ -305,7 +307,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         decided = {claim.metadata.uid: claim.status.allocation for claim in devices.reserved}
         if (dropped := self._dropped.get(pod.uid)) is not None:
             # Or what an earlier attempt takes back would be what this one counts on.
-            async with resting():
+            async with released_slot():
                 await dropped.wait()
         result: list[ResourceClaim] = []
         try:
@@ -322,10 +324,10 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
             if self._extended is not None and devices.extension is not None:
                 result += await self._extended.bind(devices.extension, self._timestamp())
         except (ClaimChangedError, ClientError):
-            await self._look_again(devices)
+            await self._reread_claims(devices)
             raise
         for claim in devices.reserved:
-            self._tracker.land(claim)
+            self._tracker.remove_pending_allocation(claim)
             if claim.status.allocation is not None:
                 for chosen in chosen_alternatives(claim, claim.status.allocation):
                     self._alternative_chosen(pod.scheduler_name, chosen.rank)
@@ -354,7 +356,7 @@ class DynamicResources(DeviceJudge, PostFilterPlugin, ReservePlugin, PreBindPlug
         current = self._tracker.get(claim.key)
         return current is not None and is_reserved_for(current, pod)
 
-    async def _look_again(self, devices: PodDevices) -> None:
+    async def _reread_claims(self, devices: PodDevices) -> None:
         """After a failure, see what claims hold before others get the devices: a write may have arrived."""
         for claim in devices.reserved:
             try:

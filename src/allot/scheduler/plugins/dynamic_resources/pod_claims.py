@@ -32,7 +32,7 @@ def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
         claim = find(ObjectKey(pod.namespace, name))
         if claim is None:
             return Unusable(f'could not find ResourceClaim "{pod.namespace}/{name}"')
-        if entry.resource_claim_template_name is not None and not is_made_for(claim, pod):
+        if entry.resource_claim_template_name is not None and not is_created_for(claim, pod):
             return Unusable(
                 f"ResourceClaim {pod.namespace}/{name} was not created for Pod "
                 f"{pod.namespace}/{pod.name} (Pod is not owner)"
@@ -67,7 +67,7 @@ def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | Unusable | None:
     return Unusable(f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
 
 
-def is_made_for(claim: ResourceClaim, pod: PodInfo) -> bool:
+def is_created_for(claim: ResourceClaim, pod: PodInfo) -> bool:
     return any(
         owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references
     )
@@ -102,7 +102,7 @@ def claim_hint(
     return Hint.SKIP
 
 
-def helps_only_users(old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+def helps_only_referencing_pods(old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
     """Whether a change of a claim means nothing to pods that do not use it: no devices become free."""
     if new is None:
         return False

@@ -25,7 +25,7 @@ from allot.scheduler.plugins.dynamic_resources.extended_resources import (
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
-NAME_IN_MEMORY: Final = "<extended-resources>"
+UNCREATED_CLAIM_NAME: Final = "<extended-resources>"
 """No claim in the API can have this name."""
 NAME_SUFFIX: Final = "-extended-resources-"
 MAX_GENERATED_BASE: Final = 55
@@ -71,7 +71,7 @@ class PodExtension:
         variant = self.variants.get(resources)
         if variant is None:
             served = serve_with_devices(self.wanted, resources)
-            variant = Variant(claim_in_memory(self.pod, served), served.mappings)
+            variant = Variant(uncreated_claim(self.pod, served), served.mappings)
             self.variants[resources] = variant
         return variant
 
@@ -89,7 +89,7 @@ def extension_of(
     return None
 
 
-def claim_in_memory(pod: PodInfo, served: ServedByDevices) -> ResourceClaim:
+def uncreated_claim(pod: PodInfo, served: ServedByDevices) -> ResourceClaim:
     """The claim as long as only we know of it."""
     owner = OwnerReference(
         api_version="v1",
@@ -100,10 +100,10 @@ def claim_in_memory(pod: PodInfo, served: ServedByDevices) -> ResourceClaim:
         block_owner_deletion=True,
     )
     metadata = ObjectMeta(
-        name=NAME_IN_MEMORY,
+        name=UNCREATED_CLAIM_NAME,
         generate_name=f"{pod.name}{NAME_SUFFIX}",
         namespace=pod.namespace,
-        uid=f"{pod.uid}/{NAME_IN_MEMORY}",
+        uid=f"{pod.uid}/{UNCREATED_CLAIM_NAME}",
         annotations={EXTENDED_RESOURCE_CLAIM: "true"},
         owner_references=(owner,),
     )
@@ -117,7 +117,7 @@ def claim_to_create(claim: ResourceClaim) -> ResourceClaim:
     Its name looks like a generated one, but its end comes from the pod's uid: however many attempts there are and
     whatever answers get lost, a pod has one such claim at a time.
     """
-    generated, uid = claim.metadata.generate_name, pod_behind(claim) or ""
+    generated, uid = claim.metadata.generate_name, extended_claim_pod(claim) or ""
     name = f"{generated[:MAX_GENERATED_BASE]}{_name_end(uid)}"
     metadata = replace(claim.metadata, name=name, uid="")
     return replace(claim, metadata=metadata, status=ResourceClaimStatus())
@@ -128,7 +128,7 @@ def _name_end(pod_uid: str) -> str:
     return "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:SUFFIX_LENGTH])
 
 
-def pod_behind(claim: ResourceClaim) -> str | None:
+def extended_claim_pod(claim: ResourceClaim) -> str | None:
     """The uid of the pod for whose extended resources the claim was made; None for other claims."""
     if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) != "true":
         return None

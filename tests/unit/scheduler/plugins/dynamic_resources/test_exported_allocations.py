@@ -5,15 +5,15 @@ from __future__ import annotations
 import pickle
 
 from allot.api.claims import DeviceRequest
-from allot.scheduler.plugins.dynamic_resources.filter_results import ExportedAnswers
+from allot.scheduler.plugins.dynamic_resources.filter_results import ExportedAllocations
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
     an_allocation,
 )
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 
 POD = a_pod_with_claims("claim")
 TWO_OF_FOUR = a_request("r", an_exact_request(count=2))
@@ -27,13 +27,13 @@ def a_bench(request: DeviceRequest) -> Bench:
     return Bench(*claims, slices=slices)
 
 
-def found_elsewhere(bench: Bench) -> ExportedAnswers:
+def found_elsewhere(bench: Bench) -> ExportedAllocations:
     """What a copy of the bench finds out, on its way through a pipe."""
     bench.filter(POD)
     node = bench.cluster.node("node-1")
-    exported = bench.plugin.export_answers(bench.state, node)
+    exported = bench.plugin.export_results(bench.state, node)
     assert exported is not None
-    travelled: ExportedAnswers = pickle.loads(pickle.dumps(exported))  # noqa: S301
+    travelled: ExportedAllocations = pickle.loads(pickle.dumps(exported))  # noqa: S301
     return travelled
 
 
@@ -43,9 +43,9 @@ def take(bench: Bench, *devices: str) -> None:
     )
 
 
-def imported(bench: Bench, exported: ExportedAnswers, pod: PodInfo = POD) -> int:
+def imported(bench: Bench, exported: ExportedAllocations, pod: PodInfo = POD) -> int:
     """Take it over, ask about the pod again, and count the searches that were needed."""
-    bench.plugin.import_answers(exported, pod, bench.cluster.node, with_timeouts=True)
+    bench.plugin.import_results(exported, pod, bench.cluster.node, with_timeouts=True)
     before = bench.plugin.allocations
     bench.filter(pod)
     return bench.plugin.allocations - before
@@ -84,10 +84,10 @@ def test_a_refusal_counts_for_the_pod_although_devices_changed() -> None:
     take(bench, "gpu-0")
 
     assert imported(bench, exported) == 0
-    key = bench.plugin.rests_on(bench.state, POD)
-    bench.plugin.forget_outdated(exported)
+    key = bench.plugin.equivalence_key(bench.state, POD)
+    bench.plugin.forget_stale(exported)
     before = bench.plugin.allocations
     bench.filter(POD)
 
     assert bench.plugin.allocations > before, "for others it does not count"
-    assert bench.plugin.rests_on(bench.state, POD) != key, "nor what was concluded from it"
+    assert bench.plugin.equivalence_key(bench.state, POD) != key, "nor what was concluded from it"

@@ -12,7 +12,7 @@ from allot.api.quantity import Quantity
 from allot.api.slices import ResourcePool
 from allot.features import DEFAULTS
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
-from allot.scheduler.plugins.dynamic_resources.node_equivalence import Likeness
+from allot.scheduler.plugins.dynamic_resources.node_equivalence import NodeEquivalence
 from allot.testing.builders import DRIVER, a_device, a_slice
 
 A, B = TargetNode("a", {}, frozenset()), TargetNode("b", {"zone": "z"}, frozenset())
@@ -23,14 +23,14 @@ class Pair:
 
     def __init__(self) -> None:
         self.ledger = Ledger(DEFAULTS)
-        self.likeness = Likeness()
+        self.node_equivalence = NodeEquivalence()
         for node in ("a", "b"):
             self.put(node)
 
     def put(self, node: str, *, name: str = "", pool: str = "", model: str = "x") -> None:
         device = a_device("gpu-0", {"model": model})
         other = a_device("gpu-1", {"model": model}, allow_multiple_allocations=True)
-        self.likeness.put(
+        self.node_equivalence.put(
             a_slice(
                 device, other, name=name or node, node=node, pool=ResourcePool(pool or node, 1, 1)
             )
@@ -47,7 +47,10 @@ class Pair:
         self.ledger.add(f"{node}-{device}", allocation)
 
     def are_alike(self, b: TargetNode = B) -> bool:
-        one, other = self.likeness.of(A, self.ledger), self.likeness.of(b, self.ledger)
+        one, other = (
+            self.node_equivalence.class_of(A, self.ledger),
+            self.node_equivalence.class_of(b, self.ledger),
+        )
         return one is not None and one == other
 
 
@@ -57,7 +60,7 @@ class Pair:
         pytest.param(lambda _: None, True, id="the-same-devices"),
         pytest.param(lambda p: p.put("b", model="y"), False, id="another-model"),
         pytest.param(lambda p: p.put("b", name="b-2", pool="b-2"), False, id="one-pool-more"),
-        pytest.param(lambda p: p.likeness.remove("b"), False, id="no-devices"),
+        pytest.param(lambda p: p.node_equivalence.remove("b"), False, id="no-devices"),
         pytest.param(lambda p: p.take("b", "gpu-0"), False, id="one-is-taken"),
         pytest.param(
             lambda p: (p.take("a", "gpu-0"), p.take("b", "gpu-0")), True, id="the-same-is-taken"
@@ -84,7 +87,7 @@ class Pair:
             lambda p: p.put("b", name="b-2", pool="a"), False, id="a-pool-of-both-says-nothing"
         ),
         pytest.param(
-            lambda p: p.likeness.put(a_slice(name="net", node_name=None, all_nodes=True)),
+            lambda p: p.node_equivalence.put(a_slice(name="net", node_name=None, all_nodes=True)),
             False,
             id="devices-for-all-nodes-say-nothing",
         ),
@@ -103,10 +106,10 @@ def test_what_a_node_declares_counts() -> None:
 
 def test_what_is_gone_says_nothing() -> None:
     pair = Pair()
-    pair.likeness.put(a_slice(name="net", node_name=None, all_nodes=True))
+    pair.node_equivalence.put(a_slice(name="net", node_name=None, all_nodes=True))
     pair.put("b", name="b-2", pool="a")
     for name in ("net", "b-2"):
-        pair.likeness.remove(name)
+        pair.node_equivalence.remove(name)
 
     assert pair.are_alike()
 
@@ -123,12 +126,12 @@ def test_names_of_slices_count_where_there_are_several() -> None:
 def test_a_class_that_changes_makes_old_answers_useless() -> None:
     state = DeviceState(DEFAULTS)
     state.put_slice(a_slice(name="a", node="a"))
-    before = state.likeness(A, Ledger(DEFAULTS))
-    assert before == state.likeness(A, Ledger(DEFAULTS))
+    before = state.node_equivalence_class(A, Ledger(DEFAULTS))
+    assert before == state.node_equivalence_class(A, Ledger(DEFAULTS))
 
     state.put_class(DeviceClass(ObjectMeta(name="gpu")))
 
-    assert state.likeness(A, Ledger(DEFAULTS)) != before
+    assert state.node_equivalence_class(A, Ledger(DEFAULTS)) != before
 
 
 def test_taint_rules_may_be_about_single_devices() -> None:
@@ -136,8 +139,8 @@ def test_taint_rules_may_be_about_single_devices() -> None:
     state.put_slice(a_slice(name="a", node="a"))
     rule = DeviceTaintRule(ObjectMeta(name="rule"))
     state.put_rule(rule)
-    assert state.likeness(A, Ledger(DEFAULTS)) is None
+    assert state.node_equivalence_class(A, Ledger(DEFAULTS)) is None
 
     state.remove_rule(rule)
 
-    assert state.likeness(A, Ledger(DEFAULTS)) is not None
+    assert state.node_equivalence_class(A, Ledger(DEFAULTS)) is not None

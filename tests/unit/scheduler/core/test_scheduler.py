@@ -12,19 +12,19 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.transport import Response
 from allot.scheduler.core import failure_handler
-from allot.scheduler.core.pod_status import Outcomes
+from allot.scheduler.core.pod_status import PodStatusReporter
 from allot.scheduler.core.scheduler import MAX_BINDINGS, MAX_REPORTS, Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import Place
-from allot.scheduler.framework.concurrency_limit import resting
+from allot.scheduler.core.unschedulable_pods import SubQueue
+from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
     BindPlugin,
     FilterPlugin,
     Plugin,
-    PostFilterAnswer,
     PostFilterPlugin,
+    PostFilterResult,
     PreBindPlugin,
     ReservePlugin,
 )
@@ -41,8 +41,8 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.client.fakes import ScriptedTransport, answer, scripted, settle, status
+from tests.unit.scheduler.core.test_pod_status import Heard
 from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
-from tests.unit.scheduler.test_outcomes import Heard
 
 NODE_ADDED = ClusterEvent(NODE, Action.ADD)
 
@@ -85,12 +85,12 @@ class Everything(FilterPlugin, PostFilterPlugin, ReservePlugin, PreBindPlugin, B
         pod: PodInfo,
         cluster: ClusterState,
         statuses: Mapping[str, Status],
-    ) -> PostFilterAnswer:
+    ) -> PostFilterResult:
         self.making_room += 1
         await self.open.wait()
         self.making_room -= 1
         status = self._answer("post_filter")
-        return PostFilterAnswer(status, self.nominated)
+        return PostFilterResult(status, self.nominated)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         return self._answer("reserve")
@@ -102,7 +102,7 @@ class Everything(FilterPlugin, PostFilterPlugin, ReservePlugin, PreBindPlugin, B
         return True
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        async with resting() if self.rests else contextlib.nullcontext():
+        async with released_slot() if self.rests else contextlib.nullcontext():
             await self.open.wait()
         return self._answer("pre_bind")
 
@@ -147,7 +147,9 @@ class Stage:
             {"default-scheduler": Profile("default-scheduler", plugins)},
             self.queue,
             self.cluster,
-            Outcomes(Client(self.transport), self.heard, lambda: datetime(2026, 1, 1, tzinfo=UTC)),
+            PodStatusReporter(
+                Client(self.transport), self.heard, lambda: datetime(2026, 1, 1, tzinfo=UTC)
+            ),
             self.metrics,
             lambda: self.now,
         )
@@ -161,8 +163,8 @@ class Stage:
         self.scheduler.schedule(queued)
         await settle()
 
-    def place(self, name: str = "pod") -> Place | None:
-        found = [queued.place for queued in self.queue.pods() if queued.pod.name == name]
+    def sub_queue(self, name: str = "pod") -> SubQueue | None:
+        found = [queued.sub_queue for queued in self.queue.pods() if queued.pod.name == name]
         return found[0] if found else None
 
     def events(self) -> list[tuple[str, str]]:
@@ -194,7 +196,7 @@ def test_a_pod_that_fits_is_bound() -> None:
         await stage.attempt(a_pod())
 
         assert stage.plugin.said == ["filter", "reserve", "pre_bind", "bind"]
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         assert stage.cluster.is_assumed("uid-default-pod")
         assert stage.events() == [("Scheduled", "Successfully assigned default/pod to n0")]
         assert stage.attempts("scheduled") == 1
@@ -208,7 +210,7 @@ def test_bindings_run_beside_the_next_decision() -> None:
         stage.plugin.open.clear()
         await stage.attempt(a_pod("a"))
         await stage.attempt(a_pod("b"))
-        assert stage.place("a") is stage.place("b") is Place.IN_FLIGHT
+        assert stage.sub_queue("a") is stage.sub_queue("b") is SubQueue.IN_FLIGHT
         assert stage.plugin.said == ["filter", "reserve"] * 2
 
         stage.plugin.open.set()
@@ -279,12 +281,12 @@ def test_pods_that_fail_do_not_keep_the_queue_waiting() -> None:
         running = asyncio.create_task(stage.scheduler.run())
         await settle(400)
         assert stage.attempts("unschedulable") == 40
-        assert stage.place("pod-0") is Place.IN_FLIGHT, "not tried again before all is said"
+        assert stage.sub_queue("pod-0") is SubQueue.IN_FLIGHT, "not tried again before all is said"
 
         stage.transport.door.set()
         await settle(400)
 
-        assert stage.queue.lengths() == {Place.UNSCHEDULABLE: 40}
+        assert stage.queue.lengths() == {SubQueue.UNSCHEDULABLE: 40}
         assert len(stage.conditions()) == 40
         assert stage.transport.most == MAX_REPORTS
         running.cancel()
@@ -311,7 +313,7 @@ def test_room_is_made_for_one_pod_after_the_other() -> None:
         await settle(100)
 
         assert stage.plugin.said.count("post_filter") == 2, "nothing is done for a pod that is gone"
-        assert stage.place("a") is stage.place("b") is Place.UNSCHEDULABLE
+        assert stage.sub_queue("a") is stage.sub_queue("b") is SubQueue.UNSCHEDULABLE
 
     played(story)
 
@@ -326,7 +328,7 @@ def test_room_that_was_made_is_kept_from_then_on() -> None:
         assert stage.cluster.nominations.before(a_pod("lesser"), "n0") == [pod]
 
         stage.plugin.answers = {}
-        stage.queue.happened(NODE_ADDED, None, None, 50.0)
+        stage.queue.on_cluster_event(NODE_ADDED, None, None, 50.0)
         stage.now = 50.0
         await stage.attempt()
 
@@ -347,7 +349,7 @@ def test_a_pod_that_fits_nowhere_waits_for_an_event() -> None:
         message = "0/2 nodes are available: 2 too small. nothing to evict"
         assert stage.events() == [("FailedScheduling", message)]
         assert stage.conditions() == [("Unschedulable", message)]
-        assert stage.place() is Place.UNSCHEDULABLE
+        assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
         assert stage.attempts("unschedulable") == 1
 
     played(story)
@@ -361,7 +363,7 @@ def test_a_nomination_is_written() -> None:
         await stage.attempt(a_pod())
 
         assert stage.transport.requests[-1].body["status"]["nominatedNodeName"] == "n0"
-        assert stage.place() is Place.UNSCHEDULABLE
+        assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
 
     played(story)
 
@@ -373,9 +375,9 @@ def test_without_nodes_every_new_node_helps() -> None:
 
         assert stage.conditions() == [("Unschedulable", "no nodes available to schedule pods")]
         assert "post_filter" not in stage.plugin.said
-        assert stage.place() is Place.UNSCHEDULABLE
-        stage.queue.happened(NODE_ADDED, None, None, 50.0)
-        assert stage.place() is Place.ACTIVE
+        assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
+        stage.queue.on_cluster_event(NODE_ADDED, None, None, 50.0)
+        assert stage.sub_queue() is SubQueue.ACTIVE
 
     played(story)
 
@@ -387,12 +389,12 @@ def test_events_while_room_is_made_are_not_lost() -> None:
             "filter": unschedulable("full"),
             "post_filter": unschedulable(),
         }
-        stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.happened(
+        stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.on_cluster_event(
             NODE_ADDED, None, None, 0.0
         )
         await stage.attempt(a_pod())
 
-        assert stage.place() is Place.BACKOFF
+        assert stage.sub_queue() is SubQueue.BACKOFF
 
     played(story)
 
@@ -404,7 +406,7 @@ def test_a_pod_deleted_while_room_is_made_does_not_come_back() -> None:
         stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.delete("uid-default-pod")
         await stage.attempt(a_pod())
 
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         assert stage.queue.pop(1000.0) is None
 
     played(story)
@@ -430,7 +432,7 @@ def test_an_error_is_shown_and_tried_again_after_a_while(point: str, message: st
 
         assert stage.events() == [("FailedScheduling", message)]
         assert stage.conditions() == [("SchedulerError", message)]
-        assert stage.place() is Place.BACKOFF
+        assert stage.sub_queue() is SubQueue.BACKOFF
         assert stage.queue.next_due() == 1.0
         assert stage.cluster.pods == {}
         assert ("unreserve" in stage.plugin.said) is (point != "filter")
@@ -440,7 +442,7 @@ def test_an_error_is_shown_and_tried_again_after_a_while(point: str, message: st
         stage.now = 1.0
         stage.queue.flush(stage.now)
         await stage.attempt()
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         assert (stage.attempts("scheduled"), stage.attempts("error")) == (1, 1)
 
     played(story)
@@ -489,14 +491,14 @@ def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> Non
         stage.plugin.answers = {"filter": pending("in a moment")}
         await stage.attempt(a_pod())
 
-        assert stage.place() is Place.UNSCHEDULABLE
+        assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
         assert (stage.events(), stage.conditions()) == ([], [])
         assert stage.plugin.making_room == 0
         assert "post_filter" not in stage.plugin.said
 
         stage.plugin.answers = {}
-        stage.queue.happened(NODE_ADDED, None, None, stage.now)
-        assert stage.place() is Place.ACTIVE, "without backoff"
+        stage.queue.on_cluster_event(NODE_ADDED, None, None, stage.now)
+        assert stage.sub_queue() is SubQueue.ACTIVE, "without backoff"
         await stage.attempt()
         assert stage.events() == [("Scheduled", "Successfully assigned default/pod to n0")]
 
@@ -506,7 +508,7 @@ def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> Non
 def test_a_pod_that_waits_long_for_something_under_way_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(failure_handler, "BRIEF_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(failure_handler, "PENDING_REPORT_DELAY_SECONDS", 0.0)
 
     async def story() -> None:
         stage = Stage()
@@ -516,7 +518,7 @@ def test_a_pod_that_waits_long_for_something_under_way_is_told(
         message = "0/1 nodes are available: 1 in a moment."
         assert stage.events() == [("FailedScheduling", message)]
         assert stage.conditions() == [("Unschedulable", message)]
-        assert stage.place() is Place.UNSCHEDULABLE
+        assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
 
     played(story)
 
@@ -530,7 +532,7 @@ def test_a_plugin_that_raises_while_binding_does_not_lose_the_pod(
         stage.plugin.answers = {point: RuntimeError("our mistake")}
         await stage.attempt(a_pod())
 
-        assert stage.place() is Place.BACKOFF
+        assert stage.sub_queue() is SubQueue.BACKOFF
         assert stage.cluster.pods == {}
         assert stage.plugin.said[-1] == "unreserve"
 
@@ -551,7 +553,7 @@ def test_a_plugin_that_raises_while_deciding_does_not_lose_the_pod(
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
 
-        assert stage.place() is Place.BACKOFF
+        assert stage.sub_queue() is SubQueue.BACKOFF
         assert stage.cluster.pods == {}
         running.cancel()
         await asyncio.wait((running,))
@@ -582,7 +584,7 @@ def test_a_pod_that_goes_away_is_left_alone() -> None:
         assert stage.events() == [("FailedScheduling", "skip schedule deleting pod: default/pod")]
         assert stage.conditions() == []
         assert stage.plugin.said == []
-        assert stage.place() is None
+        assert stage.sub_queue() is None
 
     played(story)
 
@@ -594,7 +596,7 @@ def test_a_pod_that_has_a_place_is_left_alone() -> None:
         await stage.attempt(a_pod())
 
         assert stage.plugin.said == []
-        assert stage.place() is None
+        assert stage.sub_queue() is None
 
     played(story)
 
@@ -614,7 +616,7 @@ def test_a_pod_deleted_while_it_is_bound_does_not_come_back() -> None:
         stage.plugin.open.set()
         await settle()
 
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         assert stage.plugin.said[-1] == "unreserve"
         assert stage.cluster.pods == {}
 
@@ -637,7 +639,7 @@ def test_a_pod_that_another_scheduler_bound_is_theirs(is_seen: bool) -> None:
 
         assert stage.conditions() == [], "the pod is scheduled, whatever we think"
         assert stage.events() == []
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         assert stage.plugin.said[-1] == "unreserve"
 
     played(story)
@@ -652,7 +654,7 @@ def test_nothing_is_said_about_a_pod_that_may_be_bound() -> None:
 
         assert stage.conditions() == []
         assert stage.plugin.said[-1] == "unreserve"
-        assert stage.place() is not None, "it is tried again unless it turns out to be bound"
+        assert stage.sub_queue() is not None, "it is tried again unless it turns out to be bound"
 
     played(story)
 
@@ -669,7 +671,7 @@ def test_the_loop_sleeps_until_somebody_comes() -> None:
         stage.scheduler.wake()
         await settle()
 
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         running.cancel()
         await asyncio.wait((running,))
 
@@ -702,14 +704,14 @@ def test_pods_that_nothing_woke_are_tried_again_by_the_loop() -> None:
         stage.queue.add(a_pod(), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
-        assert stage.place() is Place.UNSCHEDULABLE
+        assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
 
         stage.plugin.answers = {}
         stage.now = 331.0
         stage.scheduler.wake()
         await settle()
 
-        assert stage.place() is None
+        assert stage.sub_queue() is None
         running.cancel()
         await asyncio.wait((running,))
 

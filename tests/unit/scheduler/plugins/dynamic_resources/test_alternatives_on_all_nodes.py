@@ -14,7 +14,7 @@ from allot.rules import ALTERNATIVES_ON_ALL_NODES, RuleSet
 from allot.scheduler.configuration import DEFAULT_WEIGHTS
 from allot.scheduler.core.scheduling_cycle import Chosen, SchedulingCycle
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.registry import Knowledge, judging_plugin
+from allot.scheduler.plugins.registry import Handle, judging_plugin
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
 from allot.testing.builders import (
@@ -25,8 +25,8 @@ from allot.testing.builders import (
     a_slice,
     an_alternative,
 )
-from tests.unit.scheduler.dynamic_resources.bench import NAME, Bench
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import NAME, Bench
 from tests.unit.scheduler.state.objects import a_node
 
 MODEL = f'device.attributes["{DRIVER}"].model == '
@@ -76,7 +76,7 @@ class LargeCluster:
             gates=gates,
         )
         bench = self.bench
-        known = Knowledge(
+        known = Handle(
             bench.cluster, bench.tracker, bench.devices, VolumeState(), WorkloadSelectors()
         )
         plugins = [judging_plugin(name, {}, known) for name in SCORED]

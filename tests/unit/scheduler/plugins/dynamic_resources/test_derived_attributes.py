@@ -10,8 +10,8 @@ from allot.features import DEFAULTS, DERIVED_ATTRIBUTES
 from allot.rules import RuleSet
 from allot.scheduler.framework.status import Code
 from allot.testing.builders import DRIVER, a_device, a_request, a_slice, an_exact_request
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.state.objects import a_node
 
 OFF = {DERIVED_ATTRIBUTES: False}

@@ -40,9 +40,9 @@ def test_a_device_that_others_hold_is_avoided_for_a_shorter_time() -> None:
         for seconds in (5, 10, 20, 30, 30):
             memory.failed.add(POD, AVOIDED, HELD_DEVICE_BACKOFF)
             await asyncio.sleep(seconds - 1)
-            assert memory.failed.avoided_by(POD) == AVOIDED
+            assert memory.failed.avoided_devices(POD) == AVOIDED
             await asyncio.sleep(2)
-            assert memory.failed.avoided_by(POD) == frozenset()
+            assert memory.failed.avoided_devices(POD) == frozenset()
 
     run_in_virtual_time(run())
 
@@ -53,9 +53,9 @@ def test_a_device_that_failed_is_avoided_longer_each_time() -> None:
         for seconds in (30, 60, 120, 240, 480, 600, 600):
             memory.failed.add(POD, [BROKEN])
             await asyncio.sleep(seconds - 1)
-            assert memory.failed.avoided_by(POD) == AVOIDED
+            assert memory.failed.avoided_devices(POD) == AVOIDED
             await asyncio.sleep(2)
-            assert memory.failed.avoided_by(POD) == frozenset()
+            assert memory.failed.avoided_devices(POD) == frozenset()
 
     run_in_virtual_time(run())
 
@@ -75,7 +75,7 @@ def test_other_pods_do_not_avoid_it() -> None:
     async def run() -> None:
         memory = Memory()
         memory.failed.add(POD, [BROKEN])
-        assert memory.failed.avoided_by(a_pod("other")) == frozenset()
+        assert memory.failed.avoided_devices(a_pod("other")) == frozenset()
         await asyncio.gather(*memory.tasks)
 
     run_in_virtual_time(run())
@@ -86,7 +86,7 @@ def test_nothing_is_remembered_of_pods_that_are_bound_or_gone() -> None:
         memory = Memory()
         memory.failed.add(POD, [BROKEN])
         memory.failed.forget(POD)
-        assert memory.failed.avoided_by(POD) == frozenset()
+        assert memory.failed.avoided_devices(POD) == frozenset()
         await asyncio.gather(*memory.tasks)
         assert memory.retried == []
 
@@ -101,7 +101,7 @@ def test_the_oldest_failures_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
         pods = [a_pod(name) for name in ("first", "second", "third")]
         for pod in pods:
             memory.failed.add(pod, [BROKEN])
-        assert [bool(memory.failed.avoided_by(pod)) for pod in pods] == [False, True, True]
+        assert [bool(memory.failed.avoided_devices(pod)) for pod in pods] == [False, True, True]
         await asyncio.gather(*memory.tasks)
 
     run_in_virtual_time(run())

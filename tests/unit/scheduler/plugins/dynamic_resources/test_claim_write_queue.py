@@ -14,12 +14,12 @@ from allot.api.claims import ResourceClaim
 from allot.api.resource import DELETE_PROTECTION
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
     ClaimChangedError,
-    ClaimLanes,
+    ClaimWriteQueue,
 )
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.dynamic_resources.claims import an_allocation
-from tests.unit.scheduler.dynamic_resources.server import Scene, a_scene
+from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
 from tests.unit.scheduler.state.objects import a_pod
 
 GPU_0 = an_allocation("gpu-0", node="node-1")
@@ -138,7 +138,7 @@ def test_a_change_that_the_server_refuses_does_not_cost_the_others_theirs() -> N
     async def story(scene: Scene, writer: ClaimWriter) -> None:
         await scene.claim()
         claim = await scene.allocate(GPU_0)
-        lanes = ClaimLanes(scene.client, lambda _: None)
+        lanes = ClaimWriteQueue(scene.client, lambda _: None)
 
         def reserved_for(pod: PodInfo, uid: str) -> Callable[[ResourceClaim], ResourceClaim]:
             def change(current: ResourceClaim) -> ResourceClaim:

@@ -17,8 +17,8 @@ from allot.testing.builders import (
     a_slice,
     an_alternative,
 )
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.state.objects import a_node
 
 POD = a_pod_with_claims("claim")

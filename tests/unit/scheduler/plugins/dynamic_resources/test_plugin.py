@@ -26,7 +26,7 @@ from allot.features import DEFAULTS, PRIORITIZED_LIST
 from allot.rules import RuleSet
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code
-from allot.scheduler.plugins.dynamic_resources.allocation_cache import MAX_WISHES
+from allot.scheduler.plugins.dynamic_resources.allocation_cache import MAX_CLAIM_SETS
 from allot.scheduler.plugins.dynamic_resources.filter_results import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.scores import raw_score
 from allot.scheduler.state.pods import PodInfo
@@ -40,13 +40,13 @@ from allot.testing.builders import (
     an_alternative,
     an_exact_request,
 )
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
     an_allocation,
 )
-from tests.unit.scheduler.dynamic_resources.server import Scene, a_scene
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
+from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
 from tests.unit.scheduler.state.objects import a_pod
 
 POD = a_pod_with_claims("claim")
@@ -322,7 +322,7 @@ def test_claims_that_ask_for_the_same_rest_on_the_same() -> None:
     keys = []
     for name in ("a", "b"):
         bench.filter(a_pod_with_claims(name))
-        keys.append(bench.plugin.rests_on(bench.state, POD))
+        keys.append(bench.plugin.equivalence_key(bench.state, POD))
 
     assert keys[0] == keys[1] is not None
 
@@ -344,17 +344,17 @@ def test_claims_that_ask_for_the_same_rest_on_the_same() -> None:
 def test_claims_that_ask_for_something_else_do_not(other: ResourceClaim) -> None:
     bench = Bench(a_stored_claim("a"), other)
     bench.filter(a_pod_with_claims("a"))
-    first = bench.plugin.rests_on(bench.state, POD)
+    first = bench.plugin.equivalence_key(bench.state, POD)
     bench.filter(a_pod_with_claims("b"))
 
-    assert bench.plugin.rests_on(bench.state, POD) != first
+    assert bench.plugin.equivalence_key(bench.state, POD) != first
 
 
 def test_nothing_is_remembered_about_allocated_claims() -> None:
     bench = Bench(a_stored_claim("a"), a_stored_claim("b", allocation=an_allocation("gpu-0")))
     bench.filter(a_pod_with_claims("a", "b"))
 
-    assert bench.plugin.rests_on(bench.state, POD) is None
+    assert bench.plugin.equivalence_key(bench.state, POD) is None
 
 
 # --- score ---
@@ -406,10 +406,10 @@ def test_scores_that_were_forgotten_are_found_out_again() -> None:
             f"c{number}",
             a_request("r", first_available=(an_alternative(f"a{number}"),)),
         )
-        for number in range(MAX_WISHES + 1)
+        for number in range(MAX_CLAIM_SETS + 1)
     ]
     bench = Bench(*claims)
-    for number in range(MAX_WISHES + 1):
+    for number in range(MAX_CLAIM_SETS + 1):
         bench.filter(a_pod_with_claims(f"c{number}"))
     first = a_pod_with_claims("c0")
     assert bench.pre_filter(first).is_success
@@ -461,7 +461,7 @@ def test_reserved_devices_are_taken_for_everybody_else() -> None:
     assert bench.reserve(POD).is_success
 
     assert bench.taken()
-    assert bench.tracker.is_in_flight("uid-claim")
+    assert bench.tracker.has_pending_allocation("uid-claim")
     assert bench.tracker.get(ObjectKey("default", "claim")) == a_stored_claim(), "not written yet"
     assert bench.messages(a_pod_with_claims("other"))["node-1"] == "cannot allocate all claims"
 
@@ -506,7 +506,7 @@ def test_unreserve_frees_whatever_was_reserved(node: str) -> None:
     bench.plugin.unreserve(bench.state, POD, node)
 
     assert not bench.taken()
-    assert not bench.tracker.is_in_flight("uid-claim")
+    assert not bench.tracker.has_pending_allocation("uid-claim")
     assert bench.tasks == [], "nothing was written, so nothing is taken back"
 
 
@@ -552,7 +552,7 @@ def test_pre_bind_writes_and_lands() -> None:
         assert reserved_for(stored) == ["pod"]
         assert stored.status.allocation is not None
         assert stored.status.allocation.allocation_timestamp is None, "nobody wants to know"
-        assert not bench.tracker.is_in_flight(stored.metadata.uid)
+        assert not bench.tracker.has_pending_allocation(stored.metadata.uid)
         assert bench.taken()
 
     played(story)
@@ -635,7 +635,7 @@ def test_a_failure_half_way_takes_back_what_was_written() -> None:
         assert not bench.taken(device="gpu-1"), "the second claim has something else"
         assert bench.taken(device="gpu-9"), "and that is known without waiting for the informer"
         for claim in (first, second):
-            assert not bench.tracker.is_in_flight(claim.metadata.uid)
+            assert not bench.tracker.has_pending_allocation(claim.metadata.uid)
             assert bench.tracker.get(ObjectKey("default", claim.metadata.name)) == claim
 
     played(story)

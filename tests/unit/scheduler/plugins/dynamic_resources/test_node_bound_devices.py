@@ -6,8 +6,8 @@ import pytest
 
 from allot.api.slices import ResourcePool, ResourceSlice
 from allot.testing.builders import DRIVER, a_device, a_slice
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 
 
 def a_fabric(*, binds_to_node: bool) -> ResourceSlice:

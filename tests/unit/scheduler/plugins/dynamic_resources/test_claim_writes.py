@@ -14,8 +14,8 @@ from allot.client.errors import ClientError, TransportError
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS, ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter, with_finalizer
-from tests.unit.scheduler.dynamic_resources.claims import a_stored_claim, an_allocation
-from tests.unit.scheduler.dynamic_resources.server import Scene, a_scene
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_stored_claim, an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
 from tests.unit.scheduler.state.objects import a_pod
 
 GPU_0 = an_allocation("gpu-0", node="node-1")

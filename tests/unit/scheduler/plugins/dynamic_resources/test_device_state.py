@@ -10,7 +10,7 @@ from allot.api.slices import ResourcePool, ResourceSlice
 from allot.features import DEFAULTS, DEVICE_TAINTS, FeatureGates
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.testing.builders import a_slice
-from tests.unit.scheduler.dynamic_resources.claims import an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
 from tests.unit.scheduler.state.objects import a_node, on_node
 
 ALL = ""

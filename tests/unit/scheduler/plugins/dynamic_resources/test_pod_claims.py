@@ -16,7 +16,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     pod_hint,
 )
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
     an_allocation,

@@ -18,7 +18,7 @@ from allot.client.transport import JSON, Query, Response, Stream, Transport
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import DRIVER, a_claim
 from allot.testing.servers import TOKEN, LocalServer
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 Interference = Callable[[], Awaitable[object]]

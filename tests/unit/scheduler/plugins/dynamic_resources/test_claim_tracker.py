@@ -7,7 +7,7 @@ from allot.api.identities import DeviceId, ObjectKey
 from allot.features import DEFAULTS
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.testing.builders import DRIVER
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     LONG_AGO,
     a_stored_claim,
     an_allocation,
@@ -27,8 +27,8 @@ class Tracked:
             self.tracker.put(claim)
         self.changes: list[tuple[int | None, int | None]] = []
         self.ledger_changes: list[str] = []
-        self.tracker.listen(self._changed)
-        self.tracker.listen_to_ledger(self._entered)
+        self.tracker.add_listener(self._changed)
+        self.tracker.add_ledger_listener(self._entered)
 
     def _changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         self.changes.append((_version(old), _version(new)))
@@ -161,8 +161,8 @@ def test_a_predecessor_that_goes_late_leaves_its_successor_alone() -> None:
 def test_all_listeners_hear_everything_once_and_in_order() -> None:
     tracked = Tracked()
     heard: list[tuple[str, int | None]] = []
-    tracked.tracker.listen(lambda _, new: heard.append(("first", _version(new))))
-    tracked.tracker.listen(lambda _, new: heard.append(("second", _version(new))))
+    tracked.tracker.add_listener(lambda _, new: heard.append(("first", _version(new))))
+    tracked.tracker.add_listener(lambda _, new: heard.append(("second", _version(new))))
 
     tracked.tracker.put(a_stored_claim(version=1))
     tracked.tracker.put(a_stored_claim(version=2))
@@ -173,7 +173,7 @@ def test_all_listeners_hear_everything_once_and_in_order() -> None:
 def test_listeners_find_the_ledger_up_to_date() -> None:
     tracked = Tracked()
     seen: list[list[str]] = []
-    tracked.tracker.listen(lambda *_: seen.append(tracked.taken()))
+    tracked.tracker.add_listener(lambda *_: seen.append(tracked.taken()))
 
     tracked.tracker.put(a_stored_claim(version=1, allocation=GPU_0))
     tracked.tracker.put(a_stored_claim(version=2))
@@ -188,9 +188,9 @@ def test_devices_are_taken_as_soon_as_that_is_decided() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
 
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
 
-    assert tracked.tracker.is_in_flight("uid-claim")
+    assert tracked.tracker.has_pending_allocation("uid-claim")
     assert tracked.taken() == ["gpu-0"]
     assert tracked.changes == [], "nothing was written"
 
@@ -198,11 +198,11 @@ def test_devices_are_taken_as_soon_as_that_is_decided() -> None:
 def test_a_decision_that_was_given_up_frees_its_devices() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
 
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
-    assert not tracked.tracker.is_in_flight("uid-claim")
+    assert not tracked.tracker.has_pending_allocation("uid-claim")
     assert tracked.taken() == []
     assert tracked.ledger_changes == ["gpu-0", "gpu-0"]
 
@@ -210,11 +210,11 @@ def test_a_decision_that_was_given_up_frees_its_devices() -> None:
 def test_a_decision_that_was_written_is_entered_once() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
     stamped = replace(GPU_0, allocation_timestamp=LONG_AGO)
     tracked.tracker.assume(a_stored_claim(version=2, allocation=stamped))
 
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert tracked.taken() == ["gpu-0"]
     assert tracked.ledger_changes == ["gpu-0"]
@@ -223,11 +223,11 @@ def test_a_decision_that_was_written_is_entered_once() -> None:
 def test_in_flight_wins_over_what_others_write() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
 
     tracked.tracker.put(a_stored_claim(version=2, allocation=GPU_1))
     assert tracked.taken() == ["gpu-0"]
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert tracked.taken() == ["gpu-1"]
 
@@ -235,11 +235,11 @@ def test_in_flight_wins_over_what_others_write() -> None:
 def test_a_claim_deleted_in_flight_holds_its_devices_until_it_lands() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
 
     tracked.tracker.remove(claim)
     assert tracked.taken() == ["gpu-0"]
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert tracked.taken() == []
 
@@ -247,10 +247,10 @@ def test_a_claim_deleted_in_flight_holds_its_devices_until_it_lands() -> None:
 def test_a_claim_replaced_in_flight_does_not_land_on_its_successor() -> None:
     claim = a_stored_claim(version=1, uid="first")
     tracked = Tracked(claim)
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
 
     tracked.tracker.put(a_stored_claim(version=2, uid="second", allocation=GPU_1))
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert tracked.taken() == ["gpu-1"]
     assert tracked.ledger_changes == ["gpu-0", "gpu-1", "gpu-0"]
@@ -259,10 +259,10 @@ def test_a_claim_replaced_in_flight_does_not_land_on_its_successor() -> None:
 def test_landing_twice_is_landing_once() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
-    tracked.tracker.take_off(_with(claim, GPU_0))
-    tracked.tracker.land(claim)
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
+    tracked.tracker.remove_pending_allocation(claim)
 
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert tracked.ledger_changes == ["gpu-0", "gpu-0"]
 
@@ -287,10 +287,10 @@ def test_devices_that_were_given_up_are_told_of() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
     released: list[str] = []
-    tracked.tracker.listen_to_releases(lambda given_up: released.append(given_up.metadata.name))
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_release_listener(lambda given_up: released.append(given_up.metadata.name))
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
 
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert released == ["claim"]
     assert tracked.changes == [], "the claim itself did not change"
@@ -300,10 +300,10 @@ def test_devices_that_were_written_are_not_given_up() -> None:
     claim = a_stored_claim(version=1)
     tracked = Tracked(claim)
     released: list[ResourceClaim] = []
-    tracked.tracker.listen_to_releases(released.append)
-    tracked.tracker.take_off(_with(claim, GPU_0))
+    tracked.tracker.add_release_listener(released.append)
+    tracked.tracker.add_pending_allocation(_with(claim, GPU_0))
     tracked.tracker.assume(a_stored_claim(version=2, allocation=GPU_0))
 
-    tracked.tracker.land(claim)
+    tracked.tracker.remove_pending_allocation(claim)
 
     assert released == []

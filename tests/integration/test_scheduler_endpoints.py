@@ -7,7 +7,7 @@ import asyncio
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.endpoints import SchedulerPages
+from allot.scheduler.endpoints import SchedulerEndpoints
 from allot.testing.servers import TOKEN, LocalServer
 
 
@@ -15,7 +15,7 @@ def test_ready_while_it_waits_to_be_elected_and_when_it_works_but_not_in_between
     async def main() -> list[int]:
         async with LocalServer() as server:
             process = SchedulerProcess(Client(InProcessTransport(server.server.app, TOKEN)))
-            pages = SchedulerPages(process)
+            pages = SchedulerEndpoints(process)
             seen = [pages.answer("GET", "/readyz").code]
             running = asyncio.create_task(process.run())
             await asyncio.sleep(0)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from allot.scheduler.core.scheduling_queue import LEFTOVER_SECONDS, SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import Place, QueuedPod
+from allot.scheduler.core.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
+from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.framework.events import (
     NODE,
@@ -69,7 +69,7 @@ class Desk:
                 "Deaf": [],
             },
             backoff,
-            lambda place, event: self.seen.append((place.value, event)),
+            lambda sub_queue, event: self.seen.append((sub_queue.value, event)),
         )
 
     def add(self, *names: str, now: float = 0.0, **fields: Any) -> None:
@@ -80,26 +80,26 @@ class Desk:
         """All that can be popped, in order. They are in flight afterwards."""
         return [queued.pod.name for queued in self.all_popped(now)]
 
-    def all_popped(self, now: float = 0.0) -> list[QueuedPod]:
+    def all_popped(self, now: float = 0.0) -> list[QueuedPodInfo]:
         found = []
         while (queued := self.queue.pop(now)) is not None:
             found.append(queued)
         return found
 
-    def pop(self, now: float = 0.0) -> QueuedPod:
+    def pop(self, now: float = 0.0) -> QueuedPodInfo:
         queued = self.queue.pop(now)
         assert queued is not None
         return queued
 
-    def rejected(self, by: Sequence[str] = ("Always",), now: float = 0.0) -> QueuedPod:
+    def rejected(self, by: Sequence[str] = ("Always",), now: float = 0.0) -> QueuedPodInfo:
         """A pod that was tried once and rejected."""
         self.add("pod", now=now)
         queued = self.pop(now)
-        self.queue.put_back(queued, now, rejected_by=by)
+        self.queue.requeue(queued, now, rejected_by=by)
         return queued
 
-    def where(self, name: str = "pod") -> Place | None:
-        found = [queued.place for queued in self.queue.pods() if queued.pod.name == name]
+    def where(self, name: str = "pod") -> SubQueue | None:
+        found = [queued.sub_queue for queued in self.queue.pods() if queued.pod.name == name]
         return found[0] if found else None
 
 
@@ -130,7 +130,7 @@ def test_a_pod_that_comes_back_stands_behind_those_that_waited() -> None:
     desk = Desk(Backoff(max_seconds=0))
     desk.add("a", "b", now=0.0)
     again = desk.pop(1.0)
-    desk.queue.put_back(again, 1.0)
+    desk.queue.requeue(again, 1.0)
 
     assert desk.popped(1.0) == ["b", "a"]
 
@@ -160,7 +160,7 @@ class Locked(PreEnqueuePlugin):
     """Opens for pods whose key, an object that they name by a label, is there."""
 
     name = "Locked"
-    opens_by_named_objects = True
+    gates_on_referenced_objects = True
 
     def __init__(self) -> None:
         self.keys: set[str] = set()
@@ -170,7 +170,7 @@ class Locked(PreEnqueuePlugin):
         self.asked += 1
         return SUCCESS if pod.labels.get("key") in self.keys else unresolvable("locked")
 
-    def named_objects(self, pod: PodInfo) -> list[str]:
+    def referenced_objects(self, pod: PodInfo) -> list[str]:
         return [pod.labels["key"]] if "key" in pod.labels else []
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
@@ -196,9 +196,11 @@ def a_locked_queue(pods: int) -> tuple[Locked, SchedulingQueue]:
 def test_an_event_about_an_object_is_news_only_to_pods_that_name_it() -> None:
     plugin, queue = a_locked_queue(1000)
     plugin.keys.add("key-7")
-    queue.happened(CLAIM_ADDED, None, "new", 1.0, "key-7")
+    queue.on_cluster_event(CLAIM_ADDED, None, "new", 1.0, "key-7")
 
-    assert [queued.pod.name for queued in queue.pods() if queued.place is Place.ACTIVE] == ["pod-7"]
+    assert [queued.pod.name for queued in queue.pods() if queued.sub_queue is SubQueue.ACTIVE] == [
+        "pod-7"
+    ]
     assert queue.checks == 1
     assert plugin.asked == 2, "once because of the event, once on the way in"
 
@@ -208,11 +210,11 @@ def test_other_events_do_not_open_such_gates(about: str | None) -> None:
     plugin, queue = a_locked_queue(10)
     plugin.keys.update(f"key-{number}" for number in range(10))
 
-    queue.happened(CLAIM_ADDED, None, "for everybody", 1.0, about)
-    queue.happened(NODE_ADDED, None, "new", 1.0)
+    queue.on_cluster_event(CLAIM_ADDED, None, "for everybody", 1.0, about)
+    queue.on_cluster_event(NODE_ADDED, None, "new", 1.0)
 
     assert queue.checks == 0
-    assert queue.lengths() == {Place.GATED: 10}
+    assert queue.lengths() == {SubQueue.GATED: 10}
 
 
 def test_a_gated_pod_is_found_by_what_it_names_now() -> None:
@@ -220,11 +222,11 @@ def test_a_gated_pod_is_found_by_what_it_names_now() -> None:
     queue.update(a_pod("pod-0", labels={"key": "another"}), 1.0)
     plugin.keys.add("another")
 
-    queue.happened(CLAIM_ADDED, None, "new", 1.0, "key-0")
-    assert queue.lengths() == {Place.GATED: 1}
-    queue.happened(CLAIM_ADDED, None, "new", 1.0, "another")
+    queue.on_cluster_event(CLAIM_ADDED, None, "new", 1.0, "key-0")
+    assert queue.lengths() == {SubQueue.GATED: 1}
+    queue.on_cluster_event(CLAIM_ADDED, None, "new", 1.0, "another")
 
-    assert queue.lengths() == {Place.ACTIVE: 1}
+    assert queue.lengths() == {SubQueue.ACTIVE: 1}
 
 
 @pytest.mark.parametrize(("new", "woken"), [("new", 1), ("for everybody", 3)])
@@ -236,12 +238,12 @@ def test_rejected_pods_hear_of_objects_that_they_name_or_that_matter_to_all(
     for number in range(3):
         queue.add(a_pod(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
     while (queued := queue.pop(0.0)) is not None:
-        queue.put_back(queued, 0.0, rejected_by=["Locked"])
+        queue.requeue(queued, 0.0, rejected_by=["Locked"])
 
-    queue.happened(CLAIM_ADDED, None, new, 100.0, "key-1")
+    queue.on_cluster_event(CLAIM_ADDED, None, new, 100.0, "key-1")
 
     assert queue.checks == woken
-    assert queue.lengths()[Place.ACTIVE] == woken
+    assert queue.lengths()[SubQueue.ACTIVE] == woken
 
 
 def test_a_deleted_pod_is_not_found_by_what_it_named() -> None:
@@ -249,7 +251,7 @@ def test_a_deleted_pod_is_not_found_by_what_it_named() -> None:
     plugin.keys.add("key-0")
     queue.delete("uid-default-pod-0")
 
-    queue.happened(CLAIM_ADDED, None, "new", 1.0, "key-0")
+    queue.on_cluster_event(CLAIM_ADDED, None, "new", 1.0, "key-0")
 
     assert queue.lengths() == {}
 
@@ -258,18 +260,18 @@ def test_what_happens_is_noted_once_however_many_pods_are_being_tried() -> None:
     desk = Desk()
     desk.add(*(f"pod-{number}" for number in range(100)))
     early = desk.pop()
-    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, "yes", 0.0)
     others = desk.all_popped()
-    desk.queue.happened(NODE_ADDED, None, "no", 0.0)
-    assert len(desk.queue._happenings) == 2
+    desk.queue.on_cluster_event(NODE_ADDED, None, "no", 0.0)
+    assert len(desk.queue._in_flight_events) == 2
 
-    desk.queue.put_back(early, 0.0, rejected_by=["Picky"])
-    assert desk.where("pod-0") is Place.BACKOFF, "it heard both"
+    desk.queue.requeue(early, 0.0, rejected_by=["Picky"])
+    assert desk.where("pod-0") is SubQueue.BACKOFF, "it heard both"
     for queued in others:
-        desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+        desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
 
-    assert desk.queue.lengths() == {Place.BACKOFF: 1, Place.UNSCHEDULABLE: 99}
-    assert len(desk.queue._happenings) == 0
+    assert desk.queue.lengths() == {SubQueue.BACKOFF: 1, SubQueue.UNSCHEDULABLE: 99}
+    assert len(desk.queue._in_flight_events) == 0
 
 
 # --- gates ---
@@ -280,7 +282,7 @@ def test_gated_pods_wait_in_silence() -> None:
     desk.add("pod", schedulingGates=[{"name": "a"}, {"name": "b"}])
 
     assert desk.popped() == []
-    assert desk.where() is Place.GATED
+    assert desk.where() is SubQueue.GATED
     (queued,) = desk.queue.pods()
     assert queued.gate.message == "waiting for scheduling gates: [a b]"
     assert queued.gate.plugin == "SchedulingGates"
@@ -291,7 +293,7 @@ def test_a_gate_that_is_gone_lets_the_pod_in() -> None:
     desk.add("pod", schedulingGates=[{"name": "a"}, {"name": "b"}])
 
     desk.queue.update(a_pod("pod", schedulingGates=[{"name": "b"}]), 1.0)
-    assert desk.where() is Place.GATED
+    assert desk.where() is SubQueue.GATED
     desk.queue.update(a_pod("pod"), 2.0)
 
     assert desk.popped() == ["pod"]
@@ -299,23 +301,25 @@ def test_a_gate_that_is_gone_lets_the_pod_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "opened", "place"),
+    ("event", "opened", "sub_queue"),
     [
-        pytest.param(CLAIM_ADDED, True, Place.ACTIVE, id="its-event-and-open"),
-        pytest.param(CLAIM_ADDED, False, Place.GATED, id="its-event-but-closed"),
-        pytest.param(NODE_ADDED, True, Place.GATED, id="an-event-of-others"),
+        pytest.param(CLAIM_ADDED, True, SubQueue.ACTIVE, id="its-event-and-open"),
+        pytest.param(CLAIM_ADDED, False, SubQueue.GATED, id="its-event-but-closed"),
+        pytest.param(NODE_ADDED, True, SubQueue.GATED, id="an-event-of-others"),
     ],
 )
-def test_only_events_of_the_gate_open_it(event: ClusterEvent, opened: bool, place: Place) -> None:
+def test_only_events_of_the_gate_open_it(
+    event: ClusterEvent, opened: bool, sub_queue: SubQueue
+) -> None:
     desk = Desk()
     desk.door.closed = {"pod"}
     desk.add("pod")
     if opened:
         desk.door.closed = set()
 
-    desk.queue.happened(event, None, "object", 1.0)
+    desk.queue.on_cluster_event(event, None, "object", 1.0)
 
-    assert desk.where() is place
+    assert desk.where() is sub_queue
 
 
 def test_a_gate_that_closes_later_keeps_a_woken_pod_out() -> None:
@@ -323,21 +327,21 @@ def test_a_gate_that_closes_later_keeps_a_woken_pod_out() -> None:
     desk.rejected()
     desk.door.closed = {"pod"}
 
-    desk.queue.happened(NODE_ADDED, None, None, 20.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 20.0)
 
-    assert desk.where() is Place.GATED
+    assert desk.where() is SubQueue.GATED
 
 
 def test_a_gate_that_closes_during_backoff_does_not_hide_the_pods_behind() -> None:
     desk = Desk()
     desk.add("a", "b")
     for queued in desk.all_popped():
-        desk.queue.put_back(queued, 0.0, rejected_by=["Always"])
-    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+        desk.queue.requeue(queued, 0.0, rejected_by=["Always"])
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 0.1)
     desk.door.closed = {"a"}
 
     assert desk.popped(0.2) == ["b"]
-    assert desk.where("a") is Place.GATED
+    assert desk.where("a") is SubQueue.GATED
 
 
 # --- backoff ---
@@ -366,8 +370,8 @@ def test_errors_wait_1_2_4_8_10_seconds() -> None:
     desk.add("pod")
     now, waits = 0.0, []
     for _ in range(6):
-        desk.queue.put_back(desk.pop(now), now)
-        assert desk.where() is Place.BACKOFF
+        desk.queue.requeue(desk.pop(now), now)
+        assert desk.where() is SubQueue.BACKOFF
         due = desk.queue.next_due()
         assert due is not None
         desk.queue.flush(due - 0.001)
@@ -382,7 +386,7 @@ def test_errors_wait_1_2_4_8_10_seconds() -> None:
 def test_without_a_limit_there_is_no_backoff() -> None:
     desk = Desk(Backoff(1, 0))
     desk.add("pod")
-    desk.queue.put_back(desk.pop(), 0.0)
+    desk.queue.requeue(desk.pop(), 0.0)
 
     assert desk.popped() == ["pod"]
 
@@ -391,12 +395,12 @@ def test_errors_are_counted_since_the_last_attempt_without_one() -> None:
     desk = Desk()
     desk.add("pod")
     for _ in range(3):
-        desk.queue.put_back(desk.pop(), 0.0)
+        desk.queue.requeue(desk.pop(), 0.0)
         desk.queue.flush(100.0)
-    desk.queue.put_back(desk.pop(), 100.0, rejected_by=["Always"])
-    desk.queue.happened(NODE_ADDED, None, None, 200.0)
+    desk.queue.requeue(desk.pop(), 100.0, rejected_by=["Always"])
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 200.0)
 
-    desk.queue.put_back(desk.pop(200.0), 200.0)
+    desk.queue.requeue(desk.pop(200.0), 200.0)
 
     assert desk.queue.next_due() == 201.0
 
@@ -404,24 +408,24 @@ def test_errors_are_counted_since_the_last_attempt_without_one() -> None:
 def test_rejections_count_for_their_own_backoff() -> None:
     desk = Desk()
     queued = desk.rejected()
-    desk.queue.happened(NODE_ADDED, None, None, 100.0)
-    desk.queue.put_back(desk.pop(100.0), 100.0, rejected_by=["Always"])
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 100.0)
+    desk.queue.requeue(desk.pop(100.0), 100.0, rejected_by=["Always"])
     desk.add("busy", priority=1, now=100.0)
-    desk.queue.happened(NODE_ADDED, None, None, 100.5)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 100.5)
 
     desk.queue.flush(101.9)
-    assert desk.where() is Place.BACKOFF
+    assert desk.where() is SubQueue.BACKOFF
     desk.queue.flush(102.0)
 
-    assert desk.where() is Place.ACTIVE
+    assert desk.where() is SubQueue.ACTIVE
     assert queued.rejections == 2
 
 
 def test_with_nothing_else_to_do_backoff_is_cut_short() -> None:
     desk = Desk()
     desk.rejected()
-    desk.queue.happened(NODE_ADDED, None, None, 0.1)
-    assert desk.where() is Place.BACKOFF
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 0.1)
+    assert desk.where() is SubQueue.BACKOFF
 
     assert desk.queue.next_due() == 0.0
     assert desk.popped(0.2) == ["pod"]
@@ -430,7 +434,7 @@ def test_with_nothing_else_to_do_backoff_is_cut_short() -> None:
 def test_with_something_to_do_it_is_not() -> None:
     desk = Desk()
     desk.rejected()
-    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 0.1)
     desk.add("other")
 
     assert desk.pop(0.2).pod.name == "other"
@@ -440,9 +444,9 @@ def test_backoff_that_passed_while_unschedulable_is_not_served_again() -> None:
     desk = Desk()
     desk.rejected()
 
-    desk.queue.happened(NODE_ADDED, None, None, 1.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 1.0)
 
-    assert desk.where() is Place.ACTIVE
+    assert desk.where() is SubQueue.ACTIVE
 
 
 def test_nothing_is_due_where_only_events_help() -> None:
@@ -474,19 +478,19 @@ def test_hints(rejected_by: list[str], event: ClusterEvent, new: str, wakes: boo
     desk = Desk()
     desk.rejected(rejected_by)
 
-    desk.queue.happened(event, None, new, 50.0)
+    desk.queue.on_cluster_event(event, None, new, 50.0)
 
-    assert desk.where() is (Place.ACTIVE if wakes else Place.UNSCHEDULABLE)
+    assert desk.where() is (SubQueue.ACTIVE if wakes else SubQueue.UNSCHEDULABLE)
 
 
 def test_a_plugin_that_only_waits_lets_its_event_skip_the_backoff() -> None:
     desk = Desk()
     desk.add("pod")
-    desk.queue.put_back(desk.pop(), 0.0, pending_on=["Always"])
+    desk.queue.requeue(desk.pop(), 0.0, pending_on=["Always"])
 
-    desk.queue.happened(NODE_ADDED, None, None, 0.1)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 0.1)
 
-    assert desk.where() is Place.ACTIVE
+    assert desk.where() is SubQueue.ACTIVE
 
 
 # --- events during an attempt ---
@@ -496,46 +500,46 @@ def test_events_during_an_attempt_are_not_lost() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, "yes", 0.0)
 
-    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+    desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
 
-    assert desk.where() is Place.BACKOFF
+    assert desk.where() is SubQueue.BACKOFF
 
 
 def test_hints_are_asked_about_events_during_an_attempt() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.happened(NODE_ADDED, None, "no", 0.0)
-    desk.queue.happened(CLAIM_ADDED, None, "yes", 0.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, "no", 0.0)
+    desk.queue.on_cluster_event(CLAIM_ADDED, None, "yes", 0.0)
 
-    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+    desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
 
-    assert desk.where() is Place.UNSCHEDULABLE
+    assert desk.where() is SubQueue.UNSCHEDULABLE
 
 
 def test_events_before_an_attempt_do_not_count() -> None:
     desk = Desk()
     desk.add("pod")
-    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, "yes", 0.0)
 
-    desk.queue.put_back(desk.pop(), 0.0, rejected_by=["Picky"])
+    desk.queue.requeue(desk.pop(), 0.0, rejected_by=["Picky"])
 
-    assert desk.where() is Place.UNSCHEDULABLE
+    assert desk.where() is SubQueue.UNSCHEDULABLE
 
 
 def test_events_are_replayed_once() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.happened(NODE_ADDED, None, "yes", 0.0)
-    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+    desk.queue.on_cluster_event(NODE_ADDED, None, "yes", 0.0)
+    desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
     again = desk.pop(0.1)
 
-    desk.queue.put_back(again, 0.1, rejected_by=["Picky"])
+    desk.queue.requeue(again, 0.1, rejected_by=["Picky"])
 
-    assert desk.where() is Place.UNSCHEDULABLE
+    assert desk.where() is SubQueue.UNSCHEDULABLE
 
 
 def test_an_update_during_an_attempt_is_an_event_like_others() -> None:
@@ -544,9 +548,9 @@ def test_an_update_during_an_attempt_is_an_event_like_others() -> None:
     queued = desk.pop()
     desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
 
-    desk.queue.put_back(queued, 0.0, rejected_by=["Picky"])
+    desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
 
-    assert desk.where() is Place.BACKOFF
+    assert desk.where() is SubQueue.BACKOFF
     assert queued.pod.labels == {"size": "wide"}
 
 
@@ -558,7 +562,7 @@ def test_a_pod_that_was_bound_is_gone() -> None:
     desk.add("pod")
     queued = desk.pop()
     desk.queue.decided(queued)
-    assert desk.where() is Place.IN_FLIGHT
+    assert desk.where() is SubQueue.IN_FLIGHT
 
     desk.queue.done(queued)
 
@@ -572,9 +576,9 @@ def test_a_binding_that_fails_brings_the_pod_back() -> None:
     queued = desk.pop()
     desk.queue.decided(queued)
 
-    desk.queue.put_back(queued, 5.0)
+    desk.queue.requeue(queued, 5.0)
 
-    assert desk.where() is Place.BACKOFF
+    assert desk.where() is SubQueue.BACKOFF
     assert desk.queue.next_due() == 6.0
 
 
@@ -582,7 +586,7 @@ def test_attempts_are_counted() -> None:
     desk = Desk(Backoff(1, 0))
     desk.add("pod")
     for _ in range(3):
-        desk.queue.put_back(desk.pop(), 0.0)
+        desk.queue.requeue(desk.pop(), 0.0)
 
     assert desk.pop().attempts == 4
 
@@ -615,12 +619,12 @@ def in_unschedulable(desk: Desk) -> None:
 
 def in_backoff(desk: Desk) -> None:
     desk.rejected()
-    desk.queue.happened(NODE_ADDED, None, None, 0.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 0.0)
 
 
 def in_error_backoff(desk: Desk) -> None:
     desk.add("pod")
-    desk.queue.put_back(desk.pop(), 0.0)
+    desk.queue.requeue(desk.pop(), 0.0)
 
 
 PLACES = [
@@ -637,9 +641,9 @@ def test_a_deleted_pod_is_nowhere(bring: Callable[[Desk], None]) -> None:
 
     assert sum(desk.queue.lengths().values()) == 0
     desk.door.closed = set()
-    desk.queue.happened(NODE_ADDED, None, "yes", 1000.0)
+    desk.queue.on_cluster_event(NODE_ADDED, None, "yes", 1000.0)
     desk.queue.flush(1000.0)
-    desk.queue.flush_leftovers(1000.0)
+    desk.queue.flush_unschedulable(1000.0)
     assert desk.queue.pop(1000.0) is None
     assert desk.queue.next_due() is None
 
@@ -654,7 +658,7 @@ def test_a_pod_deleted_during_an_attempt_does_not_come_back(
     (queued,) = desk.queue.pods()
     desk.queue.delete(queued.pod.uid)
 
-    desk.queue.put_back(queued, 1.0, rejected_by=rejected_by)
+    desk.queue.requeue(queued, 1.0, rejected_by=rejected_by)
 
     assert desk.queue.pop(1000.0) is None
     assert sum(desk.queue.lengths().values()) == 0
@@ -666,8 +670,8 @@ def test_the_newest_version_of_a_pod_is_tried(bring: Callable[[Desk], None]) -> 
     bring(desk)
     desk.queue.update(a_pod("pod", labels={"v": "2"}), 0.0, POD_RELABELLED)
     for queued in tuple(desk.queue.pods()):
-        if queued.place is Place.IN_FLIGHT:
-            desk.queue.put_back(queued, 0.0)
+        if queued.sub_queue is SubQueue.IN_FLIGHT:
+            desk.queue.requeue(queued, 0.0)
     desk.door.closed = set()
     desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
     desk.queue.flush(100.0)
@@ -678,22 +682,22 @@ def test_the_newest_version_of_a_pod_is_tried(bring: Callable[[Desk], None]) -> 
 
 
 @pytest.mark.parametrize(
-    ("labels", "event", "place"),
+    ("labels", "event", "sub_queue"),
     [
-        pytest.param({"size": "wide"}, POD_RELABELLED, Place.ACTIVE, id="helps"),
-        pytest.param({"size": "tall"}, POD_RELABELLED, Place.UNSCHEDULABLE, id="does-not-help"),
-        pytest.param({"size": "wide"}, None, Place.UNSCHEDULABLE, id="nothing-that-matters"),
+        pytest.param({"size": "wide"}, POD_RELABELLED, SubQueue.ACTIVE, id="helps"),
+        pytest.param({"size": "tall"}, POD_RELABELLED, SubQueue.UNSCHEDULABLE, id="does-not-help"),
+        pytest.param({"size": "wide"}, None, SubQueue.UNSCHEDULABLE, id="nothing-that-matters"),
     ],
 )
 def test_an_update_wakes_a_pod_if_a_hint_says_so(
-    labels: dict[str, str], event: ClusterEvent | None, place: Place
+    labels: dict[str, str], event: ClusterEvent | None, sub_queue: SubQueue
 ) -> None:
     desk = Desk()
     in_unschedulable(desk)
 
     desk.queue.update(a_pod("pod", labels=labels), 50.0, event)
 
-    assert desk.where() is place
+    assert desk.where() is sub_queue
 
 
 def test_an_update_does_not_shorten_backoff() -> None:
@@ -702,7 +706,7 @@ def test_an_update_does_not_shorten_backoff() -> None:
 
     desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.5, POD_RELABELLED)
 
-    assert desk.where() is Place.BACKOFF
+    assert desk.where() is SubQueue.BACKOFF
     assert desk.queue.next_due() == 1.0
 
 
@@ -720,9 +724,9 @@ def test_pods_nothing_woke_for_long_are_tried_again() -> None:
     desk = Desk()
     queued = desk.rejected(["Deaf"])
 
-    desk.queue.flush_leftovers(LEFTOVER_SECONDS)
-    assert desk.where() is Place.UNSCHEDULABLE
-    desk.queue.flush_leftovers(LEFTOVER_SECONDS + 1)
+    desk.queue.flush_unschedulable(MAX_UNSCHEDULABLE_SECONDS)
+    assert desk.where() is SubQueue.UNSCHEDULABLE
+    desk.queue.flush_unschedulable(MAX_UNSCHEDULABLE_SECONDS + 1)
 
     assert desk.popped() == ["pod"]
     assert queued.was_flushed
@@ -733,9 +737,9 @@ def test_gated_pods_are_not_leftovers() -> None:
     desk = Desk()
     in_gated(desk)
 
-    desk.queue.flush_leftovers(10_000.0)
+    desk.queue.flush_unschedulable(10_000.0)
 
-    assert desk.where() is Place.GATED
+    assert desk.where() is SubQueue.GATED
 
 
 # --- what metrics see ---
@@ -745,17 +749,17 @@ def test_lengths_by_place() -> None:
     desk = Desk()
     desk.door.closed = {"gated"}
     desk.add("gated", "failed", "rejected", "trying", "waiting")
-    desk.queue.put_back(desk.pop(), 0.0)
-    desk.queue.put_back(desk.pop(), 0.0, rejected_by=["Always"])
+    desk.queue.requeue(desk.pop(), 0.0)
+    desk.queue.requeue(desk.pop(), 0.0, rejected_by=["Always"])
     desk.pop()
 
-    assert dict(desk.queue.lengths()) == dict.fromkeys(Place, 1)
+    assert dict(desk.queue.lengths()) == dict.fromkeys(SubQueue, 1)
 
 
 def test_every_arrival_is_observed_with_its_cause() -> None:
     desk = Desk()
     desk.rejected()
-    desk.queue.happened(NODE_ADDED, None, None, 0.5)
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 0.5)
     desk.queue.flush(1.0)
 
     assert desk.seen == [
@@ -774,8 +778,8 @@ def test_new_pods_take_turns_with_rejected_ones() -> None:
     for number in range(6):
         queue.add(a_pod(f"old-{number}"), 0.0)
     while (queued := queue.pop(0.0)) is not None:
-        queue.put_back(queued, 0.0, rejected_by=["P"])
-    queue.happened(NODE_ADDED, None, None, 1.0)
+        queue.requeue(queued, 0.0, rejected_by=["P"])
+    queue.on_cluster_event(NODE_ADDED, None, None, 1.0)
     for number in range(3):
         queue.add(a_pod(f"new-{number}"), 2.0)
     queue.add(a_pod("urgent", priority=1), 3.0)

@@ -10,9 +10,9 @@ from allot.api.core import Namespace, Node, Pod
 from allot.api.meta import ObjectMeta
 from allot.client.client import Client
 from allot.features import DEFAULTS
-from allot.scheduler.core.event_handlers import ClusterFollower
+from allot.scheduler.core.event_handlers import EventHandlers
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import Place, QueuedPod
+from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
@@ -25,7 +25,7 @@ from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
 from allot.testing.builders import a_slice
 from tests.unit.client.fakes import START, ScriptedTransport
-from tests.unit.scheduler.dynamic_resources.claims import (
+from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
     an_allocation,
@@ -59,7 +59,7 @@ class Followed:
             {"default-scheduler": [SchedulingGates(), plugin]},
             {one.name: one.events_to_register() for one in plugins},
         )
-        self.follower = ClusterFollower(
+        self.follower = EventHandlers(
             self.queue,
             self.cluster,
             self.claims,
@@ -75,19 +75,19 @@ class Followed:
         self.wakes += 1
 
     def pod(self, *args: Any, **fields: Any) -> None:
-        self.follower.pod_changed(a_pod(*args, **fields).pod)
+        self.follower.on_pod_update(a_pod(*args, **fields).pod)
 
-    def waiting(self, *rejected_by: str, **fields: Any) -> QueuedPod:
+    def waiting(self, *rejected_by: str, **fields: Any) -> QueuedPodInfo:
         """A pod that these plugins rejected long ago."""
         self.pod(**fields)
         queued = self.queue.pop(0.0)
         assert queued is not None
-        self.queue.put_back(queued, 0.0, rejected_by=rejected_by)
+        self.queue.requeue(queued, 0.0, rejected_by=rejected_by)
         self.now = 100.0
         return queued
 
-    def place(self) -> Place | None:
-        found = [queued.place for queued in self.queue.pods() if queued.pod.uid == UID]
+    def sub_queue(self) -> SubQueue | None:
+        found = [queued.sub_queue for queued in self.queue.pods() if queued.pod.uid == UID]
         return found[0] if found else None
 
 
@@ -102,7 +102,7 @@ def test_a_pod_without_a_node_is_queued() -> None:
     followed = Followed()
     followed.pod()
 
-    assert followed.place() is Place.ACTIVE
+    assert followed.sub_queue() is SubQueue.ACTIVE
     assert followed.wakes == 1
 
 
@@ -118,7 +118,7 @@ def test_other_pods_are_not(fields: dict[str, Any]) -> None:
     followed = Followed()
     followed.pod(**fields)
 
-    assert followed.place() is None
+    assert followed.sub_queue() is None
 
 
 def test_a_pod_with_a_node_takes_its_place() -> None:
@@ -137,7 +137,7 @@ def test_an_assumed_pod_is_confirmed() -> None:
 
     assert not followed.cluster.is_assumed(UID)
     assert set(followed.cluster.pods) == {UID}
-    assert followed.place() is None
+    assert followed.sub_queue() is None
 
 
 def test_a_pod_bound_elsewhere_than_assumed_is_where_it_is() -> None:
@@ -156,7 +156,7 @@ def test_a_pod_that_another_scheduler_bound_leaves_the_queue() -> None:
     followed.pod()
     followed.pod(node="n")
 
-    assert followed.place() is None
+    assert followed.sub_queue() is None
     assert followed.queue.pop(0.0) is None
 
 
@@ -171,11 +171,11 @@ def test_a_pod_that_ended_is_nowhere(ending: str, assumed: bool) -> None:
         followed.pod(node="n")
 
     if ending == "deleted":
-        followed.follower.pod_gone(a_pod().pod)
+        followed.follower.on_pod_delete(a_pod().pod)
     else:
         followed.pod(node="n", status={"phase": "Succeeded"})
 
-    assert followed.place() is None
+    assert followed.sub_queue() is None
     assert followed.cluster.pods == {}
 
 
@@ -189,9 +189,9 @@ def test_a_pod_that_changes_while_it_is_bound_is_not_forgotten() -> None:
     followed.cluster.assume_pod(queued.pod, "n")
 
     followed.pod(labels={"v": "2"}, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    assert followed.place() is Place.IN_FLIGHT
+    assert followed.sub_queue() is SubQueue.IN_FLIGHT
     followed.cluster.forget_pod(UID)
-    followed.queue.put_back(queued, 0.0)
+    followed.queue.requeue(queued, 0.0)
 
     assert queued.pod.labels == {"v": "2"}
     assert queued.pod.is_terminating
@@ -207,69 +207,69 @@ def test_a_pod_that_is_bound_but_not_seen_so_is_not_queued_again() -> None:
 
     followed.pod(labels={"v": "2"})
 
-    assert followed.place() is None
+    assert followed.sub_queue() is None
 
 
 def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
     followed = Followed()
     followed.pod(schedulingGates=[{"name": "a"}])
-    assert followed.place() is Place.GATED
+    assert followed.sub_queue() is SubQueue.GATED
 
     followed.pod()
 
-    assert followed.place() is Place.ACTIVE
+    assert followed.sub_queue() is SubQueue.ACTIVE
 
 
 # --- what wakes pods ---
 
 
 def fits_less(followed: Followed) -> None:
-    followed.follower.pod_gone(a_pod("big", {"cpu": "2"}, node="n").pod)
+    followed.follower.on_pod_delete(a_pod("big", {"cpu": "2"}, node="n").pod)
 
 
 @pytest.mark.parametrize(
     ("rejected_by", "event", "wakes"),
     [
-        ("NodeResourcesFit", lambda f: f.follower.node_changed(node("new")), True),
-        ("DynamicResources", lambda f: f.follower.node_changed(node("new")), True),
+        ("NodeResourcesFit", lambda f: f.follower.on_node_update(node("new")), True),
+        ("DynamicResources", lambda f: f.follower.on_node_update(node("new")), True),
         (
             "DynamicResources",
-            lambda f: f.follower.node_changed(node("n", labels={"a": "b"})),
+            lambda f: f.follower.on_node_update(node("n", labels={"a": "b"})),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.node_changed(node("n", taints=["a=b:NoSchedule"])),
+            lambda f: f.follower.on_node_update(node("n", taints=["a=b:NoSchedule"])),
             False,
         ),
-        ("DynamicResources", lambda f: f.follower.node_changed(node("n")), False),
-        ("DynamicResources", lambda f: f.follower.node_gone(node("n")), False),
+        ("DynamicResources", lambda f: f.follower.on_node_update(node("n")), False),
+        ("DynamicResources", lambda f: f.follower.on_node_delete(node("n")), False),
         ("NodeResourcesFit", fits_less, True),
         ("DynamicResources", fits_less, False),
         (
             "DynamicResources",
-            lambda f: f.follower.class_changed(None, DeviceClass(ObjectMeta(name="c"))),
+            lambda f: f.follower.on_class_update(None, DeviceClass(ObjectMeta(name="c"))),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.class_gone(DeviceClass(ObjectMeta(name="c"))),
+            lambda f: f.follower.on_class_delete(DeviceClass(ObjectMeta(name="c"))),
             False,
         ),
-        ("DynamicResources", lambda f: f.follower.slice_changed(None, a_slice()), True),
-        ("DynamicResources", lambda f: f.follower.slice_changed(a_slice(), a_slice()), True),
-        ("DynamicResources", lambda f: f.follower.slice_gone(a_slice()), False),
+        ("DynamicResources", lambda f: f.follower.on_slice_update(None, a_slice()), True),
+        ("DynamicResources", lambda f: f.follower.on_slice_update(a_slice(), a_slice()), True),
+        ("DynamicResources", lambda f: f.follower.on_slice_delete(a_slice()), False),
         (
             "DynamicResources",
-            lambda f: f.follower.rule_changed(DeviceTaintRule(ObjectMeta(name="r"))),
+            lambda f: f.follower.on_taint_rule_update(DeviceTaintRule(ObjectMeta(name="r"))),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.rule_gone(DeviceTaintRule(ObjectMeta(name="r"))),
+            lambda f: f.follower.on_taint_rule_delete(DeviceTaintRule(ObjectMeta(name="r"))),
             True,
         ),
-        ("NodeResourcesFit", lambda f: f.follower.slice_changed(None, a_slice()), False),
+        ("NodeResourcesFit", lambda f: f.follower.on_slice_update(None, a_slice()), False),
         ("DynamicResources", lambda f: f.claims.put(a_stored_claim("other", version=9)), True),
         ("DynamicResources", lambda f: f.claims.remove(a_stored_claim("other")), True),
         (
@@ -279,14 +279,14 @@ def fits_less(followed: Followed) -> None:
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.pod_changed(
+            lambda f: f.follower.on_pod_update(
                 a_pod_with_claims("claim", status={"resourceClaimStatuses": [{"name": "x"}]}).pod
             ),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.namespace_changed(Namespace({"metadata": {"name": "x"}})),
+            lambda f: f.follower.on_namespace_update(Namespace({"metadata": {"name": "x"}})),
             False,
         ),
     ],
@@ -300,7 +300,7 @@ def fits_less(followed: Followed) -> None:
 )  # fmt: skip
 def test_which_changes_wake_a_pod(rejected_by: str, event: Any, wakes: bool) -> None:
     followed = Followed()
-    followed.follower.node_changed(node("n"))
+    followed.follower.on_node_update(node("n"))
     followed.pod("big", {"cpu": "2"}, node="n")
     followed.claims.put(a_stored_claim("claim"))
     followed.claims.put(a_stored_claim("other", allocation=GPU_0))
@@ -312,7 +312,7 @@ def test_which_changes_wake_a_pod(rejected_by: str, event: Any, wakes: bool) -> 
 
     event(followed)
 
-    assert followed.place() is (Place.ACTIVE if wakes else Place.UNSCHEDULABLE)
+    assert followed.sub_queue() is (SubQueue.ACTIVE if wakes else SubQueue.UNSCHEDULABLE)
 
 
 def test_devices_that_were_only_decided_on_wake_pods_when_they_are_given_up() -> None:
@@ -321,26 +321,26 @@ def test_devices_that_were_only_decided_on_wake_pods_when_they_are_given_up() ->
     other = a_stored_claim("other")
     followed.claims.put(other)
     flying = replace(other, status=replace(other.status, allocation=GPU_0))
-    followed.claims.take_off(flying)
+    followed.claims.add_pending_allocation(flying)
     followed.waiting(
         "DynamicResources", resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}]
     )
     followed.claims.remove(other)
-    assert followed.place() is Place.UNSCHEDULABLE, "it had no allocation anybody saw"
+    assert followed.sub_queue() is SubQueue.UNSCHEDULABLE, "it had no allocation anybody saw"
 
-    followed.claims.land(flying)
+    followed.claims.remove_pending_allocation(flying)
 
-    assert followed.place() is Place.ACTIVE
+    assert followed.sub_queue() is SubQueue.ACTIVE
 
 
 def test_a_claim_that_appears_opens_the_gate() -> None:
     followed = Followed()
     followed.pod(resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}])
-    assert followed.place() is Place.GATED
+    assert followed.sub_queue() is SubQueue.GATED
 
     followed.claims.put(a_stored_claim("claim"))
 
-    assert followed.place() is Place.ACTIVE
+    assert followed.sub_queue() is SubQueue.ACTIVE
 
 
 def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() -> None:
@@ -355,10 +355,10 @@ def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() ->
             followed.claims.put(made)
         else:
             followed.claims.put(made)
-            assert followed.place() is Place.GATED
+            assert followed.sub_queue() is SubQueue.GATED
             followed.pod(resourceClaims=[entry], status=told)
 
-        assert followed.place() is Place.ACTIVE
+        assert followed.sub_queue() is SubQueue.ACTIVE
 
 
 # --- nodes ---
@@ -366,10 +366,10 @@ def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() ->
 
 def test_nodes_come_change_and_go() -> None:
     followed = Followed()
-    followed.follower.node_changed(node("n"))
+    followed.follower.on_node_update(node("n"))
     assert followed.cluster.node("n") is not None
 
-    followed.follower.node_gone(node("n"))
+    followed.follower.on_node_delete(node("n"))
 
     assert followed.cluster.node("n") is None
 
@@ -377,8 +377,8 @@ def test_nodes_come_change_and_go() -> None:
 def test_devices_that_are_taken_touch_their_node_alone() -> None:
     followed = Followed()
     for name in ("n", "m"):
-        followed.follower.node_changed(node(name))
-        followed.follower.slice_changed(None, a_slice(name=name, node=name))
+        followed.follower.on_node_update(node(name))
+        followed.follower.on_slice_update(None, a_slice(name=name, node=name))
     before = {one.name: one.generation for one in followed.cluster.nodes}
 
     followed.claims.put(a_stored_claim("claim", allocation=an_allocation("gpu-0", pool="n")))
@@ -389,6 +389,6 @@ def test_devices_that_are_taken_touch_their_node_alone() -> None:
 
 def test_a_pod_nobody_knew_can_go() -> None:
     followed = Followed()
-    followed.follower.pod_gone(Pod({"metadata": {"name": "x", "uid": "unknown"}}))
+    followed.follower.on_pod_delete(Pod({"metadata": {"name": "x", "uid": "unknown"}}))
 
     assert followed.cluster.pods == {}

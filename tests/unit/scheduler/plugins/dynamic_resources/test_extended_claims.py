@@ -35,7 +35,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import DRIVER
 from allot.testing.servers import TOKEN, LocalServer
-from tests.unit.scheduler.dynamic_resources.claims import an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
 from tests.unit.scheduler.state.objects import a_node, a_pod, on_node
 
 GPU = "example.com/gpu"
@@ -67,7 +67,7 @@ class Bench:
 
     async def reserved(self) -> PodExtension:
         """The pod's extension with a device reserved on a node."""
-        extension = self.claims.look_at(await self.pod())
+        extension = self.claims.find_extension(await self.pod())
         assert extension is not None
         variant = extension.variant_on(on_node(a_node()))
         assert isinstance(variant, Variant)
@@ -126,7 +126,7 @@ def test_devices_are_taken_from_the_decision_until_the_claim_is_seen_and_after()
             await binding
 
             assert bench.is_taken()
-            assert not bench.tracker.is_in_flight(extension.created.metadata.uid)
+            assert not bench.tracker.has_pending_allocation(extension.created.metadata.uid)
 
     asyncio.run(scenario())
 
@@ -173,7 +173,7 @@ def test_whoever_hears_that_the_claim_is_gone_finds_its_device_free() -> None:
             assert extension.created is not None
             bench.tracker.put(extension.created)
             heard: list[bool] = []
-            bench.tracker.listen(lambda _old, _new: heard.append(bench.is_taken()))
+            bench.tracker.add_listener(lambda _old, _new: heard.append(bench.is_taken()))
             bench.claims.unreserve(extension, bench.spawned.append)
 
             bench.tracker.remove(extension.created)
@@ -201,7 +201,7 @@ def test_a_pod_that_needs_no_claim_after_all_names_none() -> None:
     async def scenario() -> None:
         async with a_bench() as bench:
             await bench.name_claim("of-another-node")
-            extension = bench.claims.look_at(await bench.pod())
+            extension = bench.claims.find_extension(await bench.pod())
             assert extension is not None
             assert extension.variant_on(on_node(a_node(allocatable={GPU: "1"}))) is None
 
@@ -228,7 +228,7 @@ def test_a_claim_that_somebody_else_made(age_seconds: int, is_removed: bool) -> 
             second = Bench(first.client, timedelta(seconds=age_seconds))
             for claim in (await first.client.list(RESOURCE_CLAIMS)).items:
                 second.tracker.put(claim)
-            found = second.claims.look_at(await second.pod())
+            found = second.claims.find_extension(await second.pod())
             assert found is not None
             assert found.variant_on(on_node(a_node())) == LEFT_OVER
             if is_removed:
@@ -289,7 +289,7 @@ def test_a_claim_whose_clean_up_fails_is_known_to_the_next_attempt() -> None:
     async def scenario() -> None:
         async with a_lossy_bench() as (bench, lossy):
             released: list[ResourceClaim] = []
-            bench.tracker.listen_to_releases(released.append)
+            bench.tracker.add_release_listener(released.append)
             extension = await bench.reserved()
             await bench.name_claim("theirs")
             with pytest.raises(ClaimChangedError):
@@ -300,7 +300,7 @@ def test_a_claim_whose_clean_up_fails_is_known_to_the_next_attempt() -> None:
                 await bench.claims.remove(extension.created, extension.pod)
             lossy.refuses = False
 
-            again = bench.claims.look_at(await bench.pod())
+            again = bench.claims.find_extension(await bench.pod())
             assert again is not None
             assert again.left_over == (extension.created,)
             assert again.variant_on(on_node(a_node())) == LEFT_OVER
@@ -310,7 +310,7 @@ def test_a_claim_whose_clean_up_fails_is_known_to_the_next_attempt() -> None:
             assert extension.created in released, (
                 "the pod must be woken, and no informer will do it"
             )
-            last = bench.claims.look_at(await bench.pod())
+            last = bench.claims.find_extension(await bench.pod())
             assert last is not None
             assert last.left_over == ()
 
@@ -339,7 +339,7 @@ def test_a_resource_that_neither_devices_nor_the_node_have() -> None:
     async def scenario() -> None:
         async with a_bench() as bench:
             pod = a_pod(requests={GPU: 1, FOREIGN: 1})
-            extension = bench.claims.look_at(pod)
+            extension = bench.claims.find_extension(pod)
             assert extension is not None
 
             assert extension.variant_on(on_node(a_node())) == CANNOT_FIT
@@ -370,7 +370,7 @@ def test_pods_that_are_none_of_our_business(requests: dict[str, int]) -> None:
         client, ClaimWriter(client, tracker.get), tracker, classes, lambda: datetime.now(UTC)
     )
 
-    assert claims.look_at(a_pod(requests=requests)) is None
+    assert claims.find_extension(a_pod(requests=requests)) is None
 
 
 async def _nobody(*_: Any) -> None:

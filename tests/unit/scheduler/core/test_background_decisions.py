@@ -15,19 +15,24 @@ import pytest
 from allot.client.client import Client
 from allot.deadline import DeadlineExceededError
 from allot.scheduler.core.forked import ChildFailedError, can_fork, in_child
-from allot.scheduler.core.pod_status import Outcomes
+from allot.scheduler.core.pod_status import PodStatusReporter
 from allot.scheduler.core.scheduler import UNDECIDED, Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
-from allot.scheduler.core.unschedulable_pods import Place
+from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.deadlines import BriefTime, DecisionLimits, NodeTimes, TimeSlice
+from allot.scheduler.framework.deadlines import (
+    DecisionDeadline,
+    DecisionLimits,
+    NodeTimeLimit,
+    TimeSlice,
+)
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
 from allot.scheduler.framework.plugins import (
     BindPlugin,
     FilterPlugin,
     NodesByName,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     SlowFilterPlugin,
 )
 from allot.scheduler.framework.profiles import Profile
@@ -38,8 +43,8 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.client.fakes import ScriptedTransport, answer
+from tests.unit.scheduler.core.test_pod_status import Heard
 from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
-from tests.unit.scheduler.test_outcomes import Heard
 
 pytestmark = pytest.mark.skipif(not can_fork, reason="child processes need fork")
 
@@ -78,9 +83,9 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
     def node_seconds(self) -> float:
         return self._seconds
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         state[self.name] = pod
-        return PreFilterAnswer(SUCCESS)
+        return PreFilterResult(SUCCESS)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         known = self.known.setdefault(pod.name, {})
@@ -89,7 +94,7 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
             if status.error is not None:
                 return status
             known[node.name] = status
-            state.time.remembered()
+            state.time.result_cached()
         return known[node.name]
 
     def _searched(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -97,12 +102,12 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
         state.time.begin_node()
         wanted = pod.labels.get(node.name, "0")
         if wanted == "error":
-            spin(state.time.ask, int(LONG))
+            spin(state.time.check, int(LONG))
             return failed(ValueError("no such key: a"))
         try:
-            spin(state.time.ask, None if wanted == ENDLESS else int(wanted))
+            spin(state.time.check, None if wanted == ENDLESS else int(wanted))
         except DeadlineExceededError:
-            if not state.time.passes_over:
+            if not state.time.skips_slow_nodes:
                 raise
             return unresolvable("timed out", ended_by="claim c, request r")
         return SUCCESS
@@ -115,17 +120,17 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
             del found[name]
         return len(slow)
 
-    def export_answers(self, state: CycleState, node: NodeInfo | None) -> Answers:
+    def export_results(self, state: CycleState, node: NodeInfo | None) -> Answers:
         return Answers(self.known)
 
-    def import_answers(
+    def import_results(
         self, exported: Any, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
     ) -> None:
         for name, found in exported.by_pod.items():
             known = self.known.setdefault(name, {})
             known.update({n: s for n, s in found.items() if with_timeouts or not s.ended_by})
 
-    def forget_outdated(self, exported: Any) -> None:
+    def forget_stale(self, exported: Any) -> None:
         pass
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
@@ -148,7 +153,9 @@ class Stage:
         self.queue = SchedulingQueue(PrioritySort(), {}, {"Slow": self.plugin.events_to_register()})
         self.heard = Heard()
         transport = ScriptedTransport(*[answer(200, {"metadata": {}})] * 50)
-        outcomes = Outcomes(Client(transport), self.heard, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        outcomes = PodStatusReporter(
+            Client(transport), self.heard, lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        )
         self.scheduler = Scheduler(
             {"default-scheduler": Profile("default-scheduler", (*more, self.plugin))},
             self.queue,
@@ -162,8 +169,8 @@ class Stage:
         self.queue.add(a_pod(name, labels=spins), 0.0)
         self.scheduler.wake()
 
-    def place_of(self, name: str) -> Place | None:
-        return next((each.place for each in self.queue.pods() if each.pod.name == name), None)
+    def place_of(self, name: str) -> SubQueue | None:
+        return next((each.sub_queue for each in self.queue.pods() if each.pod.name == name), None)
 
     def notes(self) -> list[str]:
         return [
@@ -213,12 +220,12 @@ def test_it_does_not_hold_up_others() -> None:
 def test_it_comes_back_after_pauses() -> None:
     stage = Stage(LIMITS)
     stage.add("hopeless", n0=ENDLESS)
-    stage.play(lambda: bool(stage.notes()) and stage.place_of("hopeless") is Place.UNSCHEDULABLE)
+    stage.play(lambda: bool(stage.notes()) and stage.place_of("hopeless") is SubQueue.UNSCHEDULABLE)
 
     due = stage.queue.next_due()
     assert due is not None
     stage.queue.flush(due)
-    assert stage.place_of("hopeless") is Place.ACTIVE
+    assert stage.place_of("hopeless") is SubQueue.ACTIVE
 
 
 def test_a_difficult_decision_is_made_beside_the_loop() -> None:
@@ -311,7 +318,7 @@ class Clock:
 
 def test_no_node_can_spend_what_the_rest_needs() -> None:
     clock = Clock()
-    times = NodeTimes(10.0, node_seconds=4.0, nodes=5, clock=clock)
+    times = DecisionDeadline(10.0, node_seconds=4.0, nodes=5, clock=clock)
     ends = []
     for _ in range(5):
         times.begin_node()
@@ -319,51 +326,51 @@ def test_no_node_can_spend_what_the_rest_needs() -> None:
         while True:
             clock.now += 0.25
             try:
-                times.ask()
+                times.check()
             except DeadlineExceededError:
                 break
         ends.append(clock.now - began)
 
     assert ends == [2.0] * 5
-    assert times.shared_out
+    assert times.is_rationed
 
 
 def test_what_quick_nodes_leave_goes_to_the_others() -> None:
     clock = Clock()
-    times = NodeTimes(10.0, node_seconds=4.0, nodes=5, clock=clock)
+    times = DecisionDeadline(10.0, node_seconds=4.0, nodes=5, clock=clock)
     for _ in range(4):
         times.begin_node()
-        times.ask()
+        times.check()
     times.begin_node()
     clock.now = 3.9
-    times.ask()
+    times.check()
     clock.now = 4.0
     with pytest.raises(DeadlineExceededError):
-        times.ask()
+        times.check()
 
 
 def test_a_slice_ends() -> None:
     clock = Clock()
     time_slice = TimeSlice(0.02, clock)
-    time_slice.ask()
+    time_slice.check()
     clock.now = 0.021
     with pytest.raises(DeadlineExceededError):
-        time_slice.ask()
-    assert not time_slice.has_advanced
+        time_slice.check()
+    assert not time_slice.has_progress
 
 
 def test_questions_beside_a_decision_pass_nodes_over() -> None:
     clock = Clock()
-    brief = BriefTime(0.02, 0.1, clock)
-    assert brief.passes_over
-    assert not brief.is_thorough
+    brief = NodeTimeLimit(0.02, 0.1, clock)
+    assert brief.skips_slow_nodes
+    assert not brief.caches_timeouts
     ends = []
     for _ in range(7):
         brief.begin_node()
         began = clock.now
         with contextlib.suppress(DeadlineExceededError):
             while clock.now < began + 1:
-                brief.ask()
+                brief.check()
                 clock.now += 0.01
         ends.append(round(clock.now - began, 2))
 

@@ -18,8 +18,8 @@ from allot.testing.builders import (
     a_slice,
     an_alternative,
 )
-from tests.unit.scheduler.dynamic_resources.bench import Bench, a_class
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench, a_class
 from tests.unit.scheduler.state.objects import a_node
 
 POD = a_pod_with_claims("claim")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from allot.scheduler.framework.concurrency_limit import Turns, resting
+from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit, released_slot
 from tests.unit.client.fakes import settle
 
 
@@ -10,7 +10,7 @@ class Line:
     """Tasks that want turns, and what they got to do."""
 
     def __init__(self, limit: int) -> None:
-        self.turns = Turns(limit)
+        self.turns = ConcurrencyLimit(limit)
         self.at_work: set[str] = set()
         self.doors: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
@@ -21,9 +21,9 @@ class Line:
             self.tasks[name] = asyncio.create_task(self._work(name, rests))
 
     async def _work(self, name: str, rests: bool) -> None:
-        async with self.turns.turn():
+        async with self.turns.slot():
             if rests:
-                async with resting():
+                async with released_slot():
                     await self.doors[name].wait()
             self.at_work.add(name)
             if not rests:
@@ -42,7 +42,7 @@ def test_only_so_many_work_at_the_same_time() -> None:
         line.come("a", "b", "c")
         await settle()
         assert line.at_work == {"a", "b"}
-        assert line.turns.all_taken
+        assert line.turns.is_exhausted
 
         line.doors["a"].set()
         await settle()
@@ -63,7 +63,7 @@ def test_a_thousand_that_only_wait_leave_the_turns_to_others() -> None:
 
         assert line.at_work == {"works"}
         await line.end()
-        assert not line.turns.all_taken
+        assert not line.turns.is_exhausted
 
     asyncio.run(story())
 
@@ -83,7 +83,7 @@ def test_who_has_rested_takes_a_turn_again() -> None:
         await settle()
 
         assert line.tasks["rests"].done()
-        assert not line.turns.all_taken
+        assert not line.turns.is_exhausted
 
     asyncio.run(story())
 
@@ -106,15 +106,15 @@ def test_who_is_cancelled_while_resting_gives_nothing_back_twice() -> None:
 
 def test_a_task_that_was_started_during_a_turn_has_none_of_its_own() -> None:
     async def story() -> None:
-        turns = Turns(1)
+        turns = ConcurrencyLimit(1)
 
         async def child() -> None:
-            async with resting():
-                assert turns.all_taken
+            async with released_slot():
+                assert turns.is_exhausted
 
-        async with turns.turn():
+        async with turns.slot():
             await asyncio.create_task(child())
-            assert turns.all_taken
+            assert turns.is_exhausted
 
     asyncio.run(story())
 
@@ -124,7 +124,7 @@ def test_waiting_for_a_free_turn_takes_none() -> None:
         line = Line(1)
         line.come("a")
         await settle()
-        waiting = asyncio.create_task(line.turns.until_one_is_free())
+        waiting = asyncio.create_task(line.turns.wait_for_slot())
         await settle()
         assert not waiting.done()
 
@@ -132,6 +132,6 @@ def test_waiting_for_a_free_turn_takes_none() -> None:
         await settle()
 
         assert waiting.done()
-        assert not line.turns.all_taken
+        assert not line.turns.is_exhausted
 
     asyncio.run(story())

@@ -55,7 +55,7 @@ class Bench:
         self.cluster = a_cluster(nodes)
         self.tracker = ClaimTracker(gates)
         self.devices = DeviceState(gates, self.cluster.touch)
-        self.tracker.listen_to_ledger(self.devices.allocation_changed)
+        self.tracker.add_ledger_listener(self.devices.allocation_changed)
         if slices is None:
             slices = [a_slice(name=node.name, node=node.name) for node in self.cluster.nodes]
         for slice_ in slices:

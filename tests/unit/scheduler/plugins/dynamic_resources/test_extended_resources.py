@@ -108,11 +108,11 @@ def test_classes_follow_changes() -> None:
     assert (index.class_of(GPU), index.class_of(NIC)) == ("old", "new")
 
     index.remove("old")
-    assert not index.stands_behind(GPU)
+    assert not index.is_backed(GPU)
     assert index.class_of("deviceclass.resource.kubernetes.io/old") is None
 
     index.put(a_class("new", None, 2))
-    assert not index.stands_behind(NIC)
+    assert not index.is_backed(NIC)
     index.remove("never there")
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from allot.scheduler.core.scheduling_cycle import (
-    MAX_REMEMBERED_SHAPES,
+    MAX_EQUIVALENCE_CLASSES,
     Chosen,
     CycleError,
     NoNode,
@@ -16,8 +16,8 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     FilterPlugin,
     Plugin,
-    PreFilterAnswer,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
 )
@@ -36,8 +36,8 @@ from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.dynamic_resources.bench import Bench
-from tests.unit.scheduler.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
 
 NOBODY: Mapping[str, Status] = {}
@@ -64,12 +64,12 @@ class Elsewhere(Refuses):
     filters_locally: ClassVar[bool] = False
 
     def __init__(
-        self, refused: Mapping[str, Status] = NOBODY, rests_on: Hashable | None = None
+        self, refused: Mapping[str, Status] = NOBODY, equivalence_key: Hashable | None = None
     ) -> None:
         super().__init__(refused)
-        self.rest = rests_on
+        self.rest = equivalence_key
 
-    def rests_on(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+    def equivalence_key(self, state: CycleState, pod: PodInfo) -> Hashable | None:
         return self.rest
 
 
@@ -79,9 +79,9 @@ class Before(PreFilterPlugin):
     name: ClassVar[str] = "Before"
 
     def __init__(self, status: Status = SUCCESS, nodes: Iterable[str] | None = None) -> None:
-        self.answer = PreFilterAnswer(status, None if nodes is None else frozenset(nodes))
+        self.answer = PreFilterResult(status, None if nodes is None else frozenset(nodes))
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterAnswer:
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         return self.answer
 
 
@@ -94,7 +94,7 @@ class SkippingRefuses(Refuses, Before):
 
     def __init__(self, refused: Mapping[str, Status]) -> None:
         Refuses.__init__(self, refused)
-        self.answer = PreFilterAnswer(SKIP)
+        self.answer = PreFilterResult(SKIP)
 
 
 class Likes(ScorePlugin):
@@ -460,7 +460,7 @@ def test_plugins_that_look_elsewhere_are_always_asked() -> None:
 
 
 def test_unless_they_say_what_their_answer_rests_on() -> None:
-    plugin = Elsewhere(rests_on="this")
+    plugin = Elsewhere(equivalence_key="this")
     cycle = a_cycle(nodes(2), plugin)
     chosen(cycle)
     chosen(cycle)
@@ -474,20 +474,20 @@ def test_unless_they_say_what_their_answer_rests_on() -> None:
 
 def test_only_so_much_is_remembered() -> None:
     cycle = a_cycle(nodes(1), NodeResourcesFit())
-    for number in range(2 * MAX_REMEMBERED_SHAPES):
+    for number in range(2 * MAX_EQUIVALENCE_CLASSES):
         cycle.decide(a_pod("pod", {"cpu": f"{number}m"}))
 
-    assert len(cycle._tables) == MAX_REMEMBERED_SHAPES
+    assert len(cycle._caches) == MAX_EQUIVALENCE_CLASSES
 
 
 def test_what_is_used_is_remembered_longest() -> None:
     cycle = a_cycle(nodes(1), NodeResourcesFit())
     favourite = a_pod("pod", {"cpu": "1"})
-    for number in range(2 * MAX_REMEMBERED_SHAPES):
+    for number in range(2 * MAX_EQUIVALENCE_CLASSES):
         cycle.decide(favourite)
         cycle.decide(a_pod("pod", {"memory": f"{number + 1}Ki"}))
 
-    assert cycle.evaluations == 1 + 2 * MAX_REMEMBERED_SHAPES
+    assert cycle.evaluations == 1 + 2 * MAX_EQUIVALENCE_CLASSES
 
 
 def test_nodes_that_are_gone_are_forgotten() -> None:
@@ -498,9 +498,9 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
         cluster.remove_node(f"n{number - 1}")
         chosen(cycle)
 
-    (table,) = cycle._tables.values()
+    (table,) = cycle._caches.values()
     assert len(table) == 1
-    assert table.place_of("n398") is None
+    assert table.index_of("n398") is None
 
 
 def test_verdicts_survive_nodes_that_come_and_go() -> None:

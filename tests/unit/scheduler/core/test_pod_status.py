@@ -8,7 +8,12 @@ import pytest
 
 from allot.client.errors import TransportError
 from allot.client.events import EventRecorder, ObjectReference
-from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, Outcomes, status_change
+from allot.scheduler.core.pod_status import (
+    SCHEDULER_ERROR,
+    UNSCHEDULABLE,
+    PodStatusReporter,
+    status_change,
+)
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.status import unresolvable
 from allot.scheduler.state.pods import PodInfo
@@ -118,7 +123,7 @@ class Heard(EventRecorder):
 def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
     client, transport, clock = scripted(answer(200, {"metadata": {}}))
     heard = Heard()
-    outcomes = Outcomes(client, heard, clock.today)
+    outcomes = PodStatusReporter(client, heard, clock.today)
 
     asyncio.run(outcomes.failed(a_pod(), UNSCHEDULABLE, "why"))
 
@@ -140,7 +145,7 @@ def test_nothing_is_written_if_nothing_changed() -> None:
     heard = Heard()
 
     asyncio.run(
-        Outcomes(client, heard, clock.today).failed(
+        PodStatusReporter(client, heard, clock.today).failed(
             with_status(a_condition()), UNSCHEDULABLE, "why"
         )
     )
@@ -163,7 +168,9 @@ def test_a_condition_that_cannot_be_written_is_only_logged(
     caplog.set_level("DEBUG", "allot.scheduler.core.pod_status")
     client, _, clock = scripted(*[trouble] * 20)
 
-    asyncio.run(Outcomes(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why"))
+    asyncio.run(
+        PodStatusReporter(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why")
+    )
 
     (record,) = [each for each in caplog.records if "could not be written" in each.message]
     assert record.levelname == level
@@ -172,7 +179,7 @@ def test_a_condition_that_cannot_be_written_is_only_logged(
 def test_other_events() -> None:
     client, transport, clock = scripted()
     heard = Heard()
-    outcomes = Outcomes(client, heard, clock.today)
+    outcomes = PodStatusReporter(client, heard, clock.today)
 
     outcomes.scheduled(a_pod(), "n1")
     outcomes.skipped(a_pod())

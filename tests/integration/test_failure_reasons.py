@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE
+from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE
 from allot.testing.cluster import AllotCluster
 
 SUMMARY = "cannot allocate all claims. preemption: "

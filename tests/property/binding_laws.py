@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from datetime import datetime
+from typing import Any
 
 from allot.api.identities import DeviceId
 from allot.testing.virtual_time import settled
@@ -76,7 +77,8 @@ def check_memory(world: World, claims: dict[str, Json], waiting: list[Json]) -> 
     for claim in claims.values():
         assert not process.claims.has_pending_allocation(claim["metadata"]["uid"]), claim
     awaited = {name for pod in waiting for name in claims_of(pod)}
-    assert [len(gate) for gate in process.binding_gates] == [len(awaited)]
+    plugin: Any = process.profiles["default-scheduler"].plugin("DynamicResources")
+    assert len(plugin._gate) == len(awaited)
     held = {device_id(result) for claim in claims.values() for result in results_of(claim)}
     for place in itertools.product(NODES, DEVICES):
         is_taken = process.claims.ledger.is_dedicated(DeviceId(DRIVER, *place))

@@ -27,17 +27,18 @@ from allot.scheduler.core.scheduling_cycle import (
 from allot.scheduler.core.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
+from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.taint_toleration import TaintToleration
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.device_state import DeviceState
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
     DRIVER,
@@ -90,7 +91,9 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
         number = max(1, version - data.draw(small))
         allocation = data.draw(allocations)
         claim = a_stored_claim(name, version=number, uid=uid, allocation=allocation)
-        match data.draw(st.sampled_from(["put", "remove", "assume", "take_off", "land"])):
+        match data.draw(
+            st.sampled_from(["put", "remove", "assume", "add pending", "remove pending"])
+        ):
             case "put":
                 known = tracker.get(ObjectKey("default", name))
                 if known is None or known.metadata.resource_version != str(number):
@@ -99,10 +102,10 @@ def test_the_ledger_is_what_claims_and_decisions_add_up_to(data: st.DataObject) 
                 tracker.remove(claim)
             case "assume":
                 tracker.assume(claim)
-            case "take_off" if allocation is not None:
+            case "add pending" if allocation is not None:
                 tracker.add_pending_allocation(claim)
                 expected_flights[uid] = claim
-            case "land":
+            case "remove pending":
                 tracker.remove_pending_allocation(claim)
                 expected_flights.pop(uid, None)
         expected = Ledger(DEFAULTS)
@@ -148,14 +151,8 @@ class World:
         self.pods: dict[str, PodInfo] = {}
 
     def _plugin(self) -> DynamicResources:
-        return DynamicResources(
-            self.tracker,
-            self.devices,
-            ClaimWriter(Client(ScriptedTransport()), self.tracker.get),
-            self.cluster.node,
-            lambda work: work.close(),
-            lambda: START,
-        )
+        handle = Handle(DEFAULTS, self.cluster, self.tracker, self.devices, utc_now=lambda: START)
+        return DynamicResources(handle, ClaimWriter(Client(ScriptedTransport()), self.tracker.get))
 
     def _cycle(self, plugin: DynamicResources) -> SchedulingCycle:
         plugins = (

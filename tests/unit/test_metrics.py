@@ -20,7 +20,7 @@ from allot.controllers.binding import BindingMetrics
 from allot.controllers.controller import ControllerContext
 from allot.controllers.registry import CONTROLLERS
 from allot.kubelet.metrics import KubeletMetrics
-from allot.scheduler.metrics import SchedulerMetrics
+from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.testing.servers import TOKEN, LocalServer
 
 ROOT: Final = Path(__file__).parents[2]

@@ -6,47 +6,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from allot.api.durations import NANOSECONDS, parse_duration
 from allot.rules import RuleSet
+from allot.scheduler.framework.plugin_args import ConfigurationError, duration_seconds
+from allot.scheduler.framework.plugins import EXTENSION_POINTS
+from allot.scheduler.plugins.registry import IN_TREE
+
+__all__ = [
+    "ConfigurationError",
+    "LeaderElection",
+    "ProfileConfiguration",
+    "SchedulerConfiguration",
+    "duration_seconds",
+    "read_configuration",
+]
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
-    "SchedulingGates": 0,
-    "PrioritySort": 0,
-    "NodeName": 0,
-    "NodeUnschedulable": 0,
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodePorts": 0,
-    "NodeResourcesFit": 1,
-    "VolumeRestrictions": 0,
-    "NodeVolumeLimits": 0,
-    "VolumeBinding": 0,
-    "VolumeZone": 0,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "DynamicResources": 2,
-    "DefaultPreemption": 0,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-    "DefaultBinder": 0,
-    "NodeDeclaredFeatures": 0,
-}
-"""The plugins that are on by default, in their order, and how much their scores weigh."""
+DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {spec.name: spec.weight for spec in IN_TREE}
+"""The plugins that are enabled by default, in order, with the weights of their scores."""
 
-POINTS: Final = (
-    "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve",
-    "permit", "preBind", "bind", "postBind",
-)  # fmt: skip
+POINTS: Final = tuple(EXTENSION_POINTS)
 MULTI_POINT: Final = "multiPoint"
 EVERYTHING: Final = "*"
-
-
-class ConfigurationError(Exception):
-    """The configuration cannot be used; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +248,3 @@ def _number(document: Mapping[str, Any], name: str, default: float) -> float:
 
 def _integer(document: Mapping[str, Any], name: str, default: int) -> int:
     return int(_number(document, name, float(default)))
-
-
-def duration_seconds(text: Any, path: str) -> float:
-    """A duration as Go writes it: `10ms`, `1m30s`, `0s`."""
-    if text == 0 and text is not False:
-        return 0.0
-    nanoseconds = parse_duration(text) if isinstance(text, str) else None
-    if nanoseconds is None:
-        raise ConfigurationError(f"{path}: {text!r} is not a duration such as 10s or 1m30s")
-    return nanoseconds / NANOSECONDS

@@ -13,7 +13,7 @@ from allot.scheduler.configuration import (
     duration_seconds,
     read_configuration,
 )
-from allot.scheduler.plugins.registry import read_dynamic_resources_args
+from allot.scheduler.plugins.dynamic_resources.factory import read_dynamic_resources_args
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

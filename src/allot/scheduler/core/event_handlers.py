@@ -25,13 +25,9 @@ from allot.scheduler.framework.events import (
     node_update_actions,
     pod_update_actions,
 )
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.framework.handle import Handle
 from allot.scheduler.state.nodes import NodeFacts
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.volumes import VolumeState
-from allot.scheduler.state.workloads import WorkloadSelectors
 
 T = TypeVar("T")
 
@@ -44,36 +40,29 @@ class EventHandlers:
     def __init__(
         self,
         queue: SchedulingQueue,
-        cluster: ClusterState,
-        claims: ClaimTracker,
-        devices: DeviceState,
-        volumes: VolumeState,
-        workloads: WorkloadSelectors,
+        handle: Handle,
         is_responsible_for: Callable[[str], bool],
         wake: Callable[[], None],
-        clock: Callable[[], float],
         on_pod_deleted: Callable[[PodInfo], None] = lambda _: None,
     ) -> None:
-        """`is_responsible_for` says whether pods with a scheduler name are for this scheduler.
-
-        `on_pod_deleted` is told of every pod that was deleted.
-        """
-        self._on_pod_deleted = on_pod_deleted
+        """`is_responsible_for` says whether this scheduler schedules pods with a scheduler name."""
         self._queue = queue
-        self._cluster = cluster
-        self._claims = claims
-        self._devices = devices
-        self._volumes = volumes
-        self._workloads = workloads
+        self._cluster = handle.cluster
+        self._claims = handle.claims
+        self._devices = handle.devices
+        self._volumes = handle.volumes
+        self._workloads = handle.workloads
+        self._clock = handle.clock
         self._is_responsible_for = is_responsible_for
         self._wake = wake
-        self._clock = clock
+        self._on_pod_deleted = on_pod_deleted
         self._waiting: dict[str, PodInfo] = {}
-        claims.add_listener(self._on_claim_change)
-        claims.add_ledger_listener(devices.allocation_changed)
-        claims.add_release_listener(self._on_claim_release)
+        """Pods without a node that this scheduler is responsible for, by uid."""
+        self._claims.add_listener(self._on_claim_change)
+        self._claims.add_ledger_listener(self._devices.allocation_changed)
+        self._claims.add_release_listener(self._on_claim_release)
 
-    def follow(self, informers: InformerFactory) -> None:
+    def register(self, informers: InformerFactory) -> None:
         """Register for everything; nothing is called before the informers start."""
         informers.informer(resources.NODES).add_handlers(
             self.on_node_update, lambda _, node: self.on_node_update(node), self.on_node_delete
@@ -97,8 +86,8 @@ class EventHandlers:
         informers.informer(resources.RESOURCE_CLAIMS).add_handlers(
             self._claims.put, lambda _, new: self._claims.put(new), self._claims.remove
         )
-        self._follow_workloads(informers)
-        self._follow_volumes(informers)
+        self._register_workloads(informers)
+        self._register_volumes(informers)
         # Last, so that the first pods find the rest in place.
         informers.informer(resources.PODS, UNFINISHED).add_handlers(
             self.on_pod_update, lambda _, pod: self.on_pod_update(pod), self.on_pod_delete
@@ -233,7 +222,7 @@ class EventHandlers:
 
     # --- what standard plugins need ---
 
-    def _follow_workloads(self, informers: InformerFactory) -> None:
+    def _register_workloads(self, informers: InformerFactory) -> None:
         known = self._workloads
         informers.informer(resources.SERVICES).add_handlers(
             lambda new: known.set_service(*new.key, new.data),
@@ -245,9 +234,9 @@ class EventHandlers:
             resources.REPLICA_SETS,
             resources.STATEFUL_SETS,
         ):
-            self._follow_workload(informers, resource)
+            self._register_workload(informers, resource)
 
-    def _follow_workload(self, informers: InformerFactory, resource: Resource[RawObject]) -> None:
+    def _register_workload(self, informers: InformerFactory, resource: Resource[RawObject]) -> None:
         known, kind = self._workloads, resource.kind
         informers.informer(resource).add_handlers(
             lambda new: known.set_workload(kind, *new.key, new.data),
@@ -255,9 +244,9 @@ class EventHandlers:
             lambda old: known.remove_workload(kind, *old.key),
         )
 
-    def _follow_volumes(self, informers: InformerFactory) -> None:
+    def _register_volumes(self, informers: InformerFactory) -> None:
         volumes = self._volumes
-        followed: tuple[tuple[Resource[RawObject], str, Any, Any], ...] = (
+        registered: tuple[tuple[Resource[RawObject], str, Any, Any], ...] = (
             (
                 resources.PERSISTENT_VOLUME_CLAIMS,
                 events.PERSISTENT_VOLUME_CLAIM,
@@ -301,10 +290,10 @@ class EventHandlers:
                 lambda old: volumes.remove_attachment(old.metadata.name),
             ),
         )
-        for resource, name, put, remove in followed:
-            self._follow_volume_kind(informers, resource, name, put, remove)
+        for resource, name, put, remove in registered:
+            self._register_volume_kind(informers, resource, name, put, remove)
 
-    def _follow_volume_kind(
+    def _register_volume_kind(
         self,
         informers: InformerFactory,
         resource: Resource[RawObject],

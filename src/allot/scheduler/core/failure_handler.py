@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from allot.client.errors import log_failure
+from allot.scheduler.core.failure_explainer import FailureExplainer, UnschedulablePod
 from allot.scheduler.core.pod_status import UNSCHEDULABLE, PodStatusReporter
 from allot.scheduler.core.scheduling_cycle import NoNode
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
-from allot.scheduler.explain.failure_reasons import FailureReasons, UnschedulablePod
 from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit
 from allot.scheduler.framework.deadlines import DecisionLimits, NodeTimeLimit
 from allot.scheduler.framework.durations import POST_FILTER, Durations
@@ -79,7 +79,7 @@ class FailureHandler:
         cluster: ClusterState,
         outcomes: PodStatusReporter,
         clock: Callable[[], float],
-        reasons: FailureReasons | None,
+        reasons: FailureExplainer | None,
         limits: DecisionLimits | None,
         beside: SchedulerHooks,
         durations: Mapping[str, Durations],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from allot.client.client import Client
@@ -12,9 +12,6 @@ from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import NORMAL, WARNING, EventRecorder, ObjectReference
 from allot.client.options import PatchType
 from allot.client.resources import PODS
-from allot.scheduler.metrics import SchedulerMetrics
-from allot.scheduler.plugins.dynamic_resources.binding_conditions import shown_seconds
-from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingOutcome
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
@@ -23,9 +20,6 @@ UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 POD_SCHEDULED: Final = "PodScheduled"
 FAILED_SCHEDULING: Final = "FailedScheduling"
-BINDING_CONDITIONS_PENDING: Final = "BindingConditionsPending"
-BINDING_TIMEOUT_ANNOTATION: Final = "allot.dev/binding-timeout-seconds"
-"""On that event: how long its scheduler lets a pod wait."""
 
 
 class PodStatusReporter:
@@ -144,38 +138,3 @@ def status_change(
 
 def _reference(pod: PodInfo) -> ObjectReference:
     return ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
-
-
-class BindingWaitReporter:
-    """What is said about pods that wait for devices (KEP-5007)."""
-
-    def __init__(self, outcomes: PodStatusReporter, metrics: SchedulerMetrics) -> None:
-        self._outcomes = outcomes
-        self._metrics = metrics
-
-    async def waits(
-        self, pod: PodInfo, node_name: str, missing: Sequence[str], timeout: timedelta
-    ) -> None:
-        note = f"waiting for binding conditions for device on node {node_name}"
-        if missing:
-            limit = f"within {shown_seconds(timeout)} of the allocation"
-            note += f": {'; '.join(missing)}; the driver's controller must report this {limit}"
-        seconds = {BINDING_TIMEOUT_ANNOTATION: f"{timeout.total_seconds():g}"}
-        self._outcomes.pending(pod, BINDING_CONDITIONS_PENDING, note, seconds)
-        await self._outcomes.nominate(pod, node_name)
-
-    def waited(
-        self, pod: PodInfo, drivers: Sequence[str], outcome: BindingOutcome, seconds: float
-    ) -> None:
-        for driver in drivers:
-            labels = (pod.scheduler_name, driver, outcome.value)
-            self._metrics.binding_device_allocations.labels(*labels).inc()
-            self._metrics.binding_wait_seconds.labels(*labels).observe(seconds)
-
-    def passed(
-        self, pod: PodInfo, outcome: BindingOutcome, seconds: float, *, has_conditions: bool
-    ) -> None:
-        labels = (outcome.value, str(has_conditions).lower())
-        self._metrics.pre_bind_seconds.labels(*labels).observe(seconds)
-        if has_conditions:
-            self._metrics.binding_allocations.labels(pod.scheduler_name, outcome.value).inc()

@@ -18,14 +18,18 @@ from allot.scheduler.core.background_decisions import (
     decide_with_limits,
     slow_plugins,
 )
+from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE, FailureExplainer
 from allot.scheduler.core.failure_handler import FailedAttempt, FailureHandler, SchedulerHooks
 from allot.scheduler.core.forked import ChildFailedError
 from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, PodStatusReporter
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo
-from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE
-from allot.scheduler.explain.failure_reasons import FailureReasons
+from allot.scheduler.framework.bind_errors import (
+    BoundElsewhereError,
+    KeepsNominationError,
+    UnknownBindingError,
+)
 from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
@@ -44,10 +48,10 @@ from allot.scheduler.framework.durations import (
 )
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from allot.scheduler.framework.fit_errors import no_node_fits
+from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.framework.status import Code, KeepsNominationError, Status, failed
-from allot.scheduler.metrics import SchedulerMetrics
-from allot.scheduler.plugins.default_binder import BoundElsewhereError, UnknownBindingError
+from allot.scheduler.framework.status import Code, Status, failed
+from allot.scheduler.framework.waiting_pods import WaitingPods
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 
@@ -74,14 +78,16 @@ class Scheduler:
         outcomes: PodStatusReporter,
         metrics: SchedulerMetrics,
         clock: Callable[[], float] = time.monotonic,
-        reasons: FailureReasons | None = None,
+        reasons: FailureExplainer | None = None,
         limits: DecisionLimits | None = None,
+        waiting_pods: WaitingPods | None = None,
     ) -> None:
         """`reasons` add to the usual summary what helps users most.
 
         Without `limits` only step budgets end a decision, as in virtual time.
         """
         self._reasons = reasons
+        self._waiting_pods = WaitingPods() if waiting_pods is None else waiting_pods
         self._limits = limits
         self._background_decisions = BackgroundDecisions(
             limits or DecisionLimits(), queue.resume_attempt, self._decide_in_child, self._resume
@@ -217,7 +223,7 @@ class Scheduler:
         started = self._clock()
         decision = self._cycles[pod.scheduler_name].decide(pod, time)
         if self._reasons is not None:
-            self._reasons.time_budget.earn(self._clock() - started)
+            self._reasons.decided(self._clock() - started)
         match decision:
             case Chosen(node_name, state):
                 reasons = self._reasons

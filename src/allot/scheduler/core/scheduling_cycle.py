@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
+from allot.scheduler.framework.dry_run import with_added_pods
 from allot.scheduler.framework.durations import (
     FILTER,
     PRE_FILTER,
@@ -259,7 +260,7 @@ class SchedulingCycle:
         if not others:
             return SUCCESS
         self.evaluations += 1
-        state, node = with_pods(self._profile, state, pod, node, others)
+        state, node = with_added_pods(self._profile, state, pod, node, others)
         return self._run_filters((*filters.cached, *filters.uncached), state, pod, node)
 
     def _nominated(
@@ -409,19 +410,6 @@ class SchedulingCycle:
             del self._caches[next(iter(self._caches))]
         cache.sync(self._cluster)
         return cache
-
-
-def with_pods(
-    profile: Profile, state: CycleState, pod: PodInfo, node: NodeInfo, others: Iterable[PodInfo]
-) -> tuple[CycleState, NodeInfo]:
-    """Copies of the state and the node, as if others ran on the node too."""
-    state, node = state.clone(), node.clone()
-    for other in others:
-        node.add_pod(other.assigned_to(node.name))
-        for plugin in profile.pre_filter:
-            if plugin.name not in state.skipped_filters:
-                plugin.add_pod(state, pod, other, node)
-    return state, node
 
 
 def _run_filters_timed(

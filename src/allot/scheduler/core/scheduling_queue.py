@@ -283,7 +283,8 @@ class SchedulingQueue:
         """Whether a pod waits to be tried now."""
         return self._has_active()
 
-    def lengths(self) -> Mapping[SubQueue, int]:
+    def lengths(self) -> Mapping[str, int]:
+        """Pods by the name of their sub-queue."""
         return Counter(queued.sub_queue for queued in self._pods.values())
 
     def rejections(self) -> Mapping[tuple[str, str], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
@@ -13,7 +13,7 @@ ReferencedObjects = Callable[[PodInfo], Iterable[Hashable]]
 """The objects whose changes matter to a pod because it names them."""
 
 
-class SubQueue(Enum):
+class SubQueue(StrEnum):
     """Where a pod waits; the names are those of the metric `scheduler_pending_pods`."""
 
     ACTIVE = "active"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace as replace_problem
-from typing import Final
 
 from allot.allocation import AllocationProblem, Wording, explain
 from allot.api.base import replace
@@ -16,10 +15,8 @@ from allot.api.claims import (
 )
 from allot.api.raw import RawObject
 from allot.deadline import Deadline, no_deadline
+from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE
 from allot.scheduler.explain.explanations import PreferredAlternative
-
-ALTERNATIVE_UNAVAILABLE: Final = "PreferredAlternativeUnavailable"
-"""The reason of the event that says at decision time why a pod gets no better alternatives."""
 
 
 def unavailable_alternatives(

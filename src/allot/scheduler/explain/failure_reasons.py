@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Hashable
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from allot.allocation import Explanation, Proposals, StepBudget, Wording, explain, proposals
 from allot.allocation.explain.changes import AnyChange, Release
@@ -23,6 +23,7 @@ from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
 from allot.api.similar_names import joined_with_or, similar_names
 from allot.lru_cache import LRUCache
+from allot.scheduler.core.failure_explainer import ReportReason, UnschedulablePod
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode
 from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
@@ -90,14 +91,6 @@ class TimeBudget:
         self._saved = min(self._saved + seconds, MAX_SAVED_SECONDS)
 
 
-class UnschedulablePod(NamedTuple):
-    """A pod that no node takes."""
-
-    profile: Profile
-    pod: PodInfo
-    decision: NoNode
-
-
 class _EquivalenceKey(NamedTuple):
     """What pods ask for that share a reason, and what this one's claims are called."""
 
@@ -114,10 +107,6 @@ class _Known(NamedTuple):
     """As they are called in the explanation."""
     equivalence_key: tuple[tuple[str, int], ...]
     """The nodes that were looked at, and when their devices changed last."""
-
-
-Tell = Callable[[str], Coroutine[Any, Any, None]]
-"""Says a reason that was found out late, if the pod still waits."""
 
 
 class FailureReasons:
@@ -141,7 +130,7 @@ class FailureReasons:
         self._cpu_clock = cpu_clock or clock
         self.time_budget = TimeBudget(clock)
         self._known: LRUCache[Hashable, _Known] = LRUCache(MAX_KNOWN)
-        self._waiting: OrderedDict[str, tuple[UnschedulablePod, Tell]] = OrderedDict()
+        self._waiting: OrderedDict[str, tuple[UnschedulablePod, ReportReason]] = OrderedDict()
         """By uid of the pod."""
         self.explanations = 0
         """How often a node was looked at closely; for tests that count."""
@@ -149,6 +138,9 @@ class FailureReasons:
     def __len__(self) -> int:
         """The number of pods that wait to be told."""
         return len(self._waiting)
+
+    def decided(self, seconds: float) -> None:
+        self.time_budget.earn(seconds)
 
     def of(self, rejection: UnschedulablePod) -> str | None:
         """The reason, empty if devices are not the trouble; None if that is to be found out later."""
@@ -200,11 +192,11 @@ class FailureReasons:
 
     # --- later ---
 
-    def report_later(self, rejection: UnschedulablePod, tell: Tell) -> bool:
+    def report_later(self, rejection: UnschedulablePod, report: ReportReason) -> bool:
         """Have a pod told as soon as there is time; whether `report_all` must be started for that."""
         was_empty = not self._waiting
         self._waiting.pop(rejection.pod.uid, None)
-        self._waiting[rejection.pod.uid] = rejection, tell
+        self._waiting[rejection.pod.uid] = rejection, report
         if len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         return was_empty
@@ -215,10 +207,10 @@ class FailureReasons:
             if not self._may_explain:
                 await asyncio.sleep(IDLE_POLL_SECONDS)
                 continue
-            _, (rejection, tell) = self._waiting.popitem(last=False)
+            _, (rejection, report) = self._waiting.popitem(last=False)
             reason = self.of(rejection)
             if reason:
-                await tell(reason)
+                await report(reason)
             await asyncio.sleep(0)
 
     @property

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from allot.api.raw import RawObject
-from allot.scheduler.core.pod_status import (
-    BINDING_CONDITIONS_PENDING,
-    BINDING_TIMEOUT_ANNOTATION,
-    FAILED_SCHEDULING,
-)
+from allot.scheduler.core.pod_status import FAILED_SCHEDULING
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BINDING_FAILED,
     BINDING_TIMEOUT,
+)
+from allot.scheduler.plugins.dynamic_resources.binding_reports import (
+    BINDING_CONDITIONS_PENDING,
+    BINDING_TIMEOUT_ANNOTATION,
 )
 from allot.scheduler.state.pods import PodInfo
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -11,36 +12,19 @@ from allot.api.identities import ObjectKey
 from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
-from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, EXTENDED_RESOURCE, FeatureGates
+from allot.features import FeatureGates
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
 from allot.scheduler.explain.explainer import PodExplainer
-from allot.scheduler.framework.plugins import Plugin
+from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
-from allot.scheduler.plugins.dynamic_resources.claim_filter import (
-    NAME,
-    ClaimFilter,
-    no_extended_resources,
-    why_unusable_without_gate,
-)
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
-from allot.scheduler.plugins.dynamic_resources.pod_extension import (
-    PodExtension,
-    extended_claim_pod,
-    extension_of,
-)
-from allot.scheduler.plugins.registry import (
-    Handle,
-    judging_plugin,
-    read_dynamic_resources_args,
-)
-from allot.scheduler.plugins.volume_binding import VolumeBinding
+from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME
+from allot.scheduler.plugins.dynamic_resources.factory import read_dynamic_resources_args
+from allot.scheduler.plugins.registry import PluginRegistry
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.device_state import DeviceState
 from allot.scheduler.state.nodes import NodeFacts
 from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.volumes import VolumeState
-from allot.scheduler.state.workloads import WorkloadSelectors
 
 DEVICE_KINDS: Final[tuple[Resource[Any], ...]] = (
     resources.PODS,
@@ -70,8 +54,6 @@ WORKLOAD_KINDS: Final = (
     resources.STATEFUL_SETS,
 )
 """What says which pods belong together, for profiles that spread them."""
-_ACTING: Final = frozenset({"DefaultPreemption", "DefaultBinder"})
-"""Plugins that do something and decide nothing."""
 
 
 class StaticScheduler:
@@ -83,6 +65,7 @@ class StaticScheduler:
         configuration: SchedulerConfiguration,
         gates: FeatureGates,
         today: Callable[[], datetime],
+        plugins: PluginRegistry | None = None,
     ) -> None:
         if configuration.rules is not None:
             gates = gates.with_rules(configuration.rules)
@@ -96,58 +79,36 @@ class StaticScheduler:
         """All of them, with and without a node, running and finished."""
         self.binding_timeouts: dict[str, timedelta] = {}
         """By the names of the profiles."""
-        self._known = Handle(
-            self.cluster, self.claims, self.devices, VolumeState(), WorkloadSelectors()
-        )
+        self._handle = Handle(gates, self.cluster, self.claims, self.devices, utc_now=today)
         self.claims.add_ledger_listener(self.devices.allocation_changed)
+        self._registry = plugins or PluginRegistry.with_installed()
         self.profiles = {
             profile.scheduler_name: self._profile(profile) for profile in configuration.profiles
         }
         self.explainer = PodExplainer(self.cluster)
         self._fill(snapshot)
 
-    # --- plugins ---
-
     def _profile(self, configuration: ProfileConfiguration) -> Profile:
-        name = configuration.scheduler_name
-        return Profile(
-            name,
+        specs = [self._registry[name] for name in configuration.plugins]
+        args = configuration.args
+        if NAME in configuration.plugins:
+            read = read_dynamic_resources_args(args.get(NAME) or {})
+            timeout = timedelta(seconds=read.binding_timeout_seconds)
+            self.binding_timeouts[configuration.scheduler_name] = timeout
+        handle = replace(self._handle)
+        profile = Profile(
+            configuration.scheduler_name,
             [
-                self._plugin(plugin, configuration.args.get(plugin) or {}, name)
-                for plugin in configuration.plugins
-                if plugin not in _ACTING
+                spec.factory(args.get(spec.name) or {}, handle)
+                for spec in specs
+                if not spec.has_side_effects
             ],
             configuration.weights,
             disabled=configuration.disabled,
             percentage_of_nodes_to_score=100,
         )
-
-    def _plugin(self, name: str, args: Mapping[str, Any], profile: str) -> Plugin:
-        if name == "VolumeBinding":
-            return VolumeBinding(self._known.volumes, self.cluster, None, args)
-        if name != NAME:
-            return judging_plugin(name, args, self._known)
-        read = read_dynamic_resources_args(args)
-        timeout = timedelta(seconds=read.binding_timeout_seconds)
-        self.binding_timeouts[profile] = timeout
-        has_conditions = BINDING_CONDITIONS in self.gates and DEVICE_STATUS in self.gates
-        wait = BindingWait(self.claims, timeout, self.today)
-        return ClaimFilter(
-            self.claims,
-            self.devices,
-            read,
-            find_extension=self._extension
-            if EXTENDED_RESOURCE in self.gates
-            else no_extended_resources,
-            why_unusable=wait.why_unusable
-            if has_conditions
-            else why_unusable_without_gate(self.gates),
-        )
-
-    def _extension(self, pod: PodInfo) -> PodExtension | None:
-        claims = self.snapshot.of(resources.RESOURCE_CLAIMS)
-        left_over = tuple(claim for claim in claims if extended_claim_pod(claim) == pod.uid)
-        return extension_of(pod, self.devices.extended.class_of, left_over)
+        handle.filters.profile = profile
+        return profile
 
     # --- state ---
 
@@ -173,7 +134,7 @@ class StaticScheduler:
                 self.cluster.nominations.put(info, info.nominated_node_name)
 
     def _fill_volumes(self, snapshot: Snapshot) -> None:
-        volumes = self._known.volumes
+        volumes = self._handle.volumes
         puts = (
             volumes.set_claim,
             volumes.set_volume,
@@ -188,7 +149,7 @@ class StaticScheduler:
                 put(obj)
 
     def _fill_workloads(self, snapshot: Snapshot) -> None:
-        known = self._known.workloads
+        known = self._handle.workloads
         services, *others = WORKLOAD_KINDS
         for service in snapshot.of(services):
             known.set_service(*service.key, service.data)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import EventRegistration
@@ -240,3 +240,40 @@ class PostBindPlugin(Plugin):
 
     @abstractmethod
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...
+
+
+class LifecyclePlugin(Plugin):
+    """Is told about pods and nodes outside the scheduling cycle."""
+
+    @abstractmethod
+    def caches_synced(self, gated: Iterable[PodInfo]) -> None:
+        """The informers have synced. `gated` are the pods that are gated at that time."""
+
+    @abstractmethod
+    def binding_cancelled(self, pod: PodInfo) -> None:
+        """The pod was deleted while it was being bound."""
+
+    @abstractmethod
+    def node_deleted(self, name: str) -> None: ...
+
+
+EXTENSION_POINTS: Final[Mapping[str, type[Plugin]]] = {
+    "preEnqueue": PreEnqueuePlugin,
+    "queueSort": QueueSortPlugin,
+    "preFilter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "postFilter": PostFilterPlugin,
+    "preScore": PreScorePlugin,
+    "score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "preBind": PreBindPlugin,
+    "bind": BindPlugin,
+    "postBind": PostBindPlugin,
+}
+"""By the name that a KubeSchedulerConfiguration uses."""
+
+
+def extension_points(plugin: type[Plugin]) -> tuple[str, ...]:
+    """The names of the extension points that a plugin class serves."""
+    return tuple(name for name, point in EXTENSION_POINTS.items() if issubclass(plugin, point))

@@ -7,12 +7,6 @@ from enum import Enum
 from typing import Final
 
 
-class KeepsNominationError(Exception):
-    """Binding failed for a reason that is not the node: the pod's room there is kept for its next attempt."""
-
-    keeps_nomination = True
-
-
 class Code(Enum):
     """The kinds of answer a plugin can give."""
 

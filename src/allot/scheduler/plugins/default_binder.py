@@ -7,21 +7,11 @@ from typing import ClassVar
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import PODS
+from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import BindPlugin
 from allot.scheduler.framework.status import SUCCESS, Status, failed
 from allot.scheduler.state.pods import PodInfo
-
-
-class BoundElsewhereError(Exception):
-    """Another scheduler was quicker. There is nothing left to do for the pod."""
-
-    def __init__(self, node_name: str) -> None:
-        super().__init__(f"the pod is bound to node {node_name} already")
-
-
-class UnknownBindingError(Exception):
-    """The API server did not say whether the pod is bound. What is said about the pod may be wrong."""
 
 
 class DefaultBinder(BindPlugin):

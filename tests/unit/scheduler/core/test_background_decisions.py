@@ -27,6 +27,7 @@ from allot.scheduler.framework.deadlines import (
     TimeSlice,
 )
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
+from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.plugins import (
     BindPlugin,
     FilterPlugin,
@@ -37,7 +38,6 @@ from allot.scheduler.framework.plugins import (
 )
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unresolvable
-from allot.scheduler.metrics import SchedulerMetrics
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo

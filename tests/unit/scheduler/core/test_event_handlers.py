@@ -13,16 +13,15 @@ from allot.features import DEFAULTS
 from allot.scheduler.core.event_handlers import EventHandlers
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.framework.handle import Handle
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.scheduling_gates import SchedulingGates
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.volumes import VolumeState
-from allot.scheduler.state.workloads import WorkloadSelectors
+from allot.scheduler.state.device_state import DeviceState
 from allot.testing.builders import a_slice
 from tests.unit.client.fakes import START, ScriptedTransport
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
@@ -36,7 +35,7 @@ UID = "uid-default-pod"
 GPU_0 = an_allocation("gpu-0")
 
 
-class Followed:
+class Watched:
     """All state of a scheduler that follows what a test says, with the plugins that wake pods."""
 
     def __init__(self) -> None:
@@ -45,37 +44,34 @@ class Followed:
         self.devices = DeviceState(DEFAULTS, self.cluster.touch)
         self.wakes = 0
         self.now = 0.0
-        plugin = DynamicResources(
+        self.handle = Handle(
+            DEFAULTS,
+            self.cluster,
             self.claims,
             self.devices,
-            ClaimWriter(Client(ScriptedTransport()), self.claims.get),
-            self.cluster.node,
-            lambda work: work.close(),
-            lambda: START,
+            clock=lambda: self.now,
+            utc_now=lambda: START,
         )
+        writer = ClaimWriter(Client(ScriptedTransport()), self.claims.get)
+        plugin = DynamicResources(self.handle, writer)
         plugins = (SchedulingGates(), NodeResourcesFit(), plugin)
         self.queue = SchedulingQueue(
             PrioritySort(),
             {"default-scheduler": [SchedulingGates(), plugin]},
             {one.name: one.events_to_register() for one in plugins},
         )
-        self.follower = EventHandlers(
+        self.handlers = EventHandlers(
             self.queue,
-            self.cluster,
-            self.claims,
-            self.devices,
-            VolumeState(),
-            WorkloadSelectors(),
+            self.handle,
             lambda name: name == "default-scheduler",
             self._woken,
-            lambda: self.now,
         )
 
     def _woken(self) -> None:
         self.wakes += 1
 
     def pod(self, *args: Any, **fields: Any) -> None:
-        self.follower.on_pod_update(a_pod(*args, **fields).pod)
+        self.handlers.on_pod_update(a_pod(*args, **fields).pod)
 
     def waiting(self, *rejected_by: str, **fields: Any) -> QueuedPodInfo:
         """A pod that these plugins rejected long ago."""
@@ -99,7 +95,7 @@ def node(name: str = "n", **fields: Any) -> Node:
 
 
 def test_a_pod_without_a_node_is_queued() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod()
 
     assert followed.sub_queue() is SubQueue.ACTIVE
@@ -115,21 +111,21 @@ def test_a_pod_without_a_node_is_queued() -> None:
     ],
 )
 def test_other_pods_are_not(fields: dict[str, Any]) -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod(**fields)
 
     assert followed.sub_queue() is None
 
 
 def test_a_pod_with_a_node_takes_its_place() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod(node="n")
 
     assert set(followed.cluster.pods) == {UID}
 
 
 def test_an_assumed_pod_is_confirmed() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod()
     followed.cluster.assume_pod(a_pod(), "n")
 
@@ -141,7 +137,7 @@ def test_an_assumed_pod_is_confirmed() -> None:
 
 
 def test_a_pod_bound_elsewhere_than_assumed_is_where_it_is() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.cluster.assume_pod(a_pod(), "n")
 
     followed.pod(node="m")
@@ -152,7 +148,7 @@ def test_a_pod_bound_elsewhere_than_assumed_is_where_it_is() -> None:
 
 
 def test_a_pod_that_another_scheduler_bound_leaves_the_queue() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod()
     followed.pod(node="n")
 
@@ -163,7 +159,7 @@ def test_a_pod_that_another_scheduler_bound_leaves_the_queue() -> None:
 @pytest.mark.parametrize("ending", ["deleted", "finished"])
 @pytest.mark.parametrize("assumed", [True, False])
 def test_a_pod_that_ended_is_nowhere(ending: str, assumed: bool) -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod()
     if assumed:
         followed.cluster.assume_pod(a_pod(), "n")
@@ -171,7 +167,7 @@ def test_a_pod_that_ended_is_nowhere(ending: str, assumed: bool) -> None:
         followed.pod(node="n")
 
     if ending == "deleted":
-        followed.follower.on_pod_delete(a_pod().pod)
+        followed.handlers.on_pod_delete(a_pod().pod)
     else:
         followed.pod(node="n", status={"phase": "Succeeded"})
 
@@ -181,7 +177,7 @@ def test_a_pod_that_ended_is_nowhere(ending: str, assumed: bool) -> None:
 
 def test_a_pod_that_changes_while_it_is_bound_is_not_forgotten() -> None:
     """Should the binding fail, the next attempt is for the pod as it is then."""
-    followed = Followed()
+    followed = Watched()
     followed.pod()
     queued = followed.queue.pop(0.0)
     assert queued is not None
@@ -198,7 +194,7 @@ def test_a_pod_that_changes_while_it_is_bound_is_not_forgotten() -> None:
 
 
 def test_a_pod_that_is_bound_but_not_seen_so_is_not_queued_again() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod()
     queued = followed.queue.pop(0.0)
     assert queued is not None
@@ -211,7 +207,7 @@ def test_a_pod_that_is_bound_but_not_seen_so_is_not_queued_again() -> None:
 
 
 def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod(schedulingGates=[{"name": "a"}])
     assert followed.sub_queue() is SubQueue.GATED
 
@@ -223,53 +219,53 @@ def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
 # --- what wakes pods ---
 
 
-def fits_less(followed: Followed) -> None:
-    followed.follower.on_pod_delete(a_pod("big", {"cpu": "2"}, node="n").pod)
+def fits_less(followed: Watched) -> None:
+    followed.handlers.on_pod_delete(a_pod("big", {"cpu": "2"}, node="n").pod)
 
 
 @pytest.mark.parametrize(
     ("rejected_by", "event", "wakes"),
     [
-        ("NodeResourcesFit", lambda f: f.follower.on_node_update(node("new")), True),
-        ("DynamicResources", lambda f: f.follower.on_node_update(node("new")), True),
+        ("NodeResourcesFit", lambda f: f.handlers.on_node_update(node("new")), True),
+        ("DynamicResources", lambda f: f.handlers.on_node_update(node("new")), True),
         (
             "DynamicResources",
-            lambda f: f.follower.on_node_update(node("n", labels={"a": "b"})),
+            lambda f: f.handlers.on_node_update(node("n", labels={"a": "b"})),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.on_node_update(node("n", taints=["a=b:NoSchedule"])),
+            lambda f: f.handlers.on_node_update(node("n", taints=["a=b:NoSchedule"])),
             False,
         ),
-        ("DynamicResources", lambda f: f.follower.on_node_update(node("n")), False),
-        ("DynamicResources", lambda f: f.follower.on_node_delete(node("n")), False),
+        ("DynamicResources", lambda f: f.handlers.on_node_update(node("n")), False),
+        ("DynamicResources", lambda f: f.handlers.on_node_delete(node("n")), False),
         ("NodeResourcesFit", fits_less, True),
         ("DynamicResources", fits_less, False),
         (
             "DynamicResources",
-            lambda f: f.follower.on_class_update(None, DeviceClass(ObjectMeta(name="c"))),
+            lambda f: f.handlers.on_class_update(None, DeviceClass(ObjectMeta(name="c"))),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.on_class_delete(DeviceClass(ObjectMeta(name="c"))),
+            lambda f: f.handlers.on_class_delete(DeviceClass(ObjectMeta(name="c"))),
             False,
         ),
-        ("DynamicResources", lambda f: f.follower.on_slice_update(None, a_slice()), True),
-        ("DynamicResources", lambda f: f.follower.on_slice_update(a_slice(), a_slice()), True),
-        ("DynamicResources", lambda f: f.follower.on_slice_delete(a_slice()), False),
+        ("DynamicResources", lambda f: f.handlers.on_slice_update(None, a_slice()), True),
+        ("DynamicResources", lambda f: f.handlers.on_slice_update(a_slice(), a_slice()), True),
+        ("DynamicResources", lambda f: f.handlers.on_slice_delete(a_slice()), False),
         (
             "DynamicResources",
-            lambda f: f.follower.on_taint_rule_update(DeviceTaintRule(ObjectMeta(name="r"))),
+            lambda f: f.handlers.on_taint_rule_update(DeviceTaintRule(ObjectMeta(name="r"))),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.on_taint_rule_delete(DeviceTaintRule(ObjectMeta(name="r"))),
+            lambda f: f.handlers.on_taint_rule_delete(DeviceTaintRule(ObjectMeta(name="r"))),
             True,
         ),
-        ("NodeResourcesFit", lambda f: f.follower.on_slice_update(None, a_slice()), False),
+        ("NodeResourcesFit", lambda f: f.handlers.on_slice_update(None, a_slice()), False),
         ("DynamicResources", lambda f: f.claims.put(a_stored_claim("other", version=9)), True),
         ("DynamicResources", lambda f: f.claims.remove(a_stored_claim("other")), True),
         (
@@ -279,14 +275,14 @@ def fits_less(followed: Followed) -> None:
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.on_pod_update(
+            lambda f: f.handlers.on_pod_update(
                 a_pod_with_claims("claim", status={"resourceClaimStatuses": [{"name": "x"}]}).pod
             ),
             True,
         ),
         (
             "DynamicResources",
-            lambda f: f.follower.on_namespace_update(Namespace({"metadata": {"name": "x"}})),
+            lambda f: f.handlers.on_namespace_update(Namespace({"metadata": {"name": "x"}})),
             False,
         ),
     ],
@@ -299,8 +295,8 @@ def fits_less(followed: Followed) -> None:
     ],
 )  # fmt: skip
 def test_which_changes_wake_a_pod(rejected_by: str, event: Any, wakes: bool) -> None:
-    followed = Followed()
-    followed.follower.on_node_update(node("n"))
+    followed = Watched()
+    followed.handlers.on_node_update(node("n"))
     followed.pod("big", {"cpu": "2"}, node="n")
     followed.claims.put(a_stored_claim("claim"))
     followed.claims.put(a_stored_claim("other", allocation=GPU_0))
@@ -316,7 +312,7 @@ def test_which_changes_wake_a_pod(rejected_by: str, event: Any, wakes: bool) -> 
 
 
 def test_devices_that_were_only_decided_on_wake_pods_when_they_are_given_up() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.claims.put(a_stored_claim("claim"))
     other = a_stored_claim("other")
     followed.claims.put(other)
@@ -334,7 +330,7 @@ def test_devices_that_were_only_decided_on_wake_pods_when_they_are_given_up() ->
 
 
 def test_a_claim_that_appears_opens_the_gate() -> None:
-    followed = Followed()
+    followed = Watched()
     followed.pod(resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}])
     assert followed.sub_queue() is SubQueue.GATED
 
@@ -348,7 +344,7 @@ def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() ->
     told = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "made"}]}
     made = a_stored_claim("made", owner=a_pod())
     for pod_first in (True, False):
-        followed = Followed()
+        followed = Watched()
         followed.pod(resourceClaims=[entry])
         if pod_first:
             followed.pod(resourceClaims=[entry], status=told)
@@ -365,20 +361,20 @@ def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() ->
 
 
 def test_nodes_come_change_and_go() -> None:
-    followed = Followed()
-    followed.follower.on_node_update(node("n"))
+    followed = Watched()
+    followed.handlers.on_node_update(node("n"))
     assert followed.cluster.node("n") is not None
 
-    followed.follower.on_node_delete(node("n"))
+    followed.handlers.on_node_delete(node("n"))
 
     assert followed.cluster.node("n") is None
 
 
 def test_devices_that_are_taken_touch_their_node_alone() -> None:
-    followed = Followed()
+    followed = Watched()
     for name in ("n", "m"):
-        followed.follower.on_node_update(node(name))
-        followed.follower.on_slice_update(None, a_slice(name=name, node=name))
+        followed.handlers.on_node_update(node(name))
+        followed.handlers.on_slice_update(None, a_slice(name=name, node=name))
     before = {one.name: one.generation for one in followed.cluster.nodes}
 
     followed.claims.put(a_stored_claim("claim", allocation=an_allocation("gpu-0", pool="n")))
@@ -388,7 +384,7 @@ def test_devices_that_are_taken_touch_their_node_alone() -> None:
 
 
 def test_a_pod_nobody_knew_can_go() -> None:
-    followed = Followed()
-    followed.follower.on_pod_delete(Pod({"metadata": {"name": "x", "uid": "unknown"}}))
+    followed = Watched()
+    followed.handlers.on_pod_delete(Pod({"metadata": {"name": "x", "uid": "unknown"}}))
 
     assert followed.cluster.pods == {}

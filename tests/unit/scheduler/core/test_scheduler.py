@@ -16,9 +16,11 @@ from allot.scheduler.core.pod_status import PodStatusReporter
 from allot.scheduler.core.scheduler import MAX_BINDINGS, MAX_REPORTS, Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
+from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
 from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration
+from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.plugins import (
     BindPlugin,
     FilterPlugin,
@@ -30,12 +32,7 @@ from allot.scheduler.framework.plugins import (
 )
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status, failed, pending, unschedulable
-from allot.scheduler.metrics import SchedulerMetrics
-from allot.scheduler.plugins.default_binder import (
-    BoundElsewhereError,
-    DefaultBinder,
-    UnknownBindingError,
-)
+from allot.scheduler.plugins.default_binder import DefaultBinder
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo

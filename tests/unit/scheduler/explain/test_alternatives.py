@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from allot.api.raw import RawObject
-from allot.scheduler.explain.alternatives import ALTERNATIVE_UNAVAILABLE, recorded_reasons
+from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE
+from allot.scheduler.explain.alternatives import recorded_reasons
 
 
 def an_event(reason: str, pod: str, note: str) -> RawObject:

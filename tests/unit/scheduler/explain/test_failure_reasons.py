@@ -10,6 +10,7 @@ import pytest
 
 from allot.api.base import replace
 from allot.api.slices import Device
+from allot.scheduler.core.failure_explainer import UnschedulablePod
 from allot.scheduler.core.scheduling_cycle import CycleError, NoNode, SchedulingCycle
 from allot.scheduler.explain import failure_reasons
 from allot.scheduler.explain.failure_reasons import (
@@ -17,7 +18,6 @@ from allot.scheduler.explain.failure_reasons import (
     MAX_SECONDS,
     FailureReasons,
     TimeBudget,
-    UnschedulablePod,
 )
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.node_statuses import NodeStatuses

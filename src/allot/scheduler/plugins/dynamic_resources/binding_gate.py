@@ -13,7 +13,7 @@ from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
 from allot.features import BINDING_CONDITIONS
-from allot.scheduler.framework.status import KeepsNominationError
+from allot.scheduler.framework.bind_errors import KeepsNominationError
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
@@ -23,11 +23,11 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     waits_for_binding,
 )
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices
 from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys, is_reserved_for
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)

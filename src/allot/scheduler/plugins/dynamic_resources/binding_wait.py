@@ -18,10 +18,10 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     Ready,
     readiness,
 )
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import check_still_ours
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.pods import PodInfo
 
 

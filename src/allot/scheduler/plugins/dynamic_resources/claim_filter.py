@@ -56,8 +56,6 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     why_not_usable_when_off,
 )
 from allot.scheduler.plugins.dynamic_resources.claim_queueing import ClaimQueueing
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.filter_results import (
     NO_LIMIT,
     DynamicResourcesArgs,
@@ -78,7 +76,9 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     Variant,
 )
 from allot.scheduler.plugins.dynamic_resources.scores import normalized_scores, raw_score
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.device_state import DeviceState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 

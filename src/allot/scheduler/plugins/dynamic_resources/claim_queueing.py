@@ -9,7 +9,6 @@ from allot.scheduler.framework import events
 from allot.scheduler.framework.events import Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import PreEnqueuePlugin
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,
     claim_hint,
@@ -19,6 +18,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     pod_hint,
 )
 from allot.scheduler.plugins.dynamic_resources.pod_extension import extended_claim_pod
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.pods import PodInfo
 
 

@@ -20,7 +20,7 @@ from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import version_of
+from allot.scheduler.state.claim_tracker import version_of
 
 ATTEMPTS: Final = 8
 RETRY_SECONDS: Final = 0.005

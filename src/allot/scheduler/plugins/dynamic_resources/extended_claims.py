@@ -26,10 +26,8 @@ from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.scheduler.framework.concurrency_limit import released_slot
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS, ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
-from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     PodExtension,
     Variant,
@@ -39,6 +37,8 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     named_in_status,
     without_finalizer,
 )
+from allot.scheduler.state.claim_tracker import ClaimTracker
+from allot.scheduler.state.extended_resource_classes import ResourceClasses
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from typing import Final
 from allot.allocation import Inventory, TargetNode
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.filter_results import is_usable_on
+from allot.scheduler.state.claim_tracker import ClaimTracker
 
 ON_TWO_NODES: Final = "DeviceClaimedOnTwoNodes"
 """The reason of the events."""

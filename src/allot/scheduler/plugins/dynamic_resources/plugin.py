@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from allot.allocation import chosen_alternatives
@@ -18,7 +17,9 @@ from allot.client.errors import ClientError
 from allot.features import DERIVED_ATTRIBUTES
 from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.plugins import (
+    LifecyclePlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
@@ -35,14 +36,12 @@ from allot.scheduler.plugins.dynamic_resources.claim_filter import (
     no_extended_resources,
     why_unusable_without_gate,
 )
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import (
     ClaimWriter,
     held_devices,
     with_finalizer,
 )
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.failed_devices import (
     HELD_DEVICE_BACKOFF,
@@ -61,11 +60,8 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.plugins.dynamic_resources.pod_extension import PodExtension, Variant
 from allot.scheduler.plugins.dynamic_resources.skipped_alternatives import (
     SkippedAlternatives,
-    Warn,
-    no_warning,
 )
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
@@ -74,59 +70,72 @@ DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 DELETED: Final = "deletion of ResourceClaim completed"
 
 
-class DynamicResources(ClaimFilter, PostFilterPlugin, ReservePlugin, PreBindPlugin, PostBindPlugin):
+class DynamicResources(
+    ClaimFilter, PostFilterPlugin, ReservePlugin, PreBindPlugin, PostBindPlugin, LifecyclePlugin
+):
     """Allocates the claims of pods."""
 
     def __init__(
         self,
-        tracker: ClaimTracker,
-        devices: DeviceState,
+        handle: Handle,
         writer: ClaimWriter,
-        nodes: Callable[[str], NodeInfo | None],
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
-        clock: Callable[[], datetime],
         args: DynamicResourcesArgs = DynamicResourcesArgs(),  # noqa: B008 - immutable
-        new_share_id: Callable[[], str] = lambda: str(uuid4()),
+        *,
         extended: ExtendedClaims | None = None,
         gate: BindingGate | None = None,
         failed_devices: FailedDevices | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-        warn: Warn = no_warning,
-        alternative_chosen: Callable[[str, int], None] = lambda _profile, _rank: None,
+        new_share_id: Callable[[], str] = lambda: str(uuid4()),
     ) -> None:
         """`extended` serves extended resources with devices; None if that is off.
 
-        `gate` holds pods back until their devices are ready; None if that is off. `failed_devices` remembers what
-        pods avoid; None if they do not. `warn` tells users about a pod.
+        `gate` holds pods back until their devices are ready; None if that is off. `failed_devices` are those that
+        pods avoid; None if they do not.
         """
         super().__init__(
-            tracker,
-            devices,
+            handle.claims,
+            handle.devices,
             args,
             new_share_id,
             find_extension=extended.find_extension
             if extended is not None
             else no_extended_resources,
             why_unusable=(
-                gate.why_unusable if gate is not None else why_unusable_without_gate(devices.gates)
+                gate.why_unusable
+                if gate is not None
+                else why_unusable_without_gate(handle.devices.gates)
             ),
             avoided_devices=(
                 failed_devices.avoided_devices if failed_devices is not None else no_avoided_devices
             ),
-            monotonic=monotonic,
+            monotonic=handle.clock,
         )
         self._writer = writer
-        self._nodes = nodes
-        self._spawn = spawn
-        self._clock = clock
+        self._nodes = handle.cluster.node
+        self._spawn = handle.spawn
+        self._utc_now = handle.utc_now
         self._extended = extended
         self._gate = gate
         self._failed_devices = failed_devices
-        self._warn = warn
-        self._skipped = SkippedAlternatives(warn)
-        self._alternative_chosen = alternative_chosen
+        self._warn = handle.events.warn
+        self._skipped = SkippedAlternatives(handle.events.warn)
+        self._metrics = handle.metrics
         self._dropped: dict[str, asyncio.Event] = {}
-        """Pods whose reservations are being taken back, by uid."""
+        """Pods whose reservations are being removed, by uid."""
+
+    # --- outside the scheduling cycle ---
+
+    def caches_synced(self, gated: Iterable[PodInfo]) -> None:
+        if self._gate is not None:
+            for pod in gated:
+                self._gate.release_if_claim_missing(pod)
+
+    def binding_cancelled(self, pod: PodInfo) -> None:
+        if self._gate is not None:
+            self._gate.release_claims(pod)
+
+    def node_deleted(self, name: str) -> None:
+        if self._gate is not None:
+            self._gate.on_node_delete(name)
 
     # --- the queue ---
 
@@ -330,7 +339,8 @@ class DynamicResources(ClaimFilter, PostFilterPlugin, ReservePlugin, PreBindPlug
             self._tracker.remove_pending_allocation(claim)
             if claim.status.allocation is not None:
                 for chosen in chosen_alternatives(claim, claim.status.allocation):
-                    self._alternative_chosen(pod.scheduler_name, chosen.rank)
+                    if self._metrics is not None:
+                        self._metrics.alternative_chosen(pod.scheduler_name, chosen.rank)
         devices.reserved.clear()
         return result
 
@@ -366,4 +376,4 @@ class DynamicResources(ClaimFilter, PostFilterPlugin, ReservePlugin, PreBindPlug
 
     def _timestamp(self) -> datetime | None:
         """When the allocation was made, if anybody will want to know (KEP-5007)."""
-        return self._clock() if self._gate is not None else None
+        return self._utc_now() if self._gate is not None else None

@@ -16,15 +16,16 @@ from allot.api.slices import ResourceSlice
 from allot.client.client import Client
 from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.handle import Handle, NoPodEvents
 from allot.scheduler.framework.status import Status
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
 from allot.scheduler.plugins.dynamic_resources.filter_results import (
     DynamicResourcesArgs,
     PodDevices,
 )
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
+from allot.scheduler.state.claim_tracker import ClaimTracker
+from allot.scheduler.state.device_state import DeviceState
 from allot.scheduler.state.nodes import NodeFacts
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
@@ -37,6 +38,16 @@ from tests.unit.scheduler.state.objects import a_cluster, a_node
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAME = DynamicResources.name
+
+
+class RecordedEvents(NoPodEvents):
+    """Keeps warnings."""
+
+    def __init__(self, warnings: list[tuple[str, str]]) -> None:
+        self._warnings = warnings
+
+    def warn(self, pod: PodInfo, reason: str, note: str) -> None:
+        self._warnings.append((reason, note))
 
 
 class Bench:
@@ -67,16 +78,20 @@ class Bench:
         self.tasks: list[asyncio.Task[None]] = []
         self.warnings: list[tuple[str, str]] = []
         client = client or Client(ScriptedTransport())
-        self.plugin = DynamicResources(
+        handle = Handle(
+            gates,
+            self.cluster,
             self.tracker,
             self.devices,
+            utc_now=lambda: NOW,
+            events=RecordedEvents(self.warnings),
+            spawn=lambda work: self.tasks.append(asyncio.create_task(work)),
+        )
+        self.plugin = DynamicResources(
+            handle,
             ClaimWriter(client, self.tracker.get),
-            self.cluster.node,
-            lambda work: self.tasks.append(asyncio.create_task(work)),
-            lambda: NOW,
             args,
-            iter(f"share-{number}" for number in range(100)).__next__,
-            warn=lambda _, reason, note: self.warnings.append((reason, note)),
+            new_share_id=iter(f"share-{number}" for number in range(100)).__next__,
         )
         self.state = CycleState()
 

@@ -13,10 +13,9 @@ from allot.features import DEFAULTS, FeatureGates
 from allot.rules import ALTERNATIVES_ON_ALL_NODES, RuleSet
 from allot.scheduler.configuration import DEFAULT_WEIGHTS
 from allot.scheduler.core.scheduling_cycle import Chosen, SchedulingCycle
+from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.registry import Handle, judging_plugin
-from allot.scheduler.state.volumes import VolumeState
-from allot.scheduler.state.workloads import WorkloadSelectors
+from allot.scheduler.plugins.registry import PluginRegistry
 from allot.testing.builders import (
     DRIVER,
     a_device,
@@ -76,10 +75,9 @@ class LargeCluster:
             gates=gates,
         )
         bench = self.bench
-        known = Handle(
-            bench.cluster, bench.tracker, bench.devices, VolumeState(), WorkloadSelectors()
-        )
-        plugins = [judging_plugin(name, {}, known) for name in SCORED]
+        handle = Handle(gates, bench.cluster, bench.tracker, bench.devices)
+        registry = PluginRegistry()
+        plugins = [registry[name].factory({}, handle) for name in SCORED]
         profile = Profile(
             "default-scheduler",
             [*plugins, bench.plugin],

@@ -21,17 +21,17 @@ from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.client.retries import NEVER
 from allot.client.transport import Response
 from allot.features import DEFAULTS
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
-from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
 from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     CANNOT_FIT,
     LEFT_OVER,
     PodExtension,
     Variant,
 )
+from allot.scheduler.state.claim_tracker import ClaimTracker
+from allot.scheduler.state.extended_resource_classes import ResourceClasses
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import DRIVER
 from allot.testing.servers import TOKEN, LocalServer

@@ -15,12 +15,12 @@ from allot.api.meta import ObjectMeta
 from allot.scheduler.plugins.dynamic_resources.extended_resources import (
     NO_REQUESTS,
     ExtendedRequests,
-    ResourceClasses,
     ServedByDevices,
     read_extended_requests,
     resources_from_devices,
     serve_with_devices,
 )
+from allot.scheduler.state.extended_resource_classes import ResourceClasses
 from allot.scheduler.state.resources import read_pod_requests
 
 GPU = "example.com/gpu"

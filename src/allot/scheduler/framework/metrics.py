@@ -9,10 +9,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.framework.durations import Durations
+from allot.scheduler.framework.histograms import QuickHistogram
 from allot.scheduler.framework.status import Code
-from allot.scheduler.histograms import QuickHistogram
 
 Observe = Callable[[float], None]
 
@@ -157,21 +156,16 @@ class SchedulerMetrics:
 
     def collect_queue(
         self,
-        lengths: Callable[[], Mapping[SubQueue, int]],
+        lengths: Callable[[], Mapping[str, int]],
         rejections: Callable[[], Mapping[tuple[str, str], int]],
     ) -> None:
         """Let the gauges of pending and of unschedulable pods show the queue at the time they are read."""
 
-        def length(sub_queue: SubQueue) -> float:
-            return float(lengths().get(sub_queue, 0))
+        def length(name: str) -> float:
+            return float(lengths().get(name, 0))
 
-        for sub_queue in (
-            SubQueue.ACTIVE,
-            SubQueue.BACKOFF,
-            SubQueue.UNSCHEDULABLE,
-            SubQueue.GATED,
-        ):
-            self.pending.labels(sub_queue.value).set_function(partial(length, sub_queue))
+        for name in ("active", "backoff", "unschedulable", "gated"):
+            self.pending.labels(name).set_function(partial(length, name))
         self.registry.register(_UnschedulablePods(rejections))
 
     def collect_cache_size(self, sizes: Callable[[], Mapping[str, int]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from allot.scheduler.histograms import QuickHistogram
+from allot.scheduler.framework.histograms import QuickHistogram
 
 BUCKETS = (0.001, 0.01, 1.0)
 VALUES = (0.0, 0.001, 0.0011, 0.5, 1.0, 1.5, 100.0)

@@ -8,7 +8,7 @@ from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourcePool, ResourceSlice
 from allot.features import DEFAULTS, DEVICE_TAINTS, FeatureGates
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
+from allot.scheduler.state.device_state import DeviceState
 from allot.testing.builders import a_slice
 from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
 from tests.unit.scheduler.state.objects import a_node, on_node

@@ -7,7 +7,7 @@ The ledger of what is taken follows all three, change by change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from allot.allocation import Ledger
 from allot.api.claims import AllocationResult, ResourceClaim
@@ -42,6 +42,10 @@ class ClaimTracker:
     def add_release_listener(self, listener: Callable[[ResourceClaim], None]) -> None:
         """Call with every claim whose allocation was decided on and then given up."""
         self._release_listeners.append(listener)
+
+    def __iter__(self) -> Iterator[ResourceClaim]:
+        """All claims, in their newest version."""
+        return iter(tuple(self._known.values()))
 
     def get(self, key: ObjectKey) -> ResourceClaim | None:
         return self._known.get(key)

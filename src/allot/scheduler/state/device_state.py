@@ -10,8 +10,8 @@ from allot.api.claims import AllocationResult
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.slices import ResourceSlice
 from allot.features import DEVICE_TAINTS, FeatureGates
-from allot.scheduler.plugins.dynamic_resources.extended_resources import ResourceClasses
-from allot.scheduler.plugins.dynamic_resources.node_equivalence import NodeEquivalence
+from allot.scheduler.state.extended_resource_classes import ResourceClasses
+from allot.scheduler.state.node_equivalence import NodeEquivalence
 from allot.scheduler.state.nodes import NodeInfo
 
 TouchNode = Callable[[str], None]

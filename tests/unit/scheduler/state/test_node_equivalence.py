@@ -11,8 +11,8 @@ from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.slices import ResourcePool
 from allot.features import DEFAULTS
-from allot.scheduler.plugins.dynamic_resources.device_state import DeviceState
-from allot.scheduler.plugins.dynamic_resources.node_equivalence import NodeEquivalence
+from allot.scheduler.state.device_state import DeviceState
+from allot.scheduler.state.node_equivalence import NodeEquivalence
 from allot.testing.builders import DRIVER, a_device, a_slice
 
 A, B = TargetNode("a", {}, frozenset()), TargetNode("b", {"zone": "z"}, frozenset())

@@ -5,7 +5,7 @@ from allot.api.base import replace
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey
 from allot.features import DEFAULTS
-from allot.scheduler.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.testing.builders import DRIVER
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     LONG_AGO,

@@ -1,0 +1,41 @@
+"""Eviction of preemption victims through the API, and the disruption budgets that limit it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from datetime import datetime
+
+from allot.client import resources
+from allot.client.client import Client
+from allot.client.errors import ApiStatusError
+from allot.client.options import PatchType
+from allot.scheduler.state.pods import PodInfo
+
+
+class Evictor:
+    """Marks a pod as preempted, and deletes it."""
+
+    def __init__(self, client: Client, utc_now: Callable[[], datetime]) -> None:
+        self._client = client
+        self._utc_now = utc_now
+
+    async def evict(self, victim: PodInfo, pod: PodInfo, node_name: str) -> None:
+        """Make room for `pod` on the node."""
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{pod.scheduler_name}: preempting to accommodate a higher priority pod",
+            "lastTransitionTime": self._utc_now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+        with contextlib.suppress(ApiStatusError):
+            await self._client.patch(
+                resources.PODS, victim.key, patch, PatchType.STRATEGIC, subresource="status"
+            )
+        try:
+            await self._client.delete(resources.PODS, victim.key)
+        except ApiStatusError as error:
+            if not error.is_not_found:
+                raise

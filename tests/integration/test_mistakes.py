@@ -14,7 +14,7 @@ from rich.console import Console
 
 from allot import features
 from allot.api.identities import ObjectKey
-from allot.cli.explanation_text import pod_lines, wrapped
+from allot.scheduler.explain.explanation_text import pod_lines, wrapped
 from allot.cli.manifests import read_manifests
 from allot.client import resources
 from allot.client.snapshot import take_snapshot

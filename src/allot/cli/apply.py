@@ -1,4 +1,4 @@
-"""Brings manifests into a cluster."""
+"""Apply manifests to a cluster."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from allot.cli.errors import CommandError
-from allot.cli.manifests import Manifest, read_manifests
+from allot.cli.manifests import read_all
 
 if TYPE_CHECKING:
     from allot.client.client import Client
 
 
 async def apply_manifests(client: Client, sources: Sequence[str]) -> int:
-    """How many objects there were; `CommandError` for the first that cannot be read or is refused.
+    """Number of objects applied; `CommandError` for the first that cannot be read or is refused.
 
     Nothing is written before everything has been read.
     """
@@ -26,13 +26,3 @@ async def apply_manifests(client: Client, sources: Sequence[str]) -> int:
         source = next(each.source for each in manifests if each.data is error.document)
         raise CommandError(f"{source}: {error}") from error
     return len(manifests)
-
-
-def read_all(sources: Sequence[str]) -> list[Manifest]:
-    """The objects in files and directories, in order; `CommandError` for what is none."""
-    manifests = []
-    for found in read_manifests(sources):
-        if not isinstance(found, Manifest):
-            raise CommandError(f"{found.source}:{found.line}: {found.problem}")
-        manifests.append(found)
-    return manifests

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from allot.api.identities import GroupVersion, ObjectKey
-from allot.cli.apply import read_all
 from allot.cli.demo_script import (
     DEVICE_CLASSES,
     FABRIC_DRIVER,
@@ -31,6 +30,7 @@ from allot.cli.demo_script import (
 )
 from allot.cli.errors import CommandError
 from allot.cli.kubectl_output import custom_columns, server_table
+from allot.cli.manifests import read_all
 
 if TYPE_CHECKING:
     from allot.api.raw import RawObject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,13 +12,13 @@ from typing import Any, Final, NamedTuple
 import click
 import msgspec
 import yaml
+from rich.console import Console
 
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.explanation_text import Line, claim_lines, pod_lines, print_lines
 from allot.cli.gate_options import gate_options
 from allot.cli.scheduler import load_configuration
 from allot.cli.snapshots import (
@@ -35,6 +36,7 @@ from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
 from allot.scheduler.explain.alternatives import recorded_reasons
 from allot.scheduler.explain.explainer import Effort, within
+from allot.scheduler.explain.explanation_text import Line, claim_lines, pod_lines, wrapped
 from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimSummary,
@@ -300,6 +302,17 @@ def _lines(
     if isinstance(explanation, PodExplanation):
         return pod_lines(explanation, now, everything=everything)
     return claim_lines(explanation, now, everything=everything)
+
+
+def print_lines(lines: Iterable[Line], width: int | None = None) -> None:
+    """Wrap lines to `width`, or without it to that of the terminal; output to other programs is not wrapped."""
+    console = Console(highlight=False, emoji=False, width=width)
+    is_wrapped = width is not None or sys.stdout.isatty()
+    for line in lines:
+        for text in wrapped(line, console, console.width if is_wrapped else None):
+            with console.capture() as capture:
+                console.print(text, soft_wrap=True)
+            click.echo(capture.get().rstrip())
 
 
 def _print_document(explanation: PodExplanation | ClaimExplanation, output: str) -> None:

@@ -11,7 +11,7 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 
-from allot import __version__
+from allot._version import VERSION
 from allot.lint.findings import Finding, Report, Severity
 from allot.lint.sarif import sarif
 
@@ -28,7 +28,7 @@ def print_report(report: Report, output: str) -> None:
         case "text":
             _print_text(report)
         case "sarif":
-            _print_json(sarif(report, __version__))
+            _print_json(sarif(report, VERSION))
         case "yaml":
             document = yaml.safe_dump(_document(report), sort_keys=False, allow_unicode=True)
             click.echo(document, nl=False)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import click
 from click.shell_completion import get_completion_class
 
-from allot import __version__
+from allot._version import VERSION
 from allot.cli.errors import (
     EXIT_CODES,
     EXIT_FINDINGS,
@@ -72,7 +72,7 @@ def allot() -> None:
 @allot.command()
 def version() -> None:
     """Print the versions of allot and of the API it speaks."""
-    click.echo(f"allot {__version__}, resource.k8s.io as of Kubernetes 1.38")
+    click.echo(f"allot {VERSION}, resource.k8s.io as of Kubernetes 1.38")
 
 
 @allot.command()

@@ -38,6 +38,20 @@ class Snapshot:
         """Add an object, or take another version of it."""
         self._objects.setdefault(resource, {})[resource.codec.key(obj)] = obj
 
+    def remove(self, resource: Resource[Any], key: ObjectKey) -> None:
+        self._objects.get(resource, {}).pop(key, None)
+
+    def copy(self) -> Snapshot:
+        """The same objects, in a snapshot of its own."""
+        copy = Snapshot()
+        copy._objects = {resource: dict(objects) for resource, objects in self._objects.items()}
+        copy.unread, copy.server_version, copy.gates = (
+            dict(self.unread),
+            self.server_version,
+            self.gates,
+        )
+        return copy
+
     def of(self, resource: Resource[T]) -> Sequence[T]:
         return tuple(self._objects.get(resource, {}).values())
 

@@ -1,1 +1,21 @@
-"""Builders for tests: objects with everything that does not matter filled in."""
+"""For tests of drivers, controllers and schedulers: a control plane in the test's own process, and builders.
+
+    `RealTimeCluster`, `VirtualTimeCluster`, `ClusterSettings`   a cluster as a context manager
+    the pytest fixture `allot_cluster`                           the same, in `plugin`
+    `builders`                                                   API objects in one line
+
+The names in `__all__` are public; other modules here serve allot's own tests.
+"""
+
+from typing import TYPE_CHECKING
+
+from allot._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from allot.testing.cluster import ClusterSettings, RealTimeCluster, VirtualTimeCluster
+
+__all__ = ["ClusterSettings", "RealTimeCluster", "VirtualTimeCluster"]
+
+if not TYPE_CHECKING:
+    # A cluster loads every component.
+    __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "allot.testing.cluster"))

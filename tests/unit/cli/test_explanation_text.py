@@ -11,7 +11,8 @@ from rich.text import Text
 
 from allot.allocation.explain import Conflict, Proof
 from allot.allocation.explain.findings import ConflictingRequest
-from allot.cli.explanation_text import Line, claim_lines, pod_lines, print_lines, wrapped
+from allot.cli.explain import print_lines
+from allot.scheduler.explain.explanation_text import Line, claim_lines, pod_lines, wrapped
 from allot.scheduler.explain.explanations import (
     AllocatedDevice,
     ClaimExplanation,

@@ -347,7 +347,7 @@ def test_there_must_be_a_cluster(tmp_path: Path) -> None:
     result = CliRunner().invoke(allot, command, standalone_mode=False)
 
     assert isinstance(result.exception, CommandError)
-    assert "there is no kubeconfig" in str(result.exception)
+    assert "no kubeconfig at" in str(result.exception)
 
 
 def test_the_same_from_a_cluster() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from allot import __version__
+from allot._version import VERSION
 from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.resources import Resource, Subresource
 from allot.apiserver.registry.served import ServedResources
@@ -38,7 +38,7 @@ def version_info() -> dict[str, Any]:
         "emulationMinor": KUBERNETES_MINOR,
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": "37",
-        "gitVersion": f"v1.{KUBERNETES_MINOR}.0+allot.{__version__}",
+        "gitVersion": f"v1.{KUBERNETES_MINOR}.0+allot.{VERSION}",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": BUILD_DATE,

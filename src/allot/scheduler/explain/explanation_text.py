@@ -1,17 +1,15 @@
-"""Explanations for people: the verdict, what would help, then why, node by node.
+"""Explanations as text: the verdict, what would help, then why, node by node.
 
 Short by default: devices of other classes and what is much the same are left out. `everything` shows them.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final, NamedTuple
 
-import click
 from rich.console import Console
 from rich.text import Text
 
@@ -334,22 +332,16 @@ def _device_names(devices: Sequence[tuple[str, ...]], number_of_nodes: int) -> s
     return f"{number} device{'s' * (most != 1)} each"
 
 
-# --- printing ---
+# --- wrapping ---
 
 
-def print_lines(lines: Iterable[Line], width: int | None = None) -> None:
-    """Lines are wrapped to `width`, further in; without it to that of a terminal. For other programs they stay one."""
-    console = Console(highlight=False, emoji=False, width=width)
-    is_wrapped = width is not None or sys.stdout.isatty()
-    for line in lines:
-        for text in wrapped(line, console, console.width if is_wrapped else None):
-            with console.capture() as capture:
-                console.print(text, soft_wrap=True)
-            click.echo(capture.get().rstrip())
+def plain_text(lines: Iterable[Line]) -> str:
+    """The lines without colours, none of them wrapped."""
+    return "\n".join(f"{' ' * line.indent}{line.text.plain}".rstrip() for line in lines)
 
 
 def wrapped(line: Line, console: Console, width: int | None) -> Iterator[Text]:
-    """The line in as many pieces as it takes."""
+    """The line, continued with a hanging indent where it is wider than `width`."""
     indent, text = line
     if width is None or indent + len(text) <= width:
         yield Text.assemble(" " * indent, text)

@@ -1,0 +1,81 @@
+"""Which feature gates and rules hold for questions about a cluster, and where that is known from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from allot import features
+from allot.client.snapshot import Snapshot
+from allot.features import ALL_BY_STAGE, GATES, FeatureGates, Stage
+from allot.rules import RuleSet
+
+DEFAULTS: Final = "defaults"
+
+
+class ClusterGates(NamedTuple):
+    """The gates, and where they are from: a component of the cluster, or defaults."""
+
+    gates: FeatureGates
+    rules: RuleSet
+    source: str = DEFAULTS
+    assumption: str = ""
+    """What is assumed about a cluster that does not show its gates."""
+
+
+def gates_of_files(overrides: Mapping[str, bool], asked: RuleSet | None) -> ClusterGates:
+    """allot's defaults with overrides; `FeatureGateError` if they do not go together."""
+    rules = asked or RuleSet.SEEDS
+    return ClusterGates(features.with_overrides(overrides, rules), rules)
+
+
+def gates_of_cluster(
+    snapshot: Snapshot,
+    overrides: Mapping[str, bool],
+    asked: RuleSet | None,
+    option: str = "feature_gates",
+) -> ClusterGates:
+    """The gates of the cluster with overrides; `FeatureGateError` if they do not go together.
+
+    `option` is what users call the overrides.
+    """
+    rules = rules_of_cluster(snapshot, asked)
+    checked = features.with_overrides(overrides, rules)
+    told = snapshot.gates
+    if not told.component:
+        return _assumed(checked, rules, told.unread, option if overrides else "")
+    states = {name: told.states.get(name, _when_unknown(name)) for name in GATES}
+    if not overrides:
+        base = checked.with_rules(rules).switched(states)
+        return ClusterGates(base, rules, told.component)
+    stages = {ALL_BY_STAGE[name] for name in overrides if name in ALL_BY_STAGE}
+    kept = {name: state for name, state in states.items() if GATES[name].stage not in stages}
+    gates = features.with_overrides(kept | dict(overrides), rules)
+    return ClusterGates(gates, rules, told.component)
+
+
+def rules_of_cluster(snapshot: Snapshot, asked: RuleSet | None) -> RuleSet:
+    """The rules in force: those asked for, those a component shows, or those of its kind of API server.
+
+    Where no component shows them and the API server is not allot's, another scheduler places the pods.
+    """
+    if asked is not None:
+        return asked
+    if snapshot.gates.rules is not None:
+        return snapshot.gates.rules
+    return RuleSet.SEEDS if "+allot." in snapshot.server_version else RuleSet.V1_38
+
+
+def _assumed(checked: FeatureGates, rules: RuleSet, why: str, option: str) -> ClusterGates:
+    gates, whose = checked, "allot's defaults"
+    if rules is RuleSet.V1_38 and not option:
+        gates, whose = features.KUBERNETES_DEFAULTS, "the defaults of Kubernetes v1.38"
+    elif option:
+        whose += f" with those of {option}"
+    text = f"feature gates of the cluster could not be read ({why}); assumed are {whose}"
+    return ClusterGates(gates, rules, DEFAULTS, text)
+
+
+def _when_unknown(name: str) -> bool:
+    """A gate that a component does not know: removed since it is always on, or newer than the component."""
+    return GATES[name].stage is Stage.GA

@@ -11,11 +11,10 @@ The names in `__all__` are the public API, documented in docs/python-api.md and 
 They are imported when they are first used: `import allot` alone loads nothing else.
 """
 
-from typing import TYPE_CHECKING
-
 from allot import _version
 from allot._lazy import lazy_names
 
+TYPE_CHECKING = False  # as type checkers know it; `typing` takes longer to import than all of this
 if TYPE_CHECKING:
     from allot import client, driver, features, testing
     from allot.cel import CelCompileError, CelError, CelEvaluationError

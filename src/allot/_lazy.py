@@ -1,7 +1,13 @@
-"""Packages whose public names are imported when they are first used (PEP 562)."""
+"""Packages whose public names are imported when they are first used (PEP 562).
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+`import allot` loads this module: it imports nothing itself, not even `typing`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
@@ -11,6 +17,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object
     """
 
     def __getattr__(name: str) -> object:  # noqa: N807 - what PEP 562 calls it
+        from importlib import import_module
+
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

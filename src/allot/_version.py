@@ -1,5 +1,3 @@
 """The version of allot, where every module can import it without the public names of `allot`."""
 
-from typing import Final
-
-VERSION: Final = "0.1.0"
+VERSION = "0.1.0"

@@ -34,9 +34,8 @@ def _modules_after(code: str) -> set[str]:
 def test_import_loads_nothing_else() -> None:
     loaded = _modules_after("import allot")
 
-    assert {name for name in loaded if name.startswith("allot")} == OWN
-    assert {name.partition(".")[0] for name in loaded} <= {"allot"} | set(sys.stdlib_module_names)
-    assert len(loaded) < 50  # of the standard library, most of which Python loads anyway
+    assert loaded >= OWN
+    assert loaded - OWN <= {"__future__"}
 
 
 def test_manifests_are_allocated_without_servers_and_clients() -> None:

@@ -41,9 +41,17 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/operations.md",
         "docs/kubernetes.md",
     ),
-    "Reference": ("docs/cli.md", "docs/cli-reference.md", "docs/testing.md"),
+    "Reference": (
+        "docs/cli.md",
+        "docs/cli-reference.md",
+        "docs/python-api.md",
+        "docs/testing.md",
+        "docs/glossary.md",
+    ),
     "Project": (
+        "CONTRIBUTING.md",
         "ARCHITECTURE.md",
+        "docs/style.md",
         "docs/decisions/README.md",
         "bench/RESULTS.md",
         "CHANGELOG.md",
@@ -85,6 +93,8 @@ def _page(path: str, text: str) -> str:
 
     def rewritten(link: re.Match[str]) -> str:
         target = _from_root(path, link["target"])
+        if target.startswith("docs/images/"):
+            return posixpath.relpath(target.removeprefix("docs/"), here)
         if not _is_page(target):
             return link[0]
         return posixpath.relpath(page_name(target), here) + (link["anchor"] or "")

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from allot import features
 from allot.api.identities import ObjectKey
-from allot.scheduler.explain.explanation_text import pod_lines, wrapped
 from allot.cli.manifests import read_manifests
 from allot.client import resources
 from allot.client.snapshot import take_snapshot
@@ -22,6 +21,7 @@ from allot.features import DEFAULTS
 from allot.lint.linter import Linter
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.explanation_text import pod_lines, wrapped
 from allot.scheduler.explain.explanations import PodExplanation
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, StaticScheduler

@@ -21,7 +21,6 @@ from allot.apiserver.auth.authentication import Authentication, Authenticator
 from allot.apiserver.auth.authorization import AdministratorsOnly, Authorizer
 from allot.apiserver.auth.bound_tokens import LiveTokens
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
-from allot.apiserver.auth.token_requests import TokenRequests
 from allot.apiserver.http.app import App
 from allot.apiserver.http.endpoints import Pages
 from allot.apiserver.http.exchanges import Paces
@@ -29,19 +28,20 @@ from allot.apiserver.http.flow_control import FlowControl, FlowLimits
 from allot.apiserver.http.handlers import Handlers
 from allot.apiserver.http.health import Health
 from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.http.subresources import Subresources
+from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.pacing import Workers
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
-from allot.apiserver.registry.caches import Caches, resource_named
-from allot.apiserver.registry.codecs import codec_for
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
 from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.registry.service_addresses import ServiceAddresses
-from allot.apiserver.registry.subresources import Subresources
-from allot.apiserver.registry.watch_window import WINDOW
-from allot.apiserver.registry.writing import WriteHandlers
+from allot.apiserver.registry.token_requests import TokenRequests
+from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.window import WINDOW
 from allot.client.clock import wall_clock
 from allot.exposition import show_gates
 from allot.features import FeatureGates

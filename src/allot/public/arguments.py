@@ -9,7 +9,7 @@ import msgspec
 
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.identities import ObjectKey
-from allot.api.texts import near_names
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.client import resources
 from allot.client.resources import RESOURCES, Resource
 from allot.lint.manifests import Manifest, parse_manifests
@@ -78,12 +78,14 @@ def resource_named(kind: str) -> Resource[Any]:
     for resource in RESOURCES:
         if kind.lower() in (resource.kind.lower(), resource.plural):
             return resource
-    raise NotFoundError(f"no kind {kind}{near_names(kind, (each.kind for each in RESOURCES))}")
+    raise NotFoundError(
+        f"no kind {kind}{did_you_mean(similar_names(kind, (each.kind for each in RESOURCES)))}"
+    )
 
 
 def not_found(kind: str, name: str, known: Iterable[str]) -> NotFoundError:
     names = sorted(known)
-    close = near_names(name, names)
+    close = did_you_mean(similar_names(name, names))
     if not close:
         shown = ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
         close = f"; available: {shown}" if names else f"; the snapshot has no {kind} at all"

@@ -19,7 +19,7 @@ from allot.scheduler.explain.explainer import Effort, within
 from allot.scheduler.explain.explanation_text import claim_lines, plain_text, pod_lines
 from allot.scheduler.explain.explanations import ClaimExplanation, PodExplanation
 from allot.scheduler.explain.object_explainer import ObjectExplainer
-from allot.scheduler.explain.static_scheduler import SchedulerModel
+from allot.scheduler.explain.static_scheduler import StaticScheduler
 
 EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic), 10.0)
 
@@ -93,7 +93,7 @@ def explain_object(
     """The explanation of a pod or a claim; None if there is none of this name."""
     now = datetime.now(UTC)
     configuration = SchedulerConfiguration(rules=known.rules)
-    model = SchedulerModel(objects, configuration, known.gates, lambda: now)
+    model = StaticScheduler(objects, configuration, known.gates, lambda: now)
     explainer = ObjectExplainer(model, EFFORT)
     found: PodExplanation | ClaimExplanation
     if kind == "pod":

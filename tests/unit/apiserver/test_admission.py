@@ -7,7 +7,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.caches import resource_named
+from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Put
 from allot.testing.servers import LocalServer
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.registry.caches import Caches
 from allot.apiserver.registry.event_expiry import BATCH, EventExpiry, last_written
+from allot.apiserver.watch_cache.caches import Caches
 from allot.storage.interface import Delete, Entry, Operation, Put
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from allot.apiserver.registry.event_versions import from_core, to_core
+from allot.apiserver.watch_cache.event_versions import from_core, to_core
 
 CORE = {
     "apiVersion": "v1",

@@ -17,12 +17,12 @@ from allot.api.decoding import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.apiserver.api_errors import MAX_ERROR_TEXT, MAX_SHOWN, invalid
 from allot.apiserver.http import list_bodies
 from allot.apiserver.http.responses import MAX_WARNINGS, warning_headers
-from allot.apiserver.registry.caches import resource_named
-from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.http.writing import MAX_ISSUES
 from allot.apiserver.registry.patches import json_patch, merge_patch, strategic_merge_patch
-from allot.apiserver.registry.writing import MAX_ISSUES
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.selectors import label_parser, parse_label_selector
+from allot.apiserver.watch_cache.caches import resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
 from allot.testing.servers import LocalServer
 from allot.validation.fields import MAX_ERRORS, FieldPath
 from allot.validation.fields import invalid as invalid_field

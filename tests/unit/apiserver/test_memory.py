@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.registry import stored_objects
-from allot.apiserver.registry.cache import ResourceCache
-from allot.apiserver.registry.caches import key_prefix, resource_named
-from allot.apiserver.registry.codecs import codec_for
-from allot.apiserver.registry.object_forms import OVERHEAD, Forms
-from allot.apiserver.registry.stored_objects import StoredObject
-from allot.apiserver.registry.watch_window import WindowBudget
+from allot.apiserver.watch_cache import stored_objects
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.caches import key_prefix, resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.representations import OVERHEAD, Forms
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+from allot.apiserver.watch_cache.window import WindowBudget
 from allot.storage.interface import CompactedError, Delete, Entry, Put
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from allot.apiserver.http.endpoints import Pages
+from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers
-from allot.apiserver.registry.cache import WAKE_AT_ONCE, ResourceCache
-from allot.apiserver.registry.caches import key_prefix, resource_named
-from allot.apiserver.registry.codecs import codec_for
-from allot.apiserver.registry.writing import WriteHandlers
+from allot.apiserver.watch_cache.cache import WAKE_AT_ONCE, ResourceCache
+from allot.apiserver.watch_cache.caches import key_prefix, resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
 from allot.testing.virtual_time import run_in_virtual_time

@@ -291,7 +291,7 @@ def test_large_answers_are_compressed_if_the_client_can_read_that() -> None:
 
 def test_lists_do_not_encode_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often objects are listed, each is encoded at most once."""
-    from allot.apiserver.registry import stored_objects
+    from allot.apiserver.watch_cache import stored_objects
 
     encoded = 0
     plain = stored_objects.with_revision

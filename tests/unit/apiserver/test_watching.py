@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.registry import watching
-from allot.apiserver.registry.cache import ResourceCache
-from allot.apiserver.registry.caches import key_prefix, resource_named
-from allot.apiserver.registry.codecs import codec_for
+from allot.apiserver.http import watching
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.caches import key_prefix, resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
 from allot.storage.broadcast import BroadcastWatch
 from allot.storage.interface import Change, Put, StoreUnavailableError
 from allot.storage.memory import MemoryStore
@@ -333,7 +333,7 @@ def test_the_window_is_bounded_in_bytes_too() -> None:
 def test_an_event_is_encoded_once_for_all_watchers(
     watchers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from allot.apiserver.registry import cache
+    from allot.apiserver.watch_cache import cache
 
     rendered: list[str] = []
     plain = cache.event_line

@@ -26,7 +26,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.admission.published_devices import PublishedDevices
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.caches import Caches, resource_named
+from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.features import FeatureGates
 from allot.rules import CHECK_CONSUMED_CAPACITY
 from allot.storage.interface import MISSING, Delete, Entry, Operation, Put, Store

@@ -7,7 +7,7 @@ from typing import Final
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.caches import resource_named
+from allot.apiserver.watch_cache.caches import resource_named
 
 IMMORTAL_NAMESPACES: Final = ("default", "kube-public", "kube-system")
 

@@ -9,7 +9,7 @@ from allot.apiserver.admission.chain import AdmissionAttributes
 from allot.apiserver.defaults import Denied, PriorityClasses, resolve_priority
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.caches import Caches, resource_named
+from allot.apiserver.watch_cache.caches import Caches, resource_named
 
 
 class Priority:

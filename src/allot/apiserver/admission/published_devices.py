@@ -8,7 +8,7 @@ from allot.api.identities import DeviceId
 from allot.api.resource import GROUP
 from allot.api.slices import Device, ResourceSlice
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.caches import Caches, resource_named
+from allot.apiserver.watch_cache.caches import Caches, resource_named
 
 
 class PublishedDevices:

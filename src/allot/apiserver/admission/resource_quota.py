@@ -21,9 +21,9 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.caches import Caches, key_prefix, resource_named
-from allot.apiserver.registry.codecs import storage_codec
-from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
+from allot.apiserver.watch_cache.codecs import storage_codec
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.features import FeatureGates
 from allot.quota.counters import (
     ClaimCounter,

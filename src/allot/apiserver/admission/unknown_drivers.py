@@ -9,7 +9,7 @@ from allot.api.texts import without_slices
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.admission.published_devices import PublishedDevices
 from allot.apiserver.kinds.resources import Resource, find
-from allot.apiserver.registry.caches import Caches
+from allot.apiserver.watch_cache.caches import Caches
 from allot.features import FeatureGates
 from allot.rules import UNKNOWN_DRIVER_WARNING
 

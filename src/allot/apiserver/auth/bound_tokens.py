@@ -9,8 +9,8 @@ from typing import Final
 from allot.apiserver.auth.authentication import Credentials, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens, TokenClaims
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.caches import Caches, resource_named
-from allot.apiserver.registry.object_store import api_errors_for_storage
+from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.storage.interface import StorageError
 
 DELETION_LEEWAY: Final = timedelta(seconds=60)

@@ -37,8 +37,8 @@ from allot.apiserver.http.metrics import Labels, Metrics
 from allot.apiserver.http.requests import ApiRequest, parse_query
 from allot.apiserver.http.responses import Response, error_response
 from allot.apiserver.http.routes import Target, find_target
+from allot.apiserver.http.watching import Watcher
 from allot.apiserver.registry.served import ServedResources
-from allot.apiserver.registry.watching import Watcher
 
 log = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.http.flow_control import seats_for
 from allot.apiserver.http.list_bodies import list_response
+from allot.apiserver.http.list_options import list_options, selection_for
 from allot.apiserver.http.negotiation import (
     LIST_TRANSFORMS,
     OBJECT_TRANSFORMS,
@@ -21,7 +22,7 @@ from allot.apiserver.http.negotiation import (
     Transform,
     negotiate,
 )
-from allot.apiserver.http.rendering import ListMeta, Renderer, renderer_for
+from allot.apiserver.http.rendering import Renderer, renderer_for
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import (
     Response,
@@ -31,16 +32,15 @@ from allot.apiserver.http.responses import (
     warning_headers,
 )
 from allot.apiserver.http.routes import Target, verb_of
+from allot.apiserver.http.subresources import Subresources
+from allot.apiserver.http.watching import Watcher, watch_options
+from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.pacing import LARGE, SLOW, Workers
-from allot.apiserver.registry.caches import Caches
-from allot.apiserver.registry.codecs import codec_for
 from allot.apiserver.registry.object_store import Written
-from allot.apiserver.registry.reading import Reader, list_options
-from allot.apiserver.registry.selection import selection_for
-from allot.apiserver.registry.stored_objects import StoredObject
-from allot.apiserver.registry.subresources import Subresources
-from allot.apiserver.registry.watching import Watcher, watch_options
-from allot.apiserver.registry.writing import WriteHandlers
+from allot.apiserver.registry.reading import ListMeta, Reader
+from allot.apiserver.watch_cache.caches import Caches
+from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Store
 
 SEVERAL: Final = frozenset(("list", "deletecollection"))

@@ -13,7 +13,7 @@ import msgspec
 
 from allot.apiserver.http.responses import Response
 from allot.apiserver.pacing import LARGE, SLOW, Pacer, Workers
-from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.apiserver.yaml_writing import list_item, to_yaml
 
 PIECE_BYTES: Final = 64 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -14,28 +14,13 @@ from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.printers import Column, cells, columns, human_age
-from allot.apiserver.registry.cache import ObjectChange, event_line
-from allot.apiserver.registry.codecs import Codec
-from allot.apiserver.registry.stored_objects import StoredObject, with_type
+from allot.apiserver.registry.reading import ListMeta
+from allot.apiserver.watch_cache.cache import ObjectChange, event_line
+from allot.apiserver.watch_cache.codecs import Codec
+from allot.apiserver.watch_cache.stored_objects import StoredObject, with_type
 
 META: Final = "meta.k8s.io"
 INCLUDES: Final = ("", "None", "Metadata", "Object")
-
-
-class ListMeta(NamedTuple):
-    """What a list says about itself."""
-
-    revision: int
-    continue_: str = ""
-    remaining: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        shown: dict[str, Any] = {"resourceVersion": str(self.revision)}
-        if self.continue_:
-            shown["continue"] = self.continue_
-        if self.remaining:
-            shown["remainingItemCount"] = self.remaining
-        return shown
 
 
 class Renderer:

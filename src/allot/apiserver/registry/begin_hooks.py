@@ -12,7 +12,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
 from allot.apiserver.defaults import with_job_selector
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.caches import resource_named
+from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Operation
 
 

@@ -12,7 +12,7 @@ from allot.apiserver.api_errors import ApiError, conflict
 from allot.apiserver.kinds import namespaces
 from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.codecs import Codec
+from allot.apiserver.watch_cache.codecs import Codec
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

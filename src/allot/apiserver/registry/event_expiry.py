@@ -15,9 +15,9 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.cache import ResourceCache
-from allot.apiserver.registry.caches import Caches, resource_named
-from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Delete, RevisionConflictError, StorageError, Store
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """Objects in the store: created, changed and deleted so that nothing is lost and nothing overtaken.
 
-Storage errors become API errors here, and only here.
+Storage errors become API errors in `storage_errors`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
-from allot.apiserver.registry.caches import Caches
-from allot.apiserver.registry.codecs import Codec, storage_codec
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
-from allot.apiserver.registry.stored_objects import StoredObject
 from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.registry.write_pipeline import (
     Accepted,
@@ -36,22 +33,21 @@ from allot.apiserver.registry.write_pipeline import (
     Update,
     pipeline_for,
 )
+from allot.apiserver.watch_cache.caches import Caches
+from allot.apiserver.watch_cache.codecs import Codec, storage_codec
+from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.client.clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.interface import (
     MISSING,
     Check,
-    CompactedError,
     Delete,
     Entry,
-    FutureRevisionError,
     Operation,
     Put,
     RevisionConflictError,
-    StorageError,
     Store,
-    StoreFullError,
-    StoreUnavailableError,
 )
 from allot.validation.expressions import ExpressionChecker
 from allot.validation.kubernetes_warnings import rule_warnings
@@ -372,29 +368,3 @@ def _accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, lis
             raise api_errors.conflict(resource, name, message)
         case Refused(code, reason, message):
             raise ApiError(code, reason, message)
-
-
-class api_errors_for_storage:  # noqa: N801 - used like a function
-    """Storage trouble in the words of the API. Conflicts are the caller's to resolve."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        match error:
-            case None | RevisionConflictError():
-                return
-            case CompactedError(revision=revision, oldest=oldest):
-                raise api_errors.too_old(revision, oldest) from error
-            case FutureRevisionError(revision=revision, current=current):
-                raise api_errors.too_large(revision, current) from error
-            case StoreFullError():
-                raise api_errors.unavailable(f"the storage is full: {error}") from error
-            case StoreUnavailableError():
-                raise api_errors.unavailable(f"the storage does not answer: {error}") from error
-            case StorageError():
-                raise api_errors.internal(str(error)) from error

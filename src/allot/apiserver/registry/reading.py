@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
-from allot.apiserver.http.rendering import ListMeta
-from allot.apiserver.http.requests import ApiRequest, options_error
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry import continue_tokens
-from allot.apiserver.registry.cache import ResourceCache
-from allot.apiserver.registry.caches import Caches, key_prefix
-from allot.apiserver.registry.codecs import storage_codec
-from allot.apiserver.registry.object_store import api_errors_for_storage
 from allot.apiserver.registry.selection import Selection
-from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.caches import Caches, key_prefix
+from allot.apiserver.watch_cache.codecs import storage_codec
+from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Store
-from allot.validation.fields import FieldError, FieldPath, forbidden, not_supported
+from allot.validation.fields import FieldPath
 from allot.validation.fields import invalid as invalid_field
 
 WAIT_FOR_REVISION_SECONDS: Final = 3.0
 """How long a read waits for a revision that is not here yet."""
-MATCHES: Final = ("Exact", "NotOlderThan")
 SCAN_PAGE: Final = 1000
 MATCHED_AT_ONCE: Final = 8
 """Objects that are matched before the clock is looked at."""
@@ -47,45 +44,25 @@ class ListOptions(NamedTuple):
         return self.limit > 0 and self.resource_version not in ("", "0")
 
 
+class ListMeta(NamedTuple):
+    """The metadata of a list."""
+
+    revision: int
+    continue_: str = ""
+    remaining: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"resourceVersion": str(self.revision)}
+        if self.continue_:
+            shown["continue"] = self.continue_
+        if self.remaining:
+            shown["remainingItemCount"] = self.remaining
+        return shown
+
+
 class Listing(NamedTuple):
     objects: Sequence[StoredObject]
     meta: ListMeta
-
-
-def list_options(request: ApiRequest) -> ListOptions:
-    """The options of a list; 422 for combinations that mean nothing."""
-    query = request.query
-    options = ListOptions(
-        query.get("resourceVersion", ""),
-        query.get("resourceVersionMatch", ""),
-        max(request.number("limit") or 0, 0),
-        query.get("continue", ""),
-    )
-    errors = list(_problems(options))
-    if errors:
-        raise options_error("ListOptions", errors)
-    if options.resource_version:
-        revision_of(options.resource_version)
-    return options
-
-
-def _problems(options: ListOptions) -> list[FieldError]:
-    path = FieldPath("resourceVersionMatch")
-    if not options.match:
-        return []
-    if options.match not in MATCHES:
-        return [not_supported(path, options.match, ["", *MATCHES])]
-    if options.continue_:
-        return [forbidden(path, "resourceVersionMatch is forbidden when continue is provided")]
-    if not options.resource_version:
-        return [
-            forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")
-        ]
-    if options.match == "Exact" and options.resource_version == "0":
-        return [
-            forbidden(path, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
-        ]
-    return []
 
 
 def revision_of(text: str) -> int:

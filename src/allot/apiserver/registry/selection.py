@@ -5,21 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from allot.api.selectors import EVERYTHING, LabelSelector
-from allot.apiserver.api_errors import bad_request
-from allot.apiserver.http.requests import ApiRequest
-from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.caches import key_prefix
-from allot.apiserver.registry.codecs import storage_codec
-from allot.apiserver.registry.stored_objects import StoredObject
 from allot.apiserver.selectors import (
-    FieldRequirement,
     FieldSelector,
-    SelectorError,
-    parse_field_selector,
-    parse_label_selector,
-    require_supported,
 )
+from allot.apiserver.watch_cache.codecs import storage_codec
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 
 class Selection(NamedTuple):
@@ -58,19 +49,3 @@ class Selection(NamedTuple):
             return codec.field(obj, self.resource.fields[name])
 
         return self.fields.matches(field)
-
-
-def selection_for(request: ApiRequest, target: Target) -> Selection:
-    """What the request selects; 400 for selectors that say nothing."""
-    resource = target.resource
-    try:
-        labels = parse_label_selector(request.query.get("labelSelector", ""))
-        fields = parse_field_selector(request.query.get("fieldSelector", ""))
-        require_supported(fields, resource.fields, resource.kind if resource.fields else "")
-    except SelectorError as error:
-        raise bad_request(str(error)) from None
-    if target.name:
-        # A watch of one object by its path.
-        named = FieldRequirement("metadata.name", target.name)
-        fields = FieldSelector((*fields.requirements, named))
-    return Selection(resource, key_prefix(resource, target.namespace), labels, fields)

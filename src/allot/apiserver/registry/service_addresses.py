@@ -12,7 +12,7 @@ from allot.apiserver.defaults import with_addresses
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.begin_hooks import Begun
-from allot.apiserver.registry.caches import Caches, resource_named
+from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.storage.interface import MISSING, Put, Store
 from allot.validation.fields import FieldPath, invalid
 

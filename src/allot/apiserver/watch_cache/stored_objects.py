@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from allot.api.base import replace
-from allot.apiserver.registry.codecs import METADATA_HEAD, Codec
-from allot.apiserver.registry.object_forms import DECODED_FACTOR, FORMS
+from allot.apiserver.watch_cache.codecs import METADATA_HEAD, Codec
+from allot.apiserver.watch_cache.representations import DECODED_FACTOR, FORMS
 from allot.storage.interface import Entry
 
 _DECODED: Final = "decoded"

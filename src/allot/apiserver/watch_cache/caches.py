@@ -7,10 +7,10 @@ from typing import Final
 
 from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.resources import Resource, find
-from allot.apiserver.registry.cache import ResourceCache
-from allot.apiserver.registry.codecs import codec_for, stored_resource
-from allot.apiserver.registry.stored_objects import StoredObject
-from allot.apiserver.registry.watch_window import WINDOW, WINDOW_BYTES, WindowBudget
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.codecs import codec_for, stored_resource
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+from allot.apiserver.watch_cache.window import WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import Store
 
 REGISTRY: Final = "registry/"

@@ -15,9 +15,9 @@ from allot.apiserver.auth.service_account_tokens import (
     TokenClaims,
     TokenSubject,
 )
-from allot.apiserver.http.routes import Target
-from allot.apiserver.registry.caches import resource_named
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.reading import Reader
+from allot.apiserver.watch_cache.caches import resource_named
 
 GROUP: Final = "authentication.k8s.io"
 DEFAULT_ACCOUNT: Final = "default"
@@ -36,10 +36,9 @@ class TokenRequests:
         self._secrets = resource_named("", "secrets")
         self._nodes = resource_named("", "nodes")
 
-    async def issue(self, target: Target, asked: dict[str, Any]) -> Issued:
+    async def issue(self, accounts: Resource, key: ObjectKey, asked: dict[str, Any]) -> Issued:
         """The token; 404 if the account or the object is missing, 409 if it is another one."""
-        key = ObjectKey(target.namespace, target.name)
-        stored = await self._reader.get(target.resource, key, "")
+        stored = await self._reader.get(accounts, key, "")
         metadata = stored.object.metadata
         subject = TokenSubject(metadata.namespace, metadata.name, metadata.uid)
         uid = (asked.get("metadata") or {}).get("uid")

@@ -24,8 +24,8 @@ from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
 from allot.apiserver.defaults import apply_defaults
 from allot.apiserver.kinds.resources import Resource, find
-from allot.apiserver.registry import event_versions
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
+from allot.apiserver.watch_cache import event_versions
 
 HUB: Final = "hub"
 """The storage version of a kind none of whose versions can say everything."""

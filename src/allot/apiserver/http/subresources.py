@@ -14,11 +14,11 @@ from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
-from allot.apiserver.auth.token_requests import TokenRequests
 from allot.apiserver.http.negotiation import BodyError, patch_format
 from allot.apiserver.http.requests import ApiRequest, WriteOptions, write_options
 from allot.apiserver.http.responses import Response, json_response, warning_headers
 from allot.apiserver.http.routes import Target
+from allot.apiserver.http.writing import WriteHandlers, check_options, check_type
 from allot.apiserver.kinds import namespaces
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
@@ -31,11 +31,11 @@ from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_bin
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.apiserver.pacing import Pacer, Workers
-from allot.apiserver.registry.caches import Caches, key_prefix, resource_named
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
-from allot.apiserver.registry.object_store import ObjectStore, Written, api_errors_for_storage
+from allot.apiserver.registry.object_store import ObjectStore, Written
 from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.registry.reading import Reader
+from allot.apiserver.registry.token_requests import TokenRequests
 from allot.apiserver.registry.write_pipeline import (
     Accepted,
     Outcome,
@@ -44,8 +44,9 @@ from allot.apiserver.registry.write_pipeline import (
     pipeline_for,
     unmet_precondition,
 )
-from allot.apiserver.registry.writing import WriteHandlers, check_options, check_type
 from allot.apiserver.schemas.strictness import type_errors
+from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
+from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
@@ -199,7 +200,8 @@ class Subresources:
     async def _token(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
         asked = await self._document(request, target)
-        issued = await self._tokens.issue(target, asked)
+        key = ObjectKey(target.namespace, target.name)
+        issued = await self._tokens.issue(target.resource, key, asked)
         if options.dry_run:
             issued.document["status"].pop("token", None)
         headers = warning_headers(issued.warnings)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Hashable, Iterable, KeysView, Sequence
 from typing import Final
 
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.codecs import Codec
-from allot.apiserver.registry.object_forms import FORMS
-from allot.apiserver.registry.stored_objects import StoredObject, with_revision, with_type
-from allot.apiserver.registry.watch_window import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget
+from allot.apiserver.watch_cache.codecs import Codec
+from allot.apiserver.watch_cache.representations import FORMS
+from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision, with_type
+from allot.apiserver.watch_cache.window import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import (
     Change,
     CompactedError,

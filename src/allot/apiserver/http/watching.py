@@ -20,11 +20,11 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.http.rendering import Renderer
 from allot.apiserver.http.requests import ApiRequest, options_error
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.cache import ObjectChange, ResourceCache, event_line
-from allot.apiserver.registry.object_store import api_errors_for_storage
 from allot.apiserver.registry.reading import Reader, revision_of
 from allot.apiserver.registry.selection import Selection
-from allot.apiserver.registry.stored_objects import StoredObject
+from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache, event_line
+from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Change, SlowWatcherError, Store, StoreUnavailableError
 from allot.validation.fields import FieldError, FieldPath, forbidden
 

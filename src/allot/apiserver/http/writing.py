@@ -15,6 +15,7 @@ from allot.api.resource import GROUP as DRA
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.auth.authorization import Attributes, Authorizer
+from allot.apiserver.http.list_options import list_options
 from allot.apiserver.http.negotiation import (
     YAML,
     Body,
@@ -27,7 +28,6 @@ from allot.apiserver.http.requests import ApiRequest, WriteOptions, options_erro
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers, release_interpreter
-from allot.apiserver.registry.codecs import codec_for
 from allot.apiserver.registry.deletion import POLICIES, DeleteOptions
 from allot.apiserver.registry.object_store import ObjectStore, Written
 from allot.apiserver.registry.patches import (
@@ -36,10 +36,11 @@ from allot.apiserver.registry.patches import (
     merge_patch,
     strategic_merge_patch,
 )
-from allot.apiserver.registry.reading import Listing, Reader, list_options
+from allot.apiserver.registry.reading import Listing, Reader
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
 from allot.apiserver.schemas.types import type_of
+from allot.apiserver.watch_cache.codecs import codec_for
 from allot.client.cooperative import with_pauses
 from allot.validation.fields import FieldPath, not_supported
 from allot.validation.fields import invalid as invalid_field

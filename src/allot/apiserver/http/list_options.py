@@ -1,0 +1,75 @@
+"""The options of lists and watches: selectors, resource versions, limits and continue tokens."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.apiserver.api_errors import bad_request
+from allot.apiserver.http.requests import ApiRequest, options_error
+from allot.apiserver.http.routes import Target
+from allot.apiserver.registry.reading import ListOptions, revision_of
+from allot.apiserver.registry.selection import Selection
+from allot.apiserver.selectors import (
+    FieldRequirement,
+    FieldSelector,
+    SelectorError,
+    parse_field_selector,
+    parse_label_selector,
+    require_supported,
+)
+from allot.apiserver.watch_cache.caches import key_prefix
+from allot.validation.fields import FieldError, FieldPath, forbidden, not_supported
+
+MATCHES: Final = ("Exact", "NotOlderThan")
+
+
+def selection_for(request: ApiRequest, target: Target) -> Selection:
+    """What the request selects; 400 for selectors that say nothing."""
+    resource = target.resource
+    try:
+        labels = parse_label_selector(request.query.get("labelSelector", ""))
+        fields = parse_field_selector(request.query.get("fieldSelector", ""))
+        require_supported(fields, resource.fields, resource.kind if resource.fields else "")
+    except SelectorError as error:
+        raise bad_request(str(error)) from None
+    if target.name:
+        # A watch of one object by its path.
+        named = FieldRequirement("metadata.name", target.name)
+        fields = FieldSelector((*fields.requirements, named))
+    return Selection(resource, key_prefix(resource, target.namespace), labels, fields)
+
+
+def list_options(request: ApiRequest) -> ListOptions:
+    """The options of a list; 422 for combinations that mean nothing."""
+    query = request.query
+    options = ListOptions(
+        query.get("resourceVersion", ""),
+        query.get("resourceVersionMatch", ""),
+        max(request.number("limit") or 0, 0),
+        query.get("continue", ""),
+    )
+    errors = list(_problems(options))
+    if errors:
+        raise options_error("ListOptions", errors)
+    if options.resource_version:
+        revision_of(options.resource_version)
+    return options
+
+
+def _problems(options: ListOptions) -> list[FieldError]:
+    path = FieldPath("resourceVersionMatch")
+    if not options.match:
+        return []
+    if options.match not in MATCHES:
+        return [not_supported(path, options.match, ["", *MATCHES])]
+    if options.continue_:
+        return [forbidden(path, "resourceVersionMatch is forbidden when continue is provided")]
+    if not options.resource_version:
+        return [
+            forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+        ]
+    if options.match == "Exact" and options.resource_version == "0":
+        return [
+            forbidden(path, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+        ]
+    return []

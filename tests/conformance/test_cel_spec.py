@@ -22,7 +22,7 @@ from allot.cel.codegen import fast_function
 from allot.cel.declarations import Function, Overload
 from allot.cel.environment import Environment, merge_functions
 from allot.cel.errors import CelCompileError, EvalError
-from allot.cel.frame import Frame
+from allot.cel.frame import EvaluationFrame
 from allot.cel.interpreter import interpretable
 from allot.cel.library import (
     arithmetic,
@@ -36,7 +36,7 @@ from allot.cel.library import (
 from allot.cel.parser import parse
 from allot.cel.planner import plan
 from allot.cel.source import Source
-from allot.cel.types import Kind, Type
+from allot.cel.types import Type, TypeKind
 from allot.cel.values import Duration, Timestamp, Uint, Value, elements, is_list, to_key, type_of
 from allot.deadline import no_deadline
 
@@ -165,10 +165,10 @@ def type_from(described: dict[str, Any]) -> Type:
             return types.type_of_type(type_from(value))
         case "abstractType":
             inner = tuple(map(type_from, value.get("parameterTypes", [])))
-            return Type(Kind.OPAQUE, value["name"], inner)
+            return Type(TypeKind.OPAQUE, value["name"], inner)
         case "messageType":
             known = {type_.name: type_ for type_ in WELL_KNOWN.values()}
-            return known.get(value, Type(Kind.STRUCT, value))
+            return known.get(value, Type(TypeKind.STRUCT, value))
         case "null":
             return types.NULL
         case _:
@@ -264,7 +264,7 @@ def answers(case: dict[str, Any]) -> Iterator[tuple[Value, Type]]:
         return
     planned = plan(checked, environment)
     variables = {name: value_from(value) for name, value in case["bindings"].items()}
-    frame = Frame(variables, planned.slots, 10**9, no_deadline)
+    frame = EvaluationFrame(variables, planned.slots, 10**9, no_deadline)
     yield interpretable(planned)(frame), checked.types[syntax]
     fast = fast_function(planned)
     if fast is not None:

@@ -14,7 +14,7 @@ marked by `folding` and evaluated once per program.
 
 from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
 from allot.cel.errors import CelCompileError, CelError, CelEvaluationError, Issue
-from allot.cel.evaluator import COST_LIMIT, Outcome
+from allot.cel.evaluator import COST_LIMIT, EvaluationResult
 from allot.cel.kubernetes import Origin
 from allot.cel.program import (
     UNBOUNDED_COST,
@@ -34,9 +34,9 @@ __all__ = [
     "CelError",
     "CelEvaluationError",
     "DerivedAttribute",
+    "EvaluationResult",
     "Issue",
     "Origin",
-    "Outcome",
     "PreparedDevice",
     "Program",
     "Selector",

@@ -10,7 +10,7 @@ from allot.cel.costs import LIST, REGEX, TRAVERSAL
 from allot.cel.device_sizes import size_at
 from allot.cel.library.lists import COMPARABLE
 from allot.cel.sizes import MAX, ONE, UNKNOWN, Range, exactly, plus, times
-from allot.cel.types import Kind, Type
+from allot.cel.types import Type, TypeKind
 
 
 class Argument(NamedTuple):
@@ -146,7 +146,7 @@ def _walk(_id: str, target: Argument | None, _arguments: Arguments) -> CallEstim
     if not target.type.parameters:
         return CallEstimate(size.times_factor(TRAVERSAL))
     each = ONE
-    if target.type.parameters[0].kind in (Kind.STRING, Kind.BYTES):
+    if target.type.parameters[0].kind in (TypeKind.STRING, TypeKind.BYTES):
         each = each.plus(_element_size(target).times_factor(TRAVERSAL))
     return CallEstimate(size.times(each))
 

@@ -21,7 +21,7 @@ from allot.cel.syntax import (
     Select,
     qualified_name,
 )
-from allot.cel.types import Kind, Type
+from allot.cel.types import Type, TypeKind
 from allot.cel.unification import Bindings, most_general
 from allot.cel.values import type_of
 
@@ -147,9 +147,9 @@ class _Checker:
 
     def _field_of(self, node: Expression, target: Type, name: str) -> Type:
         match target.kind:
-            case Kind.MAP:
+            case TypeKind.MAP:
                 return target.parameters[1]
-            case Kind.STRUCT:
+            case TypeKind.STRUCT:
                 message = self._environment.messages.get(target.name)
                 if message is None:
                     self._report(node.offset, f"unexpected failed resolution of '{target.name}'")
@@ -158,7 +158,7 @@ class _Checker:
                     return message.fields[name]
                 self._report(node.offset, f"undefined field '{name}'")
                 return types.ERROR
-            case Kind.PARAMETER:
+            case TypeKind.PARAMETER:
                 self.bindings.fits(types.DYN, target)
                 return types.DYN
             case _:
@@ -254,7 +254,7 @@ class _Checker:
         variables: dict[Type, Type] = {}
 
         def renamed(type_: Type) -> Type:
-            if type_.kind is Kind.PARAMETER:
+            if type_.kind is TypeKind.PARAMETER:
                 if type_ not in variables:
                     variables[type_] = self.bindings.new_variable()
                 return variables[type_]
@@ -330,7 +330,7 @@ class _Checker:
         meant = self._find_variable(node, node.type_name)
         if meant is None:
             return self._undeclared(node.offset, node.type_name)
-        if meant.kind is Kind.TYPE:
+        if meant.kind is TypeKind.TYPE:
             self._report(node.offset, f"'{meant.parameters[0].name}' is not a message type")
         else:
             self._report(node.offset, f"'{meant.name}' is not a type")
@@ -352,13 +352,13 @@ class _Checker:
 
     def _loop_variables(self, node: Comprehension, range_type: Type) -> dict[str, Type]:
         match range_type.kind:
-            case Kind.LIST:
+            case TypeKind.LIST:
                 first, second = types.INT, range_type.parameters[0]
                 if node.variable2 is None:
                     first = second
-            case Kind.MAP:
+            case TypeKind.MAP:
                 first, second = range_type.parameters
-            case Kind.DYN | Kind.ERROR | Kind.PARAMETER:
+            case TypeKind.DYN | TypeKind.ERROR | TypeKind.PARAMETER:
                 self.bindings.fits(types.DYN, range_type)
                 first = second = types.DYN
             case _:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from allot.cel import costs
 from allot.cel.access import MISSING
 from allot.cel.errors import EvalError
-from allot.cel.frame import Closure, Frame
+from allot.cel.frame import Closure, EvaluationFrame
 from allot.cel.library.conversions import shown
 from allot.cel.values import Optional, Value, is_key, to_key
 
@@ -19,7 +19,7 @@ MessageMaker = Callable[[dict[str, Value]], Value]
 
 def make_list(elements: Sequence[tuple[Closure, bool]]) -> Closure:
 
-    def build(frame: Frame) -> Value:
+    def build(frame: EvaluationFrame) -> Value:
         values: list[Value] = []
         for element, optional in elements:
             value = element(frame)
@@ -37,7 +37,7 @@ def make_list(elements: Sequence[tuple[Closure, bool]]) -> Closure:
 
 def make_map(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
 
-    def build(frame: Frame) -> Value:
+    def build(frame: EvaluationFrame) -> Value:
         values: dict[Value, Value] = {}
         for key_of, value_of, optional in entries:
             key = key_of(frame)
@@ -65,7 +65,7 @@ def make_message(
     type_name: str, fields: Sequence[tuple[str, Closure, bool]], make: MessageMaker | None
 ) -> Closure:
 
-    def build(frame: Frame) -> Value:
+    def build(frame: EvaluationFrame) -> Value:
         values: dict[str, Value] = {}
         for name, value_of, optional in fields:
             value = value_of(frame)
@@ -98,7 +98,7 @@ def _held(value: Value, what: str) -> Value:
 
 
 def _paying(cost: int, build: Closure) -> Closure:
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = build(frame)
         frame.pay(cost)
         return value

@@ -24,7 +24,7 @@ from allot.api.quantity import Quantity
 from allot.api.semver import Semver
 from allot.cel import types
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
-from allot.cel.types import Kind, Type
+from allot.cel.types import Type, TypeKind
 from allot.cel.values import (
     CelList,
     Duration,
@@ -65,7 +65,7 @@ class Overload:
         return all(
             inner.kind in _ANYTHING
             for parameter in self.parameters
-            if parameter.kind in (Kind.LIST, Kind.MAP)
+            if parameter.kind in (TypeKind.LIST, TypeKind.MAP)
             for inner in parameter.parameters
         )
 
@@ -197,10 +197,10 @@ def _accepts(parameter: Type, value: Value) -> bool:
     actual = type_of(value)
     if parameter.name != actual.name:
         return False
-    if parameter.kind is Kind.LIST and is_list(value):
+    if parameter.kind is TypeKind.LIST and is_list(value):
         items = cast("CelList", value)
         return not len(items) or _accepts(parameter.parameters[0], element(items, 0))
-    if parameter.kind is Kind.MAP and isinstance(value, dict):
+    if parameter.kind is TypeKind.MAP and isinstance(value, dict):
         for key, item in value.items():
             return _accepts(parameter.parameters[0], from_key(key)) and _accepts(
                 parameter.parameters[1], item
@@ -221,7 +221,7 @@ _CLASSES: Final[dict[Type, type]] = {
     types.STRING: str,
     types.UINT: Uint,
 }
-_ANYTHING: Final = frozenset({Kind.DYN, Kind.ANY, Kind.PARAMETER})
+_ANYTHING: Final = frozenset({TypeKind.DYN, TypeKind.ANY, TypeKind.PARAMETER})
 
 _NAMED_TYPES: Final = {
     "any": types.ANY,

@@ -25,7 +25,7 @@ from allot.cel.syntax import (
     MessageLiteral,
     Select,
 )
-from allot.cel.types import Kind, Type, is_optional
+from allot.cel.types import Type, TypeKind, is_optional
 
 Place = tuple[str, ...]
 """Where in the declarations a value comes from: a variable, then fields, @keys, @values, @items."""
@@ -35,7 +35,7 @@ Place = tuple[str, ...]
 class EntrySizes:
     """The sizes of what a list or map holds."""
 
-    kind: Kind
+    kind: TypeKind
     key: Range
     value: Range
 
@@ -110,7 +110,7 @@ class _Estimator:
         cost = self.cost(node.operand)
         if node.test_only:
             return cost
-        if self._type(node.operand).kind in (Kind.MAP, Kind.STRUCT, Kind.PARAMETER):
+        if self._type(node.operand).kind in (TypeKind.MAP, TypeKind.STRUCT, TypeKind.PARAMETER):
             cost = cost.plus(ONE)
         self._places[node] = (*self._place(node.operand), node.field)
         return cost
@@ -207,7 +207,7 @@ class _Estimator:
         for element in node.elements:
             cost = cost.plus(self.cost(element))
             size = size.union(self._size_or_unknown(element))
-        self._set_entries(node, EntrySizes(Kind.LIST, ONE, size))
+        self._set_entries(node, EntrySizes(TypeKind.LIST, ONE, size))
         return cost
 
     def _map(self, node: MapLiteral) -> Range:
@@ -217,7 +217,7 @@ class _Estimator:
             cost = cost.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             key = key.union(self._size_or_unknown(entry.key))
             value = value.union(self._size_or_unknown(entry.value))
-        self._set_entries(node, EntrySizes(Kind.MAP, key, value))
+        self._set_entries(node, EntrySizes(TypeKind.MAP, key, value))
         return cost
 
     # --- loops ---
@@ -263,12 +263,12 @@ class _Estimator:
         place = self._place(node.range)
         kind = entries.kind if entries else self._type(node.range).kind
         key = _Variable(
-            (*place, "@indices" if kind is Kind.LIST else "@keys"),
+            (*place, "@indices" if kind is TypeKind.LIST else "@keys"),
             entries.key if entries else None,
             None,
         )
         value = _Variable(
-            (*place, "@items" if kind is Kind.LIST else "@values"),
+            (*place, "@items" if kind is TypeKind.LIST else "@values"),
             entries.value if entries else None,
             None,
         )
@@ -276,7 +276,7 @@ class _Estimator:
             self._push(node.variable, key)
             self._push(node.variable2, value)
             return [node.variable, node.variable2]
-        self._push(node.variable, value if kind is Kind.LIST else key)
+        self._push(node.variable, value if kind is TypeKind.LIST else key)
         return [node.variable]
 
     # --- sizes ---
@@ -332,7 +332,16 @@ def _literal_size(node: Expression) -> Range | None:
             return None
 
 
-_SCALARS = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+_SCALARS = frozenset(
+    {
+        TypeKind.BOOL,
+        TypeKind.DOUBLE,
+        TypeKind.DURATION,
+        TypeKind.INT,
+        TypeKind.TIMESTAMP,
+        TypeKind.UINT,
+    }
+)
 
 
 def is_scalar(type_: Type) -> bool:

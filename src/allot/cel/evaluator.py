@@ -13,9 +13,9 @@ from allot.cel.codegen import (
 )
 from allot.cel.device import PreparedDevice
 from allot.cel.errors import COST_LIMIT_TEXT, CelEvaluationError, CostLimitError, EvalError
-from allot.cel.frame import Closure, Frame
+from allot.cel.frame import Closure, EvaluationFrame
 from allot.cel.interpreter import interpretable
-from allot.cel.plan import Plan
+from allot.cel.plan import EvaluationPlan
 from allot.cel.recursion import make_room
 from allot.cel.values import Value
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
@@ -24,7 +24,7 @@ COST_LIMIT: Final = 1_000_000
 """What an evaluation may cost, and what an expression may be estimated to cost."""
 
 
-class Outcome(NamedTuple):
+class EvaluationResult(NamedTuple):
     """What one evaluation came to: a value or an error, and its cost."""
 
     value: Value
@@ -38,7 +38,7 @@ class Evaluator:
     Each is made when it is first needed: to compile an expression takes none of them.
     """
 
-    def __init__(self, plan: Plan, *, may_be_expensive: bool) -> None:
+    def __init__(self, plan: EvaluationPlan, *, may_be_expensive: bool) -> None:
         self._plan = plan
         self._may_be_expensive = may_be_expensive
 
@@ -56,21 +56,21 @@ class Evaluator:
 
     def reference(
         self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """Value or error, at its exact cost."""
         make_room(self._plan.depth)
-        frame = Frame(device.variables, self._plan.slots, limit, deadline)
+        frame = EvaluationFrame(device.variables, self._plan.slots, limit, deadline)
         try:
             value = self._interpret(frame)
         except CostLimitError:
-            return Outcome(None, COST_LIMIT_TEXT, max(frame.cost, limit + 1))
+            return EvaluationResult(None, COST_LIMIT_TEXT, max(frame.cost, limit + 1))
         if isinstance(value, EvalError):
-            return Outcome(None, value.message, frame.cost)
-        return Outcome(value, None, frame.cost)
+            return EvaluationResult(None, value.message, frame.cost)
+        return EvaluationResult(value, None, frame.cost)
 
     def evaluate(
         self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """The same, by generated code where that knows the way.
 
         It only knows the way without errors. Whatever it stumbles over is evaluated again by the
@@ -82,7 +82,9 @@ class Evaluator:
             counted = None  # the reference knows at which cost exactly
         return counted or self.reference(device, limit, deadline)
 
-    def _counted(self, device: PreparedDevice, limit: int, deadline: Deadline) -> Outcome | None:
+    def _counted(
+        self, device: PreparedDevice, limit: int, deadline: Deadline
+    ) -> EvaluationResult | None:
         """What generated code comes to; None if it does not know, CostLimitError if it is too much."""
         if self._count is None:
             return None
@@ -94,7 +96,7 @@ class Evaluator:
             return None
         if cost > limit:
             raise CostLimitError
-        return Outcome(value, None, cost)
+        return EvaluationResult(value, None, cost)
 
     def value(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
         """The value alone, as fast as can be; CelEvaluationError if there is none."""
@@ -112,7 +114,7 @@ class Evaluator:
         return _value_of(counted or self.reference(device, COST_LIMIT, deadline))
 
 
-def _value_of(outcome: Outcome) -> Value:
+def _value_of(outcome: EvaluationResult) -> Value:
     if outcome.error is not None:
         raise CelEvaluationError(outcome.error, outcome.cost)
     return outcome.value

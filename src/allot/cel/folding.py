@@ -16,7 +16,7 @@ from allot.cel.plan import (
     Bind,
     Choice,
     Const,
-    Failure,
+    ErrorNode,
     Fixed,
     Fold,
     Global,
@@ -47,7 +47,7 @@ def fold_constants(root: Node) -> Node:
 
 def _folded(node: Node) -> tuple[Node, Free]:
     match node:
-        case Const() | Failure():
+        case Const() | ErrorNode():
             return node, _NOTHING
         case Path():
             return _path(node)
@@ -102,7 +102,7 @@ def _parts(nodes: tuple[Node, ...], also: Free = _NOTHING) -> tuple[tuple[Node, 
 def _marked(node: Node, free: Free, free_of_whole: Free) -> Node:
     is_constant = free is not None and not free
     if is_constant and (free_of_whole is None or free_of_whole):
-        return node if isinstance(node, Const | Failure | Fixed) else Fixed(node, Once())
+        return node if isinstance(node, Const | ErrorNode | Fixed) else Fixed(node, Once())
     return node
 
 

@@ -10,7 +10,7 @@ from allot.cel.values import Value
 from allot.deadline import Deadline
 
 
-class Frame:
+class EvaluationFrame:
     """One evaluation: its variables, and what it has cost so far."""
 
     __slots__ = ("checkpoint", "cost", "deadline", "limit", "slots", "variables")
@@ -43,4 +43,4 @@ def next_checkpoint(cost: int, limit: int, deadline: Deadline) -> int:
     return min(limit, cost + STRIDE)
 
 
-Closure = Callable[[Frame], Value]
+Closure = Callable[[EvaluationFrame], Value]

@@ -11,7 +11,7 @@ from allot.cel.plan import (
     Bind,
     Choice,
     Const,
-    Failure,
+    ErrorNode,
     Fixed,
     Fold,
     Global,
@@ -93,7 +93,7 @@ def _constant_prefix(accesses: tuple[Access, ...]) -> Place:
 def parts(node: Node) -> Iterable[Node]:
     """The plans directly within a plan."""
     match node:
-        case Const() | Failure():
+        case Const() | ErrorNode():
             return ()
         case Fixed():
             return (node.node,)

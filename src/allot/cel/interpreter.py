@@ -13,13 +13,14 @@ from allot.cel import costs
 from allot.cel.access import MISSING, find, has_field, missing
 from allot.cel.construction import make_list, make_map, make_message
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
-from allot.cel.frame import Closure, Frame
+from allot.cel.frame import Closure, EvaluationFrame
 from allot.cel.plan import (
     Append,
     Bind,
     Choice,
     Const,
-    Failure,
+    ErrorNode,
+    EvaluationPlan,
     Fixed,
     Fold,
     Global,
@@ -33,7 +34,6 @@ from allot.cel.plan import (
     Node,
     OptionalOr,
     Path,
-    Plan,
     Presence,
 )
 from allot.cel.planner import member_key
@@ -48,7 +48,7 @@ from allot.cel.values import (
 from allot.cel.weights import weight_of_turn
 
 
-def interpretable(plan: Plan) -> Closure:
+def interpretable(plan: EvaluationPlan) -> Closure:
     """The plan as a function from a frame to a value, which may be an error."""
     return _compile(plan.root)
 
@@ -66,7 +66,7 @@ def _compile(node: Node) -> Closure:
     match node:
         case Const():
             return _constant(node.value)
-        case Failure():
+        case ErrorNode():
             return _constant(EvalError(node.message))
         case Fixed():
             return _fixed(node)
@@ -107,7 +107,7 @@ def _fixed(node: Fixed) -> Closure:
     compute = _compile(node.node)
     once = node.once
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         if once.is_known and frame.cost + once.cost <= frame.limit:
             frame.pay(once.cost)
             return once.value
@@ -128,7 +128,7 @@ def _path(path: Path) -> Closure:
     if isinstance(path.root, Choice):
         return resolve
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = resolve(frame)
         frame.pay(1)
         return value
@@ -145,7 +145,7 @@ def _resolution(node: Node) -> Closure:
         return root
     keys = [(_resolution(access.key), access.optional) for access in node.accesses]
 
-    def resolve(frame: Frame) -> Value:
+    def resolve(frame: EvaluationFrame) -> Value:
         value = root(frame)
         if type(value) is EvalError:
             return value
@@ -194,7 +194,7 @@ def _root(root: Local | Global | Choice | Node) -> Closure:
 
 
 def _local(slot: int) -> Closure:
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = frame.slots[slot]
         if type(value) is _Unevaluated:
             value = frame.slots[slot] = value.initial(frame)
@@ -208,7 +208,7 @@ def _choice(choice: Choice) -> Closure:
     when_true = _resolution(choice.when_true)
     when_false = _resolution(choice.when_false)
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         decision = condition(frame)
         if decision is True:
             return when_true(frame)
@@ -224,7 +224,7 @@ def _presence(node: Presence) -> Closure:
     is_choice = isinstance(node.path.root, Choice)
     field = node.field
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = resolve(frame)
         if not is_choice:
             frame.pay(1)
@@ -264,7 +264,7 @@ class _Call:
         self._is_paid_first = self._cost_of is None or not costs.goes_by_result(self._cost_of)
 
     def __call__(
-        self, frame: Frame, values: Sequence[Value], failed: EvalError | None = None
+        self, frame: EvaluationFrame, values: Sequence[Value], failed: EvalError | None = None
     ) -> Value:
         if self._is_paid_first:
             self._pay(frame, values, failed)
@@ -281,13 +281,13 @@ class _Call:
             self._pay(frame, values, result)
         return result
 
-    def _pay(self, frame: Frame, values: Sequence[Value], result: Value) -> None:
+    def _pay(self, frame: EvaluationFrame, values: Sequence[Value], result: Value) -> None:
         cost_of = self._cost_of
         frame.pay(1 if cost_of is None else cost_of(values, result, frame.deadline))
 
 
 def _invoke_unary(argument: Closure, call: _Call, absorbs_errors: bool) -> Closure:
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = argument(frame)
         if type(value) is EvalError and not absorbs_errors:
             return call(frame, (value,), value)
@@ -297,7 +297,7 @@ def _invoke_unary(argument: Closure, call: _Call, absorbs_errors: bool) -> Closu
 
 
 def _invoke_binary(left_of: Closure, right_of: Closure, call: _Call) -> Closure:
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         left = left_of(frame)
         right = right_of(frame)
         if type(left) is EvalError:
@@ -312,7 +312,7 @@ def _invoke_binary(left_of: Closure, right_of: Closure, call: _Call) -> Closure:
 def _invoke_in_turn(arguments: list[Closure], call: _Call) -> Closure:
     last = len(arguments) - 1
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         values: list[Value] = []
         failed: EvalError | None = None
         for index, argument in enumerate(arguments):
@@ -331,7 +331,7 @@ def _logical(node: Logical) -> Closure:
     terms = [_compile(term) for term in node.terms]
     decided_by = node.decided_by
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         failed: EvalError | None = None
         for term in terms:
             value = term(frame)
@@ -348,7 +348,7 @@ def _membership(node: Membership) -> Closure:
     operand = _compile(node.value)
     allowed = node.allowed
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = operand(frame)
         return value if type(value) is EvalError else member_key(value) in allowed
 
@@ -360,7 +360,7 @@ def _optional_or(node: OptionalOr) -> Closure:
     otherwise = _compile(node.otherwise)
     unwraps = node.unwraps
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         value = optional(frame)
         if type(value) is EvalError:
             return value
@@ -380,7 +380,7 @@ def _append(node: Append) -> Closure:
     slot = node.accumulator.slot
     element = _compile(node.element)
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         accumulator = frame.slots[slot]
         frame.pay(1)
         value = element(frame)
@@ -401,7 +401,7 @@ def _bind(node: Bind) -> Closure:
     result = _compile(node.result)
     slot = node.slot
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         frame.slots[slot] = unevaluated
         return result(frame)
 
@@ -418,7 +418,7 @@ def _fold(node: Fold) -> Closure:
     collects = node.collects
     weight = weight_of_turn(node)
 
-    def evaluate(frame: Frame) -> Value:
+    def evaluate(frame: EvaluationFrame) -> Value:
         values = over(frame)
         if type(values) is EvalError:
             return values

@@ -22,7 +22,7 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ErrorNode:
     """Always the same error: a name that nothing declares, in an unchecked expression."""
 
     message: str
@@ -239,7 +239,7 @@ class Fixed:
 
 Node = (
     Const
-    | Failure
+    | ErrorNode
     | Fixed
     | Path
     | Presence
@@ -257,7 +257,7 @@ Node = (
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     root: Node
     slots: int
     """How many local variables there are."""

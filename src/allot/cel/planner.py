@@ -19,7 +19,8 @@ from allot.cel.plan import (
     Bind,
     Choice,
     Const,
-    Failure,
+    ErrorNode,
+    EvaluationPlan,
     Fold,
     Global,
     Invoke,
@@ -32,7 +33,6 @@ from allot.cel.plan import (
     Node,
     OptionalOr,
     Path,
-    Plan,
     Presence,
 )
 from allot.cel.syntax import (
@@ -52,11 +52,11 @@ from allot.cel.values import CelList, Uint, Value, elements, is_key, to_key
 from allot.deadline import Deadline
 
 
-def plan(checked: Checked, environment: Environment) -> Plan:
+def plan(checked: Checked, environment: Environment) -> EvaluationPlan:
     """How to evaluate the expression; CelCompileError if a constant in it has no value."""
     planner = _Planner(checked, environment)
     root = fold_constants(planner.node(checked.root))
-    return Plan(root, planner.slots, depth(checked.root))
+    return EvaluationPlan(root, planner.slots, depth(checked.root))
 
 
 class _Planner:
@@ -91,7 +91,7 @@ class _Planner:
         name = self._checked.names.get(expression)
         if name is None:
             container = self._environment.container
-            return Failure(f"undeclared reference to '{written}' (in container '{container}')")
+            return ErrorNode(f"undeclared reference to '{written}' (in container '{container}')")
         if name.startswith("."):
             if name[1:] in self._environment.variables:
                 return Path(Global(name[1:]))
@@ -152,7 +152,7 @@ class _Planner:
     def _function_call(self, call: Call) -> Node:
         resolved = self._checked.calls.get(call)
         if resolved is None:
-            return Failure(f"{NO_SUCH_OVERLOAD}: {call.function}")
+            return ErrorNode(f"{NO_SUCH_OVERLOAD}: {call.function}")
         expressions = call.arguments
         if resolved.on_target and call.target is not None:
             expressions = (call.target, *expressions)
@@ -215,7 +215,7 @@ class _Planner:
     def _message(self, expression: MessageLiteral) -> Node:
         name = self._checked.names.get(expression)
         if name is None:
-            return Failure(f"unknown type: {expression.type_name}")
+            return ErrorNode(f"unknown type: {expression.type_name}")
         fields = tuple(
             (field.field, self.node(field.value), field.optional) for field in expression.fields
         )

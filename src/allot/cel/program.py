@@ -18,7 +18,7 @@ from allot.cel.errors import (
     compilation_failed,
 )
 from allot.cel.estimate import estimated_cost
-from allot.cel.evaluator import COST_LIMIT, Evaluator, Outcome
+from allot.cel.evaluator import COST_LIMIT, EvaluationResult, Evaluator
 from allot.cel.inputs import places_read
 from allot.cel.kubernetes import Origin, attribute_type, environment
 from allot.cel.parser import parse
@@ -78,20 +78,22 @@ class Program:
 
     def evaluate(
         self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """Value and exact cost on one device, computed afresh.
 
         `DeadlineExceededError` if time ran out before that.
         """
         if device.error is not None:
-            return Outcome(None, device.error, 0)
+            return EvaluationResult(None, device.error, 0)
         outcome = self.evaluator.evaluate(device, limit, deadline)
         if outcome.error is not None:
             return outcome
         try:
-            return Outcome(_converted(self.use, outcome.value, deadline), None, outcome.cost)
+            return EvaluationResult(
+                _converted(self.use, outcome.value, deadline), None, outcome.cost
+            )
         except EvalError as error:
-            return Outcome(None, error.message, outcome.cost)
+            return EvaluationResult(None, error.message, outcome.cost)
 
     def answer(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
         """The value on one device; CelEvaluationError if there is none.

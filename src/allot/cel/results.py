@@ -12,7 +12,7 @@ from allot.cel.errors import EvalError
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
 from allot.cel.steps import in_steps
-from allot.cel.types import Kind, Type
+from allot.cel.types import Type, TypeKind
 from allot.cel.values import (
     CelList,
     DomainMap,
@@ -45,7 +45,7 @@ def derived_type_problem(type_: Type, *, lists_allowed: bool) -> str | None:
     """Why a derived attribute may not have this type; None if it may."""
     if type_ in _SCALARS:
         return None
-    if lists_allowed and type_.kind is Kind.LIST and type_.parameters[0] in _SCALARS:
+    if lists_allowed and type_.kind is TypeKind.LIST and type_.parameters[0] in _SCALARS:
         return None
     lists = " or a list of these scalars" if lists_allowed else ""
     return (

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 
-class Kind(Enum):
+class TypeKind(Enum):
     """The shape of a type; what may be done with a value depends on it."""
 
     __hash__ = object.__hash__  # there is one of each, and Enum's own is slow
@@ -39,12 +39,12 @@ class Kind(Enum):
 class Type(NamedTuple):
     """One type. Equal when kind, name and parameters are."""
 
-    kind: Kind
+    kind: TypeKind
     name: str
     parameters: tuple[Type, ...] = ()
 
     def __str__(self) -> str:
-        if self.kind is Kind.WRAPPER:
+        if self.kind is TypeKind.WRAPPER:
             return f"wrapper({self.parameters[0]})"
         if not self.parameters:
             return self.name
@@ -56,79 +56,79 @@ class Type(NamedTuple):
             return _SHORT_NAMES[self.kind]
         if not self.parameters:
             return self.name
-        name = "wrapper" if self.kind is Kind.WRAPPER else self.name
+        name = "wrapper" if self.kind is TypeKind.WRAPPER else self.name
         return f"{name}({', '.join(parameter.short() for parameter in self.parameters)})"
 
     @property
     def is_dynamic(self) -> bool:
         """Whether checking is left to the evaluation."""
         kind = self.kind
-        return kind is Kind.DYN or kind is Kind.ANY or kind is Kind.ERROR
+        return kind is TypeKind.DYN or kind is TypeKind.ANY or kind is TypeKind.ERROR
 
 
 _SHORT_NAMES: Final = {
-    Kind.ANY: "any",
-    Kind.DURATION: "duration",
-    Kind.TIMESTAMP: "timestamp",
-    Kind.NULL: "null",
-    Kind.ERROR: "!error!",
+    TypeKind.ANY: "any",
+    TypeKind.DURATION: "duration",
+    TypeKind.TIMESTAMP: "timestamp",
+    TypeKind.NULL: "null",
+    TypeKind.ERROR: "!error!",
 }
 
-ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
-BOOL: Final = Type(Kind.BOOL, "bool")
-BYTES: Final = Type(Kind.BYTES, "bytes")
-DOUBLE: Final = Type(Kind.DOUBLE, "double")
-DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
-DYN: Final = Type(Kind.DYN, "dyn")
-ERROR: Final = Type(Kind.ERROR, "*error*")
-INT: Final = Type(Kind.INT, "int")
-NULL: Final = Type(Kind.NULL, "null_type")
-STRING: Final = Type(Kind.STRING, "string")
-TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
-UINT: Final = Type(Kind.UINT, "uint")
+ANY: Final = Type(TypeKind.ANY, "google.protobuf.Any")
+BOOL: Final = Type(TypeKind.BOOL, "bool")
+BYTES: Final = Type(TypeKind.BYTES, "bytes")
+DOUBLE: Final = Type(TypeKind.DOUBLE, "double")
+DURATION: Final = Type(TypeKind.DURATION, "google.protobuf.Duration")
+DYN: Final = Type(TypeKind.DYN, "dyn")
+ERROR: Final = Type(TypeKind.ERROR, "*error*")
+INT: Final = Type(TypeKind.INT, "int")
+NULL: Final = Type(TypeKind.NULL, "null_type")
+STRING: Final = Type(TypeKind.STRING, "string")
+TIMESTAMP: Final = Type(TypeKind.TIMESTAMP, "google.protobuf.Timestamp")
+UINT: Final = Type(TypeKind.UINT, "uint")
 
 # Types of values, as `type()` gives them: without parameters.
-LIST: Final = Type(Kind.LIST, "list")
-MAP: Final = Type(Kind.MAP, "map")
-TYPE: Final = Type(Kind.TYPE, "type")
-OPTIONAL: Final = Type(Kind.OPAQUE, "optional_type")
+LIST: Final = Type(TypeKind.LIST, "list")
+MAP: Final = Type(TypeKind.MAP, "map")
+TYPE: Final = Type(TypeKind.TYPE, "type")
+OPTIONAL: Final = Type(TypeKind.OPAQUE, "optional_type")
 
-QUANTITY: Final = Type(Kind.STRUCT, "kubernetes.Quantity")
-SEMVER: Final = Type(Kind.STRUCT, "kubernetes.Semver")
-URL: Final = Type(Kind.STRUCT, "kubernetes.URL")
-FORMAT: Final = Type(Kind.STRUCT, "kubernetes.NamedFormat")
-IP: Final = Type(Kind.OPAQUE, "net.IP")
-CIDR: Final = Type(Kind.OPAQUE, "net.CIDR")
-DEVICE: Final = Type(Kind.STRUCT, "kubernetes.DRADevice")
+QUANTITY: Final = Type(TypeKind.STRUCT, "kubernetes.Quantity")
+SEMVER: Final = Type(TypeKind.STRUCT, "kubernetes.Semver")
+URL: Final = Type(TypeKind.STRUCT, "kubernetes.URL")
+FORMAT: Final = Type(TypeKind.STRUCT, "kubernetes.NamedFormat")
+IP: Final = Type(TypeKind.OPAQUE, "net.IP")
+CIDR: Final = Type(TypeKind.OPAQUE, "net.CIDR")
+DEVICE: Final = Type(TypeKind.STRUCT, "kubernetes.DRADevice")
 
 
 def list_of(element: Type) -> Type:
-    return Type(Kind.LIST, "list", (element,))
+    return Type(TypeKind.LIST, "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    return Type(Kind.MAP, "map", (key, value))
+    return Type(TypeKind.MAP, "map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
-    return Type(Kind.OPAQUE, "optional_type", (value,))
+    return Type(TypeKind.OPAQUE, "optional_type", (value,))
 
 
 def type_of_type(inner: Type) -> Type:
-    return Type(Kind.TYPE, "type", (inner,))
+    return Type(TypeKind.TYPE, "type", (inner,))
 
 
 def wrapper_of(inner: Type) -> Type:
-    return Type(Kind.WRAPPER, "wrapper", (inner,))
+    return Type(TypeKind.WRAPPER, "wrapper", (inner,))
 
 
 def parameter(name: str) -> Type:
     """A type variable, to be bound while a call is resolved."""
-    return Type(Kind.PARAMETER, name)
+    return Type(TypeKind.PARAMETER, name)
 
 
 def is_optional(type_: Type) -> bool:
-    return type_.kind is Kind.OPAQUE and type_.name == "optional_type"
+    return type_.kind is TypeKind.OPAQUE and type_.name == "optional_type"
 
 
 def unwrap_optional(type_: Type) -> Type:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from allot.cel import types
-from allot.cel.types import Kind, Type
+from allot.cel.types import Type, TypeKind
 
-_NULLABLE = frozenset({Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.OPAQUE, Kind.WRAPPER})
+_NULLABLE = frozenset(
+    {TypeKind.STRUCT, TypeKind.DURATION, TypeKind.TIMESTAMP, TypeKind.OPAQUE, TypeKind.WRAPPER}
+)
 
 
 class Bindings:
@@ -48,7 +50,7 @@ class Bindings:
     def is_ground(self, type_: Type) -> bool:
         """Whether no variable occurs in the type."""
         if not type_.parameters:
-            return type_.kind is not Kind.PARAMETER
+            return type_.kind is not TypeKind.PARAMETER
         if id(type_) in self._ground:
             return True
         if not all(map(self.is_ground, type_.parameters)):
@@ -58,7 +60,7 @@ class Bindings:
 
     def resolved(self, type_: Type, *, free_as_dyn: bool = False) -> Type:
         """`type_` with its variables replaced by what they stand for."""
-        if type_.kind is Kind.PARAMETER:
+        if type_.kind is TypeKind.PARAMETER:
             bound = self._bound.get(type_)
             if bound is not None:
                 return self.resolved(bound, free_as_dyn=free_as_dyn)
@@ -69,21 +71,21 @@ class Bindings:
         return type_._replace(parameters=inner)
 
     def _fits(self, given: Type, wanted: Type) -> bool:
-        if wanted.kind is Kind.PARAMETER:
+        if wanted.kind is TypeKind.PARAMETER:
             fits, was_bound = self._may_stand_for(given, wanted)
             if fits or was_bound:
                 return fits
-        if given.kind is Kind.PARAMETER:
+        if given.kind is TypeKind.PARAMETER:
             return self._may_stand_for(wanted, given)[0]
         if given.is_dynamic or wanted.is_dynamic:
             return True
-        if given.kind is Kind.NULL or wanted.kind is Kind.NULL:
-            other = wanted if given.kind is Kind.NULL else given
-            return other.kind is Kind.NULL or other.kind in _NULLABLE
-        if given.kind is Kind.WRAPPER or wanted.kind is Kind.WRAPPER:
+        if given.kind is TypeKind.NULL or wanted.kind is TypeKind.NULL:
+            other = wanted if given.kind is TypeKind.NULL else given
+            return other.kind is TypeKind.NULL or other.kind in _NULLABLE
+        if given.kind is TypeKind.WRAPPER or wanted.kind is TypeKind.WRAPPER:
             return _unwrapped(given) == _unwrapped(wanted)
-        if given.kind is Kind.TYPE:
-            return wanted.kind is Kind.TYPE
+        if given.kind is TypeKind.TYPE:
+            return wanted.kind is TypeKind.TYPE
         if given is wanted:
             return True
         if given.kind is not wanted.kind or given.name != wanted.name:
@@ -112,7 +114,7 @@ class Bindings:
     def _mentions(self, type_: Type, variable: Type) -> bool:
         if type_ == variable:
             return True
-        if type_.kind is Kind.PARAMETER:
+        if type_.kind is TypeKind.PARAMETER:
             bound = self._bound.get(type_)
             return bound is not None and self._mentions(bound, variable)
         if self.is_ground(type_):
@@ -121,7 +123,7 @@ class Bindings:
 
 
 def _unwrapped(type_: Type) -> Type:
-    return type_.parameters[0] if type_.kind is Kind.WRAPPER else type_
+    return type_.parameters[0] if type_.kind is TypeKind.WRAPPER else type_
 
 
 def most_general(first: Type, second: Type) -> Type:
@@ -130,15 +132,15 @@ def most_general(first: Type, second: Type) -> Type:
 
 
 def _is_less_specific(first: Type, second: Type) -> bool:
-    if first is second or first.is_dynamic or first.kind is Kind.PARAMETER:
+    if first is second or first.is_dynamic or first.kind is TypeKind.PARAMETER:
         return True
-    if second.is_dynamic or second.kind is Kind.PARAMETER:
+    if second.is_dynamic or second.kind is TypeKind.PARAMETER:
         return False
-    if first.kind is Kind.TYPE and second.kind is Kind.TYPE:
+    if first.kind is TypeKind.TYPE and second.kind is TypeKind.TYPE:
         return True
-    if first.kind is Kind.WRAPPER and second in first.parameters:
+    if first.kind is TypeKind.WRAPPER and second in first.parameters:
         return True
-    if first.kind in _NULLABLE and second.kind is Kind.NULL:
+    if first.kind in _NULLABLE and second.kind is TypeKind.NULL:
         return True
     if first.kind is not second.kind or first.name != second.name:
         return False

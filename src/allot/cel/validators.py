@@ -19,7 +19,7 @@ from allot.cel.syntax import (
     MapLiteral,
     children,
 )
-from allot.cel.types import Kind, Type, unwrap_optional
+from allot.cel.types import Type, TypeKind, unwrap_optional
 
 
 def literal_issues(checked: Checked, source: Source) -> list[Issue]:
@@ -104,7 +104,7 @@ class _Validator:
     def _unfit(self, clause: Clause, argument: Expression) -> Expression | None:
         """The argument, or the part of it, whose type cannot fill the hole."""
         kind = self._type(argument).kind
-        if kind is not Kind.DYN and kind not in _KINDS_BY_CLAUSE[clause.kind]:
+        if kind is not TypeKind.DYN and kind not in _KINDS_BY_CLAUSE[clause.kind]:
             return argument
         if clause.kind == "s" and isinstance(argument, ListLiteral | MapLiteral):
             for child in children(argument):
@@ -167,17 +167,25 @@ _LITERAL_CHECKS = {
     "matches": _is_regex,
 }
 
-_INTEGERS = frozenset({Kind.INT, Kind.UINT})
-_DOUBLES = frozenset({Kind.DOUBLE, Kind.STRING})
+_INTEGERS = frozenset({TypeKind.INT, TypeKind.UINT})
+_DOUBLES = frozenset({TypeKind.DOUBLE, TypeKind.STRING})
 _KINDS_BY_CLAUSE = {
     "s": _INTEGERS
-    | {Kind.LIST, Kind.MAP, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES}
-    | {Kind.DURATION, Kind.TYPE, Kind.NULL},
+    | {
+        TypeKind.LIST,
+        TypeKind.MAP,
+        TypeKind.DOUBLE,
+        TypeKind.BOOL,
+        TypeKind.STRING,
+        TypeKind.TIMESTAMP,
+        TypeKind.BYTES,
+    }
+    | {TypeKind.DURATION, TypeKind.TYPE, TypeKind.NULL},
     "d": _INTEGERS,
     "f": _DOUBLES,
     "e": _DOUBLES,
-    "b": _INTEGERS | {Kind.BOOL},
-    "x": _INTEGERS | {Kind.STRING, Kind.BYTES},
-    "X": _INTEGERS | {Kind.STRING, Kind.BYTES},
+    "b": _INTEGERS | {TypeKind.BOOL},
+    "x": _INTEGERS | {TypeKind.STRING, TypeKind.BYTES},
+    "X": _INTEGERS | {TypeKind.STRING, TypeKind.BYTES},
     "o": _INTEGERS,
 }

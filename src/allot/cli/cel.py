@@ -22,8 +22,8 @@ from allot.cel import (
     UNBOUNDED_COST,
     AttributeValue,
     CelCompileError,
+    EvaluationResult,
     Origin,
-    Outcome,
     PreparedDevice,
     Program,
     compile_derived,
@@ -47,7 +47,7 @@ class Row(NamedTuple):
     """The expression on one device."""
 
     device: DeviceId
-    outcome: Outcome
+    outcome: EvaluationResult
 
 
 @click.command()
@@ -226,7 +226,7 @@ def _print_table(program: Program, rows: list[Row], derived: bool) -> None:
         _print_groups(console, rows)
 
 
-def _type_of(outcome: Outcome) -> str:
+def _type_of(outcome: EvaluationResult) -> str:
     if outcome.error is not None:
         return ""
     value = outcome.value

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
 from allot.features import FeatureGates
-from allot.validation.expressions import Verdict
+from allot.validation.expressions import CheckedExpression
 
 
 class CelChecker:
     """The `ExpressionChecker` of the API server: new expressions, with the gates of the request."""
 
-    def check_selector(self, expression: str, gates: FeatureGates) -> Verdict:
+    def check_selector(self, expression: str, gates: FeatureGates) -> CheckedExpression:
         try:
-            return Verdict(cost=compile_selector(expression, Origin.NEW, gates).max_cost)
+            return CheckedExpression(cost=compile_selector(expression, Origin.NEW, gates).max_cost)
         except CelCompileError as error:
-            return Verdict(problem=error.text, internal=error.internal)
+            return CheckedExpression(problem=error.text, internal=error.internal)
 
-    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> Verdict:
+    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> CheckedExpression:
         try:
-            return Verdict(cost=compile_derived(expression, Origin.NEW, gates).max_cost)
+            return CheckedExpression(cost=compile_derived(expression, Origin.NEW, gates).max_cost)
         except CelCompileError as error:
-            return Verdict(problem=error.text, internal=error.internal)
+            return CheckedExpression(problem=error.text, internal=error.internal)

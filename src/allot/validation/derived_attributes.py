@@ -14,7 +14,7 @@ from allot.validation.context import Context
 from allot.validation.expressions import (
     COST_LIMIT,
     MAX_EXPRESSION_LENGTH,
-    validate_verdict,
+    validate_checked_expression,
 )
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required, too_long
 from allot.validation.formats import byte_length
@@ -137,8 +137,8 @@ def _validate_expression(
     elif byte_length(expression) > MAX_EXPRESSION_LENGTH:
         yield too_long(path, MAX_EXPRESSION_LENGTH)
     else:
-        verdict = context.expressions.check_derived_attribute(expression, context.gates)
-        yield from validate_verdict(expression, verdict, path)
+        checked = context.expressions.check_derived_attribute(expression, context.gates)
+        yield from validate_checked_expression(expression, checked, path)
 
 
 def validate_claim_cost(

@@ -27,7 +27,7 @@ COST_LIMIT: Final = 1_000_000
 TOO_COMPLEX: Final = "too complex, exceeds cost limit"
 
 
-class Verdict(NamedTuple):
+class CheckedExpression(NamedTuple):
     """What is wrong with an expression, if anything, and what it may cost to evaluate.
 
     `internal` problems are those that Kubernetes blames on itself.
@@ -41,19 +41,21 @@ class Verdict(NamedTuple):
 class ExpressionChecker(Protocol):
     """Judges CEL expressions in new objects."""
 
-    def check_selector(self, expression: str, gates: FeatureGates) -> Verdict: ...
+    def check_selector(self, expression: str, gates: FeatureGates) -> CheckedExpression: ...
 
-    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> Verdict: ...
+    def check_derived_attribute(
+        self, expression: str, gates: FeatureGates
+    ) -> CheckedExpression: ...
 
 
 class AcceptEverything:
     """Finds nothing wrong: for expressions that are stored already, and where CEL is not at hand."""
 
-    def check_selector(self, expression: str, gates: FeatureGates) -> Verdict:
-        return Verdict()
+    def check_selector(self, expression: str, gates: FeatureGates) -> CheckedExpression:
+        return CheckedExpression()
 
-    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> Verdict:
-        return Verdict()
+    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> CheckedExpression:
+        return CheckedExpression()
 
 
 def validate_selector(
@@ -67,14 +69,16 @@ def validate_selector(
     if byte_length(expression) > MAX_EXPRESSION_LENGTH:
         yield too_long(expression_path, MAX_EXPRESSION_LENGTH)
         return
-    verdict = checker.check_selector(expression, gates)
-    yield from validate_verdict(expression, verdict, expression_path)
+    checked = checker.check_selector(expression, gates)
+    yield from validate_checked_expression(expression, checked, expression_path)
 
 
-def validate_verdict(expression: str, verdict: Verdict, path: FieldPath) -> Iterator[FieldError]:
-    if verdict.internal:
-        yield internal(path, verdict.problem)
-    elif verdict.problem:
-        yield invalid(path, expression, verdict.problem)
-    elif verdict.cost > COST_LIMIT:
+def validate_checked_expression(
+    expression: str, checked: CheckedExpression, path: FieldPath
+) -> Iterator[FieldError]:
+    if checked.internal:
+        yield internal(path, checked.problem)
+    elif checked.problem:
+        yield invalid(path, expression, checked.problem)
+    elif checked.cost > COST_LIMIT:
         yield forbidden(path, TOO_COMPLEX)

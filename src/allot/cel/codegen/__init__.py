@@ -23,6 +23,7 @@ from allot.cel.plan import (
     Bind,
     Choice,
     Const,
+    EvaluationPlan,
     Fixed,
     Fold,
     Invoke,
@@ -33,7 +34,6 @@ from allot.cel.plan import (
     Node,
     OptionalOr,
     Path,
-    Plan,
     Presence,
 )
 from allot.cel.steps import STRIDE
@@ -56,19 +56,19 @@ MAX_NODES: Final = 250
 """So are larger ones: Python takes some 30 microseconds for each, and cannot be interrupted."""
 
 
-def fast_function(plan: Plan) -> FastFunction | None:
+def fast_function(plan: EvaluationPlan) -> FastFunction | None:
     """The plan as a Python function; None if only the reference can evaluate it."""
     function: FastFunction | None = _function(plan, counts=False)
     return function
 
 
-def counting_function(plan: Plan) -> CountingFunction | None:
+def counting_function(plan: EvaluationPlan) -> CountingFunction | None:
     """The plan as a function that also counts; None if only the reference can evaluate it."""
     function: CountingFunction | None = _function(plan, counts=True)
     return function
 
 
-def _function(plan: Plan, *, counts: bool) -> Any:
+def _function(plan: EvaluationPlan, *, counts: bool) -> Any:
     generated = generate(plan, counts=counts)
     if generated is None:
         return None
@@ -82,7 +82,7 @@ def _function(plan: Plan, *, counts: bool) -> Any:
     return namespace["program"]
 
 
-def generate(plan: Plan, *, counts: bool) -> tuple[str, dict[str, object]] | None:
+def generate(plan: EvaluationPlan, *, counts: bool) -> tuple[str, dict[str, object]] | None:
     """The source of the function and the constants it needs; None if there can be none."""
     if plan.depth > MAX_DEPTH or not _has_at_most(MAX_NODES, plan.root):
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from allot.allocation import AllocationProblem
 from allot.allocation.errors import AllocationError
 from allot.allocation.requests import Alternative, prepare_claims
-from allot.allocation.search.attempt import Attempt, Pick
+from allot.allocation.search.attempt import AllocationAttempt, Pick
 from allot.allocation.search.candidates import CandidateRules
 from allot.api.resource import MAX_RESULTS
 
@@ -27,7 +27,7 @@ class PlainSearch:
         view = problem.inventory.view(problem.node)
         rules = CandidateRules(problem.node, view, problem.ledger, problem.inventory.gates)
         self.claims = prepare_claims(problem, rules)
-        self.attempt = Attempt(rules, len(self.claims))
+        self.attempt = AllocationAttempt(rules, len(self.claims))
         self.max_steps = max_steps
         self.steps = 0
 

@@ -14,12 +14,12 @@ from hypothesis.strategies import DrawFn
 
 from allot.allocation import (
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Infeasible,
     Inventory,
     Ledger,
-    Outcome,
     StepBudget,
     TargetNode,
     allocate,
@@ -27,7 +27,7 @@ from allot.allocation import (
 )
 from allot.allocation.errors import AllocationError
 from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
-from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.attempt import AllocationAttempt
 from allot.allocation.search.candidates import CandidateRules
 from allot.api.claims import (
     AllocationResult,
@@ -281,7 +281,7 @@ class BruteForce:
         view = problem.inventory.view(problem.node)
         self.rules = CandidateRules(problem.node, view, problem.ledger, gates)
         self.claims = prepare_claims(problem, self.rules)
-        self.attempt = Attempt(self.rules, len(self.claims))
+        self.attempt = AllocationAttempt(self.rules, len(self.claims))
         self.requests: list[PreparedRequest] = [
             request for claim in self.claims for request in claim.requests
         ]
@@ -332,7 +332,7 @@ def counting_ids() -> Callable[[], str]:
     return lambda: f"share-{next(numbers)}"
 
 
-def answer_of(outcome: Outcome) -> Picked | str | None:
+def answer_of(outcome: AllocationOutcome) -> Picked | str | None:
     match outcome:
         case Allocated(results):
             return [

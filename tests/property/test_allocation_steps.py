@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from allot.allocation import (
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Infeasible,
-    Outcome,
     StepBudget,
     allocate,
 )
@@ -32,7 +32,7 @@ AS_LONG_AS_IT_TAKES: Final = settings(
 )
 
 
-def answer_of(outcome: Outcome) -> Picked | str | None:
+def answer_of(outcome: AllocationOutcome) -> Picked | str | None:
     match outcome:
         case Allocated(results):
             return [

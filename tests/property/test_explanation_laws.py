@@ -179,7 +179,7 @@ def changed(problem: AllocationProblem, change: changes.AnyChange) -> Allocation
                 if part != (claim.partition("/")[2], True, number)
             ]
             return only(problem, parts)
-        case changes.Release(claim):
+        case changes.ReleaseClaim(claim):
             (holder,) = [name for name in (claim,) if name in problem.ledger]
             return replace_problem(problem, ledger=problem.ledger.without(holder))
         case changes.MoreDevices():
@@ -227,7 +227,7 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             selectors = list(spec.selectors)
             selectors[change.selector] = DeviceSelector(CELDeviceSelector(change.expression))
             return replace(spec, selectors=tuple(selectors))
-        case changes.Toleration():
+        case changes.AddToleration():
             more = DeviceToleration(change.key, "Exists", "", change.effect)
             return replace(spec, tolerations=(*spec.tolerations, more))
     raise AssertionError(change)

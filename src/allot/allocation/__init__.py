@@ -1,11 +1,11 @@
-"""Allocation: claims, devices and what is taken go in; which devices each claim gets comes out.
+"""Allocation: from claims, devices and allocated state to the devices that each claim gets.
 
     slices → `inventory` → pools of a node ┐
-    claims → `ledger`    → what is taken   ├→ `problem` → `allocator` → Allocated, Infeasible, …
+    claims → `ledger`    → allocated state ├→ `problem` → `allocator` → Allocated, Infeasible, …
     claims to allocate   → `requests`      ┘                 └→ `search` over `candidates`
 
-The answer is the one Kubernetes v1.38 gives: the first solution in its order. `search` says how it
-is found without trying everything, `explain` says why no allocation exists and what would help.
+The result is that of the structured allocator of Kubernetes v1.38: the first solution in its order.
+`search` finds it without trying everything; `explain` tells why no allocation exists and what would help.
 """
 
 from allot.allocation.allocated_devices import Ledger
@@ -34,11 +34,11 @@ from allot.allocation.prioritized_scores import (
 from allot.allocation.problem import (
     Abandoned,
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Infeasible,
     Limit,
-    Outcome,
     StepBudget,
     TargetNode,
 )
@@ -48,6 +48,7 @@ from allot.allocation.requests import SkippedAlternative
 __all__ = [
     "Abandoned",
     "Allocated",
+    "AllocationOutcome",
     "AllocationProblem",
     "ChosenAlternative",
     "Conflict",
@@ -57,7 +58,6 @@ __all__ = [
     "Inventory",
     "Ledger",
     "Limit",
-    "Outcome",
     "Proof",
     "Proposal",
     "Proposals",

@@ -1,7 +1,7 @@
-"""The ledger: what is taken, kept up to date allocation by allocation.
+"""The ledger: the allocated state of all devices (`AllocatedState` in Kubernetes), updated claim by claim.
 
-Adding or removing an allocation costs time in proportion to that allocation, however many there
-are. Admin access takes nothing and is not entered.
+Adding or removing an allocation takes time in proportion to that allocation, not to their number.
+Admin access takes no device and is not recorded.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ NOTHING: Mapping[Any, int] = {}
 
 
 def shown_holder(name: str) -> str:
-    """The name of a holder as people know it."""
+    """The name of a holder without the suffix after `#`."""
     return name.partition("#")[0]
 
 
 class Available(NamedTuple):
-    """What a pool's counters have left, and which compatibility groups its sets are bound to."""
+    """What a pool's counters have left, and the compatibility groups of its counter sets."""
 
     counters: CounterBudget
     groups: Mapping[str, frozenset[str]]
     is_overcommitted: bool
-    """Whether some counter has less than nothing left, which blocks all devices that use counters."""
+    """Whether some counter is negative, which blocks all devices that use counters."""
 
 
 class _Share(NamedTuple):
     device: DeviceId
     consumed: tuple[tuple[str, int], ...]
     stated: frozenset[str]
-    """The capacities of which the claim's status says what is consumed."""
+    """Consumed amounts by capacity, where the claim's status has them."""
 
 
 class _Entry(NamedTuple):
@@ -48,9 +48,9 @@ class _Entry(NamedTuple):
 
 
 class Ledger:
-    """Which claim holds which devices and shares. Claims are known by any name that is theirs.
+    """Which claim holds which devices and shares. Claims are identified by a string of the caller's choice.
 
-    People are shown the name up to a `#`; what follows may tell claims apart that had one name in turn.
+    Messages show it up to a `#`; the rest may distinguish claims that have the same name one after the other.
     """
 
     def __init__(self, gates: FeatureGates) -> None:
@@ -67,7 +67,7 @@ class Ledger:
     # --- changes ---
 
     def add(self, holder: str, allocation: AllocationResult) -> None:
-        """Enter what a claim got. What it held before, if anything, is released first."""
+        """Record the allocation of a claim. A previous one of the same claim is released first."""
         if holder in self._entries:
             self.remove(holder)
         self._enter(holder, self._entry(allocation.devices.results))
@@ -88,7 +88,7 @@ class Ledger:
             self._take(device)
 
     def remove(self, holder: str) -> None:
-        """Release what a claim held. Nothing happens if it held nothing."""
+        """Release the devices of a claim, if it holds any."""
         entry = self._entries.pop(holder, None)
         if entry is None:
             return
@@ -102,7 +102,7 @@ class Ledger:
             self._give_back(share.device)
 
     def without(self, holder: str, meter: WorkMeter | None = None) -> Ledger:
-        """A copy from which one claim is gone. Takes time in proportion to all claims."""
+        """A copy without one claim. Takes time in proportion to all claims."""
         meter = meter or WorkMeter()
         other = Ledger(self.gates)
         for name, entry in self._entries.items():
@@ -137,7 +137,7 @@ class Ledger:
         if not held[holder]:
             del held[holder]
         if not held:
-            # The last share is gone, and with it every trace of what was consumed.
+            # With the last share, all consumption is gone.
             del self._shares[device]
             del self._consumed[device]
             del self._stated[device]
@@ -166,13 +166,13 @@ class Ledger:
             del self._taken_by_pool[pool]
         self._available.pop(pool, None)
 
-    # --- questions ---
+    # --- queries ---
 
     def __contains__(self, holder: str) -> bool:
         return holder in self._entries
 
     def is_dedicated(self, device: DeviceId) -> bool:
-        """Whether somebody has the whole device."""
+        """Whether a claim holds the whole device."""
         return device in self._dedicated
 
     @property
@@ -189,7 +189,7 @@ class Ledger:
         return device in self._shares
 
     def taken(self, pool: PoolId) -> Collection[str]:
-        """The devices of a pool that somebody has, or has a share of. Not all need be published."""
+        """The devices of a pool that claims hold, whole or in shares. Not all of them need be published."""
         return self._taken_by_pool.get(pool, NOTHING).keys()
 
     def consumed(
@@ -197,8 +197,8 @@ class Ledger:
     ) -> Mapping[str, int]:
         """What all shares of a device consume together, in billionths.
 
-        `capacities` are those that are published. A share whose status does not say what it
-        consumes of one of them consumes what a request that does not mention it would.
+        `capacities` are the published ones. Where the status of a share does not tell its consumption
+        of one of them, it counts as a request that does not mention the capacity.
         """
         total = self._consumed.get(device, NOTHING)
         if not self._estimates or device not in self._stated:
@@ -217,7 +217,7 @@ class Ledger:
         return {name: total.get(name, 0) + missing.get(name, 0) for name in {*total, *missing}}
 
     def held_as(self, device: DeviceId) -> Hashable:
-        """How a device is held, by whomever: equal where it makes no difference for the next claim."""
+        """How a device is held, without its holders: equal if it makes no difference for the next claim."""
         consumed = self._consumed.get(device, NOTHING)
         stated = self._stated.get(device, NOTHING) if self._estimates else NOTHING
         if not consumed and not stated:
@@ -229,11 +229,11 @@ class Ledger:
         )
 
     def holders(self, device: DeviceId) -> tuple[str, ...]:
-        """The claims that have the device or a share of it."""
+        """The claims that hold the device or a share of it."""
         return (*self._dedicated.get(device, ()), *self._shares.get(device, ()))
 
     def snapshot(self) -> tuple[object, ...]:
-        """All that the ledger knows, in a form that can be compared."""
+        """The whole content, in a form that can be compared."""
         return (
             dict(self._entries),
             {device: set(holders) for device, holders in self._dedicated.items()},
@@ -246,9 +246,9 @@ class Ledger:
         )
 
     def available(self, pool: Pool, meter: WorkMeter | None = None) -> Available:
-        """What is left of a pool's counters; less than nothing if they are overcommitted.
+        """What is left of a pool's counters; negative if they are overcommitted.
 
-        Remembered until a device of the pool is taken or given back, or the pool itself changes.
+        Cached until a device of the pool is allocated or released, or the pool itself changes.
         """
         known = self._available.get(pool.id)
         if known is not None and known[0] is pool:

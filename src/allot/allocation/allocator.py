@@ -1,4 +1,4 @@
-"""Allocation from the question to its answer."""
+"""The allocator: from an `AllocationProblem` to its outcome."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from allot.allocation.errors import (
 from allot.allocation.problem import (
     Abandoned,
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Infeasible,
     Limit,
-    Outcome,
     StepBudget,
 )
 from allot.allocation.requests import PreparedClaim, prepare_claims
 from allot.allocation.results import claim_result
-from allot.allocation.search.attempt import Attempt, Pick
-from allot.allocation.search.backtracking import Search
+from allot.allocation.search.attempt import AllocationAttempt, Pick
+from allot.allocation.search.backtracking import BacktrackingSearch
 from allot.allocation.search.candidates import CandidateRules
-from allot.allocation.search.forward_checking import ForesightedSearch
+from allot.allocation.search.forward_checking import ForwardCheckingSearch
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 FAILURES_WITHOUT_FORESIGHT: Final = 50
-"""Looking ahead costs more than a few wrong turns; most problems are solved before."""
+"""Failures before forward checking starts: it costs more than a few of them, and most problems need none."""
 _RESULT_WORK: Final = 8
-"""Units of work to write down one device."""
+"""Units of work to write one device into a result."""
 
 
 def allocate(
@@ -45,11 +45,11 @@ def allocate(
     *,
     deadline: Deadline = no_deadline,
     failures_without_foresight: int = FAILURES_WITHOUT_FORESIGHT,
-) -> Outcome:
-    """Which devices each claim gets: the answer of Kubernetes v1.38 to the same question.
+) -> AllocationOutcome:
+    """Which devices each claim gets: the result of Kubernetes v1.38 for the same problem.
 
-    `Abandoned` if the budget or the time that `deadline` knows of ends first. Neither leaves anything behind but what
-    stays true, so the same question can be asked again.
+    `Abandoned` if the step budget or the deadline ends the search. Only caches change, so the same problem
+    can be tried again.
     """
     return _Allocation(problem, WorkMeter(deadline)).outcome(
         budget, new_share_id, failures_without_foresight
@@ -57,16 +57,16 @@ def allocate(
 
 
 class _Allocation:
-    """One question on its way to an answer."""
+    """One run of the allocator."""
 
     def __init__(self, problem: AllocationProblem, meter: WorkMeter) -> None:
         self._problem = problem
         self._meter = meter
-        self._search: Search | None = None
+        self._search: BacktrackingSearch | None = None
 
     def outcome(
         self, budget: StepBudget, new_share_id: Callable[[], str], failures: int
-    ) -> Outcome:
+    ) -> AllocationOutcome:
         try:
             return self._answer(budget, new_share_id, failures)
         except AllocationError as error:
@@ -80,7 +80,7 @@ class _Allocation:
 
     def _answer(
         self, budget: StepBudget, new_share_id: Callable[[], str], failures: int
-    ) -> Outcome:
+    ) -> AllocationOutcome:
         problem = self._problem
         view = problem.inventory.view(problem.node, self._meter)
         if view.error:
@@ -93,14 +93,14 @@ class _Allocation:
             claims = prepare_claims(problem, rules)
         except NoAlternativeLeftError:
             return Infeasible(view.has_invalid_pools)
-        attempt = Attempt(rules, len(claims))
+        attempt = AllocationAttempt(rules, len(claims))
         requests = [request for claim in claims for request in claim.requests]
-        search = self._search = Search(attempt, requests)
+        search = self._search = BacktrackingSearch(attempt, requests)
         try:
             solved = search.solve(budget.max_steps, failures)
         except TooManyFailuresError:
-            search = self._search = ForesightedSearch(attempt, requests, search)
-            search.take_over()
+            search = self._search = ForwardCheckingSearch(attempt, requests, search)
+            search.resume()
             solved = search.solve(budget.max_steps)
         if not solved:
             return Infeasible(view.has_invalid_pools, search.steps)
@@ -123,7 +123,7 @@ class _Allocation:
 def _results(
     problem: AllocationProblem,
     claims: tuple[PreparedClaim, ...],
-    search: Search,
+    search: BacktrackingSearch,
     new_share_id: Callable[[], str],
 ) -> tuple[AllocationResult, ...]:
     results = []

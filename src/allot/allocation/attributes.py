@@ -11,7 +11,7 @@ from allot.cel.device import Attribute
 class AttributeSet(NamedTuple):
     """The values of an attribute; a single value is a set of one.
 
-    Versions are compared as texts: build metadata matters.
+    Versions are compared as strings: build metadata counts.
     """
 
     kind: str
@@ -23,11 +23,11 @@ class AttributeSet(NamedTuple):
 
 
 NOT_PUBLISHED: Final = AttributeSet("not published", frozenset(), is_list=False)
-"""Stands for a value that is not there, where None means that it is not known yet."""
+"""Stands for a missing value, where None means not computed yet."""
 
 
 def attribute_set(attribute: Attribute) -> AttributeSet:
-    """The set an attribute stands for: empty if it is an empty list, or nothing we know."""
+    """The values of an attribute; empty for an empty list and for an unknown type."""
     kind, values = _listed(attribute)
     if values:
         return AttributeSet(kind, frozenset(values), True)

@@ -1,7 +1,7 @@
 """Consumable capacity: how much of a device a request takes (KEP-5075).
 
-What is consumed depends on the request and on the device's policy only, so it is computed once per
-request and device. Whether that much is left is a question for the search.
+Consumption depends only on the request and the device's request policy, so it is computed once per
+request and device. Whether that much is left is checked by the search.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WHOLE: Final = 10**9
 
 
 class CapacityError(AllocationError):
-    """The amount to consume cannot be computed."""
+    """The consumption cannot be computed."""
 
 
 def consumption(
@@ -31,9 +31,9 @@ def consumption(
     *,
     fractional: bool,
 ) -> Consumption | None:
-    """What of each capacity is consumed; None if the device's policies do not allow the request.
+    """The consumption of each capacity; None if the device's request policies do not allow the request.
 
-    `CapacityError` if that cannot be computed.
+    `CapacityError` if it cannot be computed.
     """
     consumed: Consumption = {}
     capacities = tuple(capacities)
@@ -54,7 +54,7 @@ def consumption(
 
 
 def unrequested_amount(capacity: DeviceCapacity) -> Quantity:
-    """What is consumed of a capacity that a request does not mention: the default, or all of it."""
+    """The consumption of a capacity that a request does not mention: the default, or all of it."""
     policy = capacity.request_policy
     if policy is not None and policy.default is not None:
         return policy.default
@@ -128,7 +128,7 @@ def _in_format(nanos: int, like: Quantity) -> Quantity:
 
 def _is_allowed(amount: Quantity, policy: CapacityRequestPolicy) -> bool:
     if amount is policy.default:
-        # Unrequested, or requested in the very words of the default: Kubernetes trusts it blindly.
+        # Not requested, or requested exactly as the default: Kubernetes does not check it.
         return True
     if policy.valid_range is not None:
         most = policy.valid_range.max

@@ -1,7 +1,7 @@
 """Constraints between the devices of a claim: what must match, what must be distinct.
 
-A constraint keeps what its devices have in common so far, newest last, so that the search can take
-back the device it added last.
+A constraint keeps what its devices have in common so far, newest last, so that the search can undo
+the device it added last.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from allot.api.claims import DeviceConstraint
 
 
 class Constraint(ABC):
-    """A constraint and the devices that are subject to it at the moment."""
+    """A constraint and the values of the devices picked under it."""
 
     is_match: bool
-    """Whether devices must have a value in common, and not be distinct."""
+    """Whether this is `matchAttribute`; else `distinctAttribute`."""
 
     def __init__(self, spec: DeviceConstraint, attribute: str, *, lists: bool) -> None:
         self.spec = spec
@@ -36,7 +36,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def admits(self, value: AttributeSet) -> bool:
-        """Whether a device with this value can join those that are there."""
+        """Whether a device with this value can be added."""
 
     @abstractmethod
     def add(self, value: AttributeSet) -> None: ...
@@ -46,7 +46,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def state(self) -> object:
-        """All that decides which devices can still join, in a form that can be compared."""
+        """What decides which devices can still be added, in a form that can be compared."""
 
 
 class Match(Constraint):
@@ -99,7 +99,7 @@ class Distinct(Constraint):
     def remove_last(self) -> None:
         value = self.present.pop()
         if self.lists:
-            # It was admitted because it has no value in common with the others, so all of them go.
+            # It was admitted because it shares no value with the others: remove all its values.
             self._values_by_kind[value.kind] -= value.values
 
     def state(self) -> object:

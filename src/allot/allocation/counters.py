@@ -1,4 +1,4 @@
-"""Counters of partitionable devices (KEP-4815): what an attempt leaves of them, and the groups it binds their sets to."""
+"""Shared counters of partitionable devices (KEP-4815): what an attempt leaves, and the compatibility groups it sets."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from allot.allocation.devices import CounterKey, PoolDevice, PoolId, SetKey
 from allot.allocation.search.candidates import CandidateRules
 
 Groups = frozenset[str] | None
-"""What devices in a counter set must have in common; None while none is placed there."""
+"""The groups that devices in a counter set have in common; None while no device uses the set."""
 
 
 class Counters:
-    """What is left at the moment. Looked up in the ledger when first needed."""
+    """What is left of each counter. Looked up in the ledger when first needed."""
 
     def __init__(self, rules: CandidateRules) -> None:
         self._available = _AvailableByPool(rules)
         self.left = _Left(self._available)
         self.groups = _Placed(self._available)
-        self.payers = 0
-        """How many of the picks paid."""
+        self.consumers = 0
+        """How many picks consume counters."""
 
     def available(self, pool: PoolId) -> Available:
-        """What a pool has left without this attempt."""
+        """What allocated claims leave of a pool's counters."""
         return self._available[pool]
 
     def suffice_for(self, device: PoolDevice) -> bool:
-        """Whether all counters of the pool stay within bounds, also those the device leaves alone:
-        one that is overcommitted already blocks the whole pool."""
+        """Whether all counters of the pool stay within bounds, also those the device does not use:
+        a counter that is overcommitted already blocks the whole pool."""
         return self.short(device) is None and not self.available(device.pool).is_overcommitted
 
     def short(self, device: PoolDevice) -> CounterKey | None:
-        """The first of the device's own counters that does not suffice.
+        """The first of the device's own counters that is short.
 
-        What is picked stays within bounds, so no others can become short.
+        Picks stay within bounds, so no other counter can become short.
         """
         left = self.left
         for key, amount in device.counter_keys:
@@ -41,16 +41,16 @@ class Counters:
         return None
 
     def admit_groups_of(self, device: PoolDevice) -> bool:
-        """Whether the device goes with all that is placed in its counter sets."""
+        """Whether the device is compatible with all that use its counter sets."""
         for key, groups in device.group_keys:
             placed = self.groups[key]
             if placed is not None and (placed or groups) and placed.isdisjoint(groups):
                 return False
         return True
 
-    def pay(self, device: PoolDevice) -> list[Groups]:
-        """Take what the device uses up; the groups before come back."""
-        self.payers += 1
+    def consume(self, device: PoolDevice) -> list[Groups]:
+        """Consume what the device uses; returns the previous groups."""
+        self.consumers += 1
         left, groups = self.left, self.groups
         for key, amount in device.counter_keys:
             left[key] -= amount
@@ -61,9 +61,9 @@ class Counters:
             groups[set_key] = own if placed is None else placed & own
         return before
 
-    def refund(self, device: PoolDevice, before: list[Groups]) -> None:
-        """Take back a payment, the last one first."""
-        self.payers -= 1
+    def release(self, device: PoolDevice, before: list[Groups]) -> None:
+        """Undo `consume`, in reverse order."""
+        self.consumers -= 1
         for key, amount in device.counter_keys:
             self.left[key] += amount
         for (set_key, _), placed in zip(reversed(device.group_keys), reversed(before), strict=True):

@@ -15,7 +15,7 @@ from allot.cel import PreparedDevice, prepare_device
 
 
 class CounterUse:
-    """What a device uses up of one counter set, in billionths, and the groups it goes with."""
+    """What a device consumes of one counter set, in billionths, and its compatibility groups."""
 
     __slots__ = ("amounts", "counter_set", "groups")
 
@@ -54,7 +54,7 @@ class PoolDevice:
     ) -> None:
         spec = slice_.spec
         self.cache = cache or SliceCache(1)
-        """What is known about the devices of the slice, of which this is the one with `number`."""
+        """Cached results for the devices of the slice, of which this is the one with `number`."""
         self.number = number
         self.id = DeviceId(spec.driver, spec.pool.name, device.name)
         self.slice = slice_
@@ -76,7 +76,7 @@ class PoolDevice:
 
     @lazy
     def prepared(self) -> PreparedDevice:
-        """The device in the form in which CEL reads it; made when the first expression needs it."""
+        """The device as CEL reads it; created when the first expression needs it."""
         device = self.device
         return prepare_device(
             self.id.driver,
@@ -93,7 +93,7 @@ class PoolDevice:
 
     @lazy
     def counter_keys(self) -> tuple[tuple[CounterKey, int], ...]:
-        """What the device uses up, counter by counter."""
+        """What the device consumes of each counter."""
         driver, pool = self.pool
         amounts: dict[CounterKey, int] = {}
         for use in self.counter_uses:
@@ -104,7 +104,7 @@ class PoolDevice:
 
     @lazy
     def group_keys(self) -> tuple[tuple[SetKey, frozenset[str]], ...]:
-        """The counter sets that the device uses, and the groups it goes with there."""
+        """The counter sets that the device uses, and its compatibility groups there."""
         return tuple(((*self.pool, use.counter_set), use.groups) for use in self.counter_uses)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Errors that end an allocation attempt. Their texts are the ones Kubernetes clients see."""
+"""Errors that end an allocation attempt. Kubernetes clients see their messages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from allot.deadline import DeadlineExceededError
 
 
 class AllocationError(Exception):
-    """The attempt cannot go on: not "does not fit", but "cannot be decided"."""
+    """The attempt cannot continue: the result is undecidable, not "does not fit"."""
 
     def __init__(self, problem: str, place: str = "") -> None:
-        """`place` names the claim and request, and comes first in the text."""
+        """`place` names the claim and request; the message starts with it."""
         super().__init__(f"{place}: {problem}" if place else problem)
         self.problem = problem
 
@@ -28,7 +28,7 @@ class ExpressionError(AllocationError):
 
 
 class ConstraintError(AllocationError):
-    """A device that mode All insists on would break a constraint."""
+    """A device that mode All requires violates a constraint."""
 
     def __init__(self, place: str, device: DeviceId) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ class MissingClassError(AllocationError):
 
 
 class UnusablePoolError(AllocationError):
-    """All devices are asked for, and a pool is incomplete or invalid."""
+    """Mode All is requested, and a pool is incomplete or invalid."""
 
 
 class NoAlternativeLeftError(AllocationError):
@@ -50,7 +50,7 @@ class NoAlternativeLeftError(AllocationError):
 
 
 class StepsExhaustedError(Exception):
-    """The search used up its budget."""
+    """The search used up its step budget."""
 
     def __init__(self, steps: int) -> None:
         super().__init__(f"gave up after {steps} steps")
@@ -58,7 +58,7 @@ class StepsExhaustedError(Exception):
 
 
 class EvaluationDeadlineError(DeadlineExceededError):
-    """Time ran out while an expression was evaluated on a device."""
+    """The deadline passed while an expression was evaluated on a device."""
 
     def __init__(self, expression: str, device: DeviceId) -> None:
         super().__init__(f"time ran out on device {device}: {expression}")
@@ -67,4 +67,4 @@ class EvaluationDeadlineError(DeadlineExceededError):
 
 
 class TooManyFailuresError(Exception):
-    """The search went back too often to go on in the same way."""
+    """The search without lookahead failed too often; forward checking continues."""

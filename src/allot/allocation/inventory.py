@@ -1,8 +1,7 @@
-"""The inventory: all slices, kept up to date change by change, and the pools each node can use.
+"""The inventory: all slices, updated change by change, and the pools each node can use.
 
-Pools of a node are gathered when somebody asks and remembered until something they were made from
-changes: a slice of the node, a slice for no node in particular, or a pool that had to be looked at
-across nodes.
+The pools of a node are gathered on demand and cached until something they depend on changes: a slice of
+the node, a slice not bound to one node, or a pool that spans nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from allot.features import FeatureGates
 from allot.rules import NO_SELECTOR_SELECTS_NOTHING, READY_DEVICES_FIRST
 
 _EVERYWHERE = ""
-"""Stands for "no node in particular" where slices are kept by node."""
+"""The key of slices that are not bound to one node."""
 
 
 class NodeView:
@@ -50,7 +49,7 @@ class NodeView:
             if pool.is_usable:
                 devices += pool.devices
         self._ready: int | None = None
-        """How many devices come first; None if they are in the order of the pools."""
+        """How many devices are ready; None if devices are in the order of the pools."""
         if ready_first and any(pool.waits_for_binding for pool in pools):
             meter.spend(len(devices) // 4)
             ready = [device for device in devices if not device.waits_for_binding]
@@ -59,7 +58,7 @@ class NodeView:
         self.devices = tuple(devices)
 
     def places(self) -> Iterator[tuple[Pool, Sequence[int]]]:
-        """The pools in order, each with where its devices are in `devices`."""
+        """The pools in order, each with the positions of its devices in `devices`."""
         next_ready, next_waiting = 0, self._ready or 0
         for pool in self.pools:
             if self._ready is None or not pool.waits_for_binding:
@@ -78,7 +77,7 @@ class NodeView:
             yield pool, places
 
 
-class _Remembered(NamedTuple):
+class _CachedView(NamedTuple):
     node: TargetNode
     made_from: tuple[int, int]
     whole_pools: dict[PoolId, int]
@@ -86,7 +85,7 @@ class _Remembered(NamedTuple):
 
 
 class Inventory:
-    """Slices by name, in the order in which they arrived first."""
+    """Slices by name, in the order of their first arrival."""
 
     def __init__(self, gates: FeatureGates, slices: Iterable[ResourceSlice] = ()) -> None:
         self.gates = gates
@@ -95,7 +94,7 @@ class Inventory:
         self._names_by_pool: dict[PoolId, dict[str, None]] = {}
         self._changes_by_node: dict[str, int] = {}
         self._changes_by_pool: dict[PoolId, int] = {}
-        self._views: dict[str, _Remembered] = {}
+        self._views: dict[str, _CachedView] = {}
         self._taint_rules: tuple[DeviceTaintRule, ...] = ()
         for slice_ in slices:
             self.put(slice_)
@@ -116,7 +115,7 @@ class Inventory:
         self._changed(node, pool)
 
     def remove(self, name: str) -> None:
-        """Forget a slice. Nothing happens if there is none of that name."""
+        """Remove a slice, if there is one of this name."""
         entry = self._entries.pop(name, None)
         if entry is None:
             return
@@ -126,7 +125,7 @@ class Inventory:
         self._changed(node, pool)
 
     def set_taint_rules(self, rules: Iterable[DeviceTaintRule]) -> None:
-        """Apply these rules, and no others, to all devices."""
+        """Replace the DeviceTaintRules."""
         if NO_SELECTOR_SELECTS_NOTHING not in self.gates:
             rules = map(_selecting_all_by_default, rules)
         self._taint_rules = tuple(rules)
@@ -135,16 +134,16 @@ class Inventory:
 
     @property
     def taint_rules(self) -> tuple[DeviceTaintRule, ...]:
-        """The rules that are applied to devices."""
+        """The DeviceTaintRules in force."""
         return self._taint_rules
 
     def slices(self) -> Iterator[ResourceSlice]:
         return (entry.slice for entry in self._entries.values())
 
     def view(self, node: TargetNode, meter: WorkMeter | None = None) -> NodeView:
-        """The pools of a node; gathered anew only if something they depend on changed.
+        """The pools of a node; gathered again only if something they depend on changed.
 
-        `DeadlineExceededError` if the meter's time is over before they are; devices prepared until then stay prepared.
+        `DeadlineExceededError` if the meter's deadline passes first; devices prepared until then stay prepared.
         """
         meter = meter or WorkMeter()
         made_from = (
@@ -161,11 +160,11 @@ class Inventory:
             return known.view
         whole_pools: dict[PoolId, int] = {}
         view = self._gathered(node, whole_pools, meter)
-        self._views[node.name] = _Remembered(node, made_from, whole_pools, view)
+        self._views[node.name] = _CachedView(node, made_from, whole_pools, view)
         return view
 
     def forget_node(self, name: str) -> None:
-        """Drop what is remembered about a node that is gone. Its slices go by `remove`."""
+        """Drop the cached view of a deleted node. Its slices are removed by `remove`."""
         self._views.pop(name, None)
 
     def _are_unchanged(self, pools: dict[PoolId, int], meter: WorkMeter) -> bool:
@@ -201,7 +200,7 @@ class Inventory:
 
 
 def _selecting_all_by_default(rule: DeviceTaintRule) -> DeviceTaintRule:
-    """The rule as v1.38's scheduler reads it: one without a selector is about every device."""
+    """The rule as v1.38's scheduler reads it: without a selector it selects every device."""
     if rule.spec.device_selector is not None:
         return rule
     return replace(rule, spec=replace(rule.spec, device_selector=DeviceTaintSelector()))

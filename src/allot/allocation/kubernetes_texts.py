@@ -1,4 +1,4 @@
-"""Objects as Go prints them, for the few error texts in which Kubernetes quotes a whole object."""
+"""Objects as Go prints them, for the error messages in which Kubernetes quotes a whole object."""
 
 from __future__ import annotations
 

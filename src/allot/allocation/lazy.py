@@ -1,6 +1,6 @@
-"""Attributes that are computed when first asked for.
+"""Attributes that are computed when first read.
 
-As `functools.cached_property`, without the lock it takes in Python 3.11: what allocation prepares
+Like `functools.cached_property`, without the lock that it takes in Python 3.11: what allocation prepares
 belongs to one thread, and devices are prepared by the thousand.
 """
 
@@ -14,7 +14,7 @@ Computed = TypeVar("Computed")
 
 
 class lazy(Generic[Owner, Computed]):  # noqa: N801
-    """Decorates a method without arguments. The answer replaces it in the object."""
+    """Decorates a method without arguments. Its result replaces it in the object."""
 
     def __init__(self, compute: Callable[[Owner], Computed]) -> None:
         self._compute = compute

@@ -1,7 +1,7 @@
 """Pools: resource slices grouped by driver and pool name, newest generation only.
 
-A pool is complete when every slice its generation announces is here. What an incomplete or invalid
-pool means for a claim is decided in `requests` (mode All) and by the search, which skips it.
+A pool is complete when every slice that its generation announces is present. What an incomplete or
+invalid pool means for a claim is decided in `requests` (mode All) and by the search, which skips it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["CounterBudget", "Pool", "PoolId", "SliceDevices", "WholePool", "gath
 
 _SLICE_WORK: Final = 2
 _PREPARATION_WORK: Final = 8
-"""Units of work to look at a slice, and to prepare a device of it."""
+"""Units of work to check a slice, and to prepare a device of it."""
 _UNITS_AT_ONCE: Final = 64
-"""How much work on single devices is counted together."""
+"""How many devices are metered together."""
 _LONGEST_RUN: Final = 256
-"""How much is sorted at once."""
+"""How many items are sorted at once."""
 
 
 class SupportsLessThan(Protocol):
@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 
 
 class SliceDevices:
-    """A slice and its devices, which are prepared when a node first needs them."""
+    """A slice and its devices, prepared when a node first needs them."""
 
     __slots__ = ("_devices", "_taint_rules", "slice")
 
@@ -98,7 +98,7 @@ class Pool:
         self.devices = devices
         self.counters = counters or {}
         self.counted = counted or {}
-        """The devices that use counters, also those which only other nodes can use."""
+        """The devices that use counters, also those that only other nodes can use."""
         self.is_incomplete = is_incomplete
         self.invalid_because = invalid_because
         self.waits_for_binding = waits_for_binding
@@ -125,9 +125,8 @@ def gather_pools(
 ) -> tuple[Pool, ...]:
     """The pools `node` can use, in the order in which allocation tries them.
 
-    `slices` are those for this node, then those for no node in particular. Incomplete and invalid
-    pools are included and marked, so that a failure can name them. `AllocationError` if a node
-    selector cannot be read.
+    `slices` are those for this node, then those not bound to one node. Incomplete and invalid pools are
+    included and marked, so that a failure can name them. `AllocationError` if a node selector is malformed.
     """
     relevant: dict[PoolId, list[SliceDevices]] = {}
     for entry in slices:
@@ -190,7 +189,7 @@ def _pool(
     gates: FeatureGates,
     meter: WorkMeter,
 ) -> Pool | None:
-    """None if a newer generation exists elsewhere: what this node has is of the past."""
+    """None if a newer generation exists elsewhere: the slices of this node are outdated."""
     generation, kept = _newest(entries, meter)
     announced = kept[0].slice.spec.pool.resource_slice_count
     waits = any(_waits_for_binding(entry.slice, meter) for entry in kept)
@@ -216,7 +215,7 @@ def _pool(
 
 
 def _newest(entries: Iterable[SliceDevices], meter: WorkMeter) -> tuple[int, list[SliceDevices]]:
-    """The highest generation, and the slices of it in their order."""
+    """The highest generation, and its slices in order."""
     newest = 0
     kept: list[SliceDevices] = []
     for entry in entries:
@@ -306,7 +305,7 @@ def _counted(
     counted: dict[str, PoolDevice],
     meter: WorkMeter,
 ) -> str:
-    """Add the devices that use counters; what is wrong with one of them, if anything is."""
+    """Add the devices that use counters; returns what is wrong with one of them, if anything."""
     units = 0
     for device in devices:
         for use in device.counter_uses:
@@ -332,7 +331,7 @@ def _unknown(use: CounterUse, known: Mapping[str, int] | None) -> str:
 def sorted_in_runs(
     items: list[Item], key: Callable[[Item], SupportsLessThan], meter: WorkMeter
 ) -> Iterable[Item]:
-    """The items in order. Many of them are sorted in short runs, so that the meter can ask in between."""
+    """The items in order. Many items are sorted in short runs, so that the deadline is checked in between."""
     if len(items) <= _LONGEST_RUN:
         meter.spend(len(items))
         return sorted(items, key=key)

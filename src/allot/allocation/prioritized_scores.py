@@ -1,4 +1,4 @@
-"""The score of prioritized alternatives (KEP-4816): the more preferred the alternatives, the better the node.
+"""The score of prioritized lists (KEP-4816): nodes that offer more preferred alternatives score higher.
 
 The scheduler ranks nodes by it. A cluster autoscaler that compares node shapes can use the same functions, so
 that it prefers what the scheduler will prefer:
@@ -49,8 +49,8 @@ def prioritized_list_score(
 ) -> int:
     """The scores of all chosen alternatives, summed over all requests of all claims of a pod.
 
-    `results` are those of `Allocated`, one for each claim. Claims that were allocated before do not count: leave
-    them out of both.
+    `results` are those of `Allocated`, one for each claim. Claims that were allocated before do not count: omit
+    them from both.
     """
     return sum(
         chosen.score
@@ -74,13 +74,13 @@ def normalized_prioritized_scores(scores: Sequence[int]) -> list[int]:
 
 
 def kubernetes_prioritized_scores(scores: Sequence[int]) -> list[int]:
-    """The same as v1.38 does it: in proportion to the best score."""
+    """The same as in v1.38: in proportion to the best score."""
     highest = max(scores, default=0)
     return [score * MAX_NORMALIZED_SCORE // highest if highest else 0 for score in scores]
 
 
 def has_alternatives(claims: Iterable[ResourceClaim]) -> bool:
-    """Whether nodes can differ in their score at all."""
+    """Whether any request has alternatives, so that scores of nodes can differ."""
     return any(
         request.first_available for claim in claims for request in claim.spec.devices.requests
     )

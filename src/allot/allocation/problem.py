@@ -1,4 +1,4 @@
-"""The question and its possible answers."""
+"""The allocation problem and its possible outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TargetNode(NamedTuple):
-    """The node the claims are allocated for: what decides which devices it can use."""
+    """The node that claims are allocated for: its name and labels select devices."""
 
     name: str
     labels: Mapping[str, str] = {}
@@ -35,7 +35,7 @@ class TargetNode(NamedTuple):
 
 
 class StepBudget(NamedTuple):
-    """How much searching an answer may cost. The same on every machine, unlike seconds."""
+    """How many steps the search may take. The same on every machine, unlike seconds."""
 
     max_steps: int
 
@@ -53,12 +53,12 @@ class AllocationProblem:
     inventory: Inventory
     ledger: Ledger
     avoided: frozenset[DeviceId] = frozenset()
-    """Devices that are not given to these claims, although they are free."""
+    """Free devices that these claims must not get."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """One result per claim, in their order."""
+    """One result per claim, in the claims' order."""
 
     results: tuple[AllocationResult, ...]
     steps: int = field(default=0, compare=False)
@@ -70,8 +70,8 @@ class Allocated:
 class Infeasible:
     """There is no solution on this node.
 
-    `invalid_pools` tells that some pool was left out because it contradicts itself; Kubernetes
-    reports that instead of a plain "does not fit".
+    `invalid_pools`: some pool was skipped because it is inconsistent. Kubernetes reports that instead of a
+    plain "does not fit".
     """
 
     invalid_pools: bool = False
@@ -79,7 +79,7 @@ class Infeasible:
 
 
 class Limit(Enum):
-    """What ended an allocation that has no answer."""
+    """Which limit ended the search."""
 
     STEPS = "steps"
     TIME = "time"
@@ -87,29 +87,29 @@ class Limit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The budget or the caller's time ran out before there was an answer."""
+    """The step budget or the deadline ended the search."""
 
     steps: int
     requests_satisfied: int
-    """How many requests, of all claims, had their devices at the best moment."""
+    """The most requests, of all claims, that had their devices at the same time."""
     limit: Limit = Limit.STEPS
     claim: str = field(default="", compare=False)
-    """The claim that was being worked on; empty while the node's devices were gathered."""
+    """The claim in progress; empty while the node's devices were gathered."""
     request: str = field(default="", compare=False)
     """Its request, or the alternative of it."""
     expression: str = field(default="", compare=False)
-    """The CEL expression that was being evaluated, if any, on `device`."""
+    """The CEL expression in evaluation on `device`, if any."""
     device: DeviceId | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Something is wrong with a claim, a class or a device; the text is Kubernetes' own."""
+    """A claim, a class or a device is faulty; the message is that of Kubernetes."""
 
     error: str
     steps: int = field(default=0, compare=False)
 
 
-Outcome = Allocated | Infeasible | Abandoned | Failed
+AllocationOutcome = Allocated | Infeasible | Abandoned | Failed
 
 INVALID_POOLS = "invalid resource pools were encountered"

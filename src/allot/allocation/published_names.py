@@ -1,7 +1,7 @@
-"""Names that were nearly right: what a claim says, and what drivers publish.
+"""How drivers publish a capacity or attribute that a claim spells differently.
 
-Names of capacities are compared literally, names of attributes in constraints are fully qualified. Both surprise
-people, so a message that nothing was found also says how it is spelled.
+Names of capacities are compared literally, names of attributes in constraints are fully qualified. A message that
+nothing matches suggests the published spelling.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from allot.api.slices import ResourceSlice
 
 
-def capacity_near_miss(requested: str, driver: str, published: Iterable[str]) -> str:
-    """How a device of `driver` spells the capacity that was requested; empty if it has nothing like it."""
+def published_capacity_name(requested: str, driver: str, published: Iterable[str]) -> str:
+    """How a device of `driver` spells the requested capacity; empty if it has no similar one."""
     wanted = _bare(requested, driver).casefold()
     found = [name for name in published if name != requested]
     for name in found:
@@ -27,7 +27,7 @@ def _bare(name: str, driver: str) -> str:
 
 
 def qualified_attribute_names(name: str, slices: Iterable[ResourceSlice]) -> tuple[str, ...]:
-    """The fully qualified names that a name without a domain may stand for, as slices publish them.
+    """The fully qualified names that a name without a domain may mean, as slices publish them.
 
     A name without a domain is in the domain of the driver that publishes it.
     """

@@ -1,7 +1,6 @@
-"""The same devices again: an allocation found a while ago, written down anew if it is still possible.
+"""Replay: an allocation found earlier, repeated if its devices are still available.
 
-Searching may take long, and meanwhile other claims take and release devices. Checking the devices that were found takes
-an instant.
+A search may take long, and other claims take and release devices meanwhile. Checking the devices it found is quick.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from allot.allocation.errors import AllocationError
 from allot.allocation.problem import AllocationProblem
 from allot.allocation.requests import Alternative, PreparedClaim, prepare_claims
 from allot.allocation.results import claim_result
-from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.attempt import AllocationAttempt
 from allot.allocation.search.candidates import CandidateRules
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
@@ -28,9 +27,9 @@ def replay(
     *,
     deadline: Deadline = no_deadline,
 ) -> tuple[AllocationResult, ...] | None:
-    """One result per claim with the devices that `results` have; None if they cannot be had like that any more.
+    """One result per claim with the devices of `results`; None if they are not available any more.
 
-    `DeadlineExceededError` if time runs out first.
+    `DeadlineExceededError` if the deadline passes first.
     """
     meter = WorkMeter(deadline)
     view = problem.inventory.view(problem.node, meter)
@@ -41,7 +40,7 @@ def replay(
     )
     try:
         claims = prepare_claims(problem, rules)
-        attempt = Attempt(rules, len(claims))
+        attempt = AllocationAttempt(rules, len(claims))
         index_by_id = {device.id: index for index, device in enumerate(attempt.devices)}
         selected = [
             _placed(attempt, claim, result, index_by_id)
@@ -64,16 +63,16 @@ def replay(
 
 
 class _GoneError(Exception):
-    """A device is not there, or not free."""
+    """A device does not exist any more, or is not free."""
 
 
 def _placed(
-    attempt: Attempt,
+    attempt: AllocationAttempt,
     claim: PreparedClaim,
     result: AllocationResult,
     index_by_id: dict[DeviceId, int],
 ) -> list[Alternative]:
-    """Place a claim's devices; the alternative of each request that they belong to."""
+    """Place a claim's devices; returns the alternative of each request."""
     wanted = Counter(device.request for device in result.devices.results)
     selected = [_selected(request.alternatives, wanted) for request in claim.requests]
     by_label = {alternative.label: alternative for alternative in selected}

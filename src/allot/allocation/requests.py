@@ -1,8 +1,7 @@
-"""Requests, checked and ready to be searched for.
+"""Requests, checked and prepared for the search.
 
 A request has one or more alternatives (KEP-4816), one of which must be satisfied; a plain request is
-its own only alternative. What can be said about a claim before any device is tried is said here, in
-the order in which Kubernetes says it.
+its own only alternative. Errors that do not depend on devices are raised here, in Kubernetes' order.
 """
 
 from __future__ import annotations
@@ -64,13 +63,13 @@ class Alternative:
         *,
         derives: bool = True,
     ) -> None:
-        """`derives`: whether the attributes it derives count."""
+        """`derives`: whether its derived attributes are in force."""
         subrequest = spec.name if isinstance(spec, DeviceSubRequest) else ""
         self.claim = claim
         self.request = request.name
         self.subrequest = subrequest
         self.label = f"{request.name}/{subrequest}" if subrequest else request.name
-        """The name under which results, constraints and configuration know it."""
+        """Its name in results, constraints and configuration."""
         self.spec = spec
         self.class_ = class_
         self.is_admin = isinstance(spec, ExactDeviceRequest) and spec.admin_access is True
@@ -81,18 +80,18 @@ class Alternative:
         self.constraints: tuple[Constraint, ...] = ()
         self.wants_all = spec.allocation_mode == ALL
         self.count = spec.count
-        """How many devices are needed; for All, known once the devices are."""
+        """How many devices it needs; for mode All, set once its devices are listed."""
         self.all_devices: tuple[int, ...] = ()
-        """For All: where its devices are among those of the node."""
+        """For mode All: indices of its devices among those of the node."""
 
     @property
     def place(self) -> str:
-        """How error texts begin."""
+        """The start of error messages: claim and request."""
         return f"claim {self.claim.key}, request {self.subrequest or self.request}"
 
 
 class SkippedAlternative(NamedTuple):
-    """An alternative that was not tried, and why. Without the rule that skips it, that would be an error."""
+    """An alternative that was skipped, and why. Without the rule that skips it, this is an error."""
 
     claim: ObjectKey
     label: str
@@ -122,22 +121,22 @@ class PreparedClaim:
 
     @cached_property
     def may_exceed_limit(self) -> bool:
-        """Whether some choice of alternatives asks for more devices than a claim can get."""
+        """Whether some choice of alternatives needs more devices than a claim can get."""
         most = (max(a.count for a in request.alternatives) for request in self.requests)
         return sum(most) > MAX_RESULTS
 
 
 class AllDevicesOf(Protocol):
-    """Knows the devices that an alternative with mode All stands for."""
+    """Lists the devices of an alternative with mode All."""
 
     meter: WorkMeter
 
     def all_devices(self, alternative: Alternative) -> tuple[int, ...]:
-        """Where they are among those of the node; `AllocationError` if that cannot be said."""
+        """Indices among the devices of the node; `AllocationError` if they cannot be determined."""
 
 
 def prepare_claims(problem: AllocationProblem, finder: AllDevicesOf) -> tuple[PreparedClaim, ...]:
-    """The claims, ready for the search; `AllocationError` for the first thing wrong with them."""
+    """The claims, prepared for the search; `AllocationError` for the first error in them."""
     return tuple(
         _prepared(PreparedClaim(claim, index), problem, finder)
         for index, claim in enumerate(problem.claims)
@@ -281,7 +280,7 @@ def _add_constraints(claim: PreparedClaim, gates: FeatureGates, meter: WorkMeter
     for index, spec in enumerate(claim.claim.spec.devices.constraints):
         if spec.match_attribute is not None:
             claim.constraints.append(Match(spec, spec.match_attribute, lists=lists))
-        # KEP-5075: exactly one of them. A stored claim with both gets both; v1.38 looks at the first.
+        # KEP-5075: exactly one of them. A stored claim with both gets both; v1.38 uses the first.
         if spec.distinct_attribute is not None and (
             spec.match_attribute is None or MATCH_OR_DISTINCT in gates
         ):

@@ -1,4 +1,4 @@
-"""Results: what is written into a claim's status when its devices have been found."""
+"""Results: the allocation that is written into a claim's status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def claim_result(
     gates: FeatureGates,
     new_share_id: Callable[[], str],
 ) -> AllocationResult:
-    """What the claim gets: `selected` has one alternative per request, `picks` their devices."""
+    """The allocation of a claim: `selected` has one alternative per request, `picks` their devices."""
     results = tuple(
         _device_result(pick, devices[pick.index], gates, new_share_id) for pick in picks
     )
@@ -111,7 +111,7 @@ def _covers_all(requests: Sequence[str], names: Iterable[tuple[str, str]]) -> bo
 # --- node selector ---
 
 Requirements = dict[tuple[str, str, frozenset[str]], NodeSelectorRequirement]
-"""By what makes them the same: key, operator and the set of values."""
+"""By identity: key, operator and the set of values."""
 
 
 def _node_selector(devices: Iterable[PoolDevice], node: TargetNode) -> NodeSelector | None:

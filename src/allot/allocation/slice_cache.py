@@ -1,10 +1,10 @@
-"""What searches have found out about the devices of one slice, for the searches that follow.
+"""A cache of expression results and attribute values for the devices of one slice, shared by searches.
 
     expression or attribute name ──▶ one entry per device of the slice
 
-A slice never changes: an update brings another one, with a cache of its own, so nothing here can be
-out of date. Errors are not kept: the search that meets one again evaluates again. Memory is bounded
-per slice: `MAX_ROWS` rows of each kind, of eight bytes per device; values that are equal are shared.
+A slice is immutable: an update is a new slice with a new cache, so entries are never outdated. Errors are
+not cached. Memory is bounded per slice: `MAX_ROWS` rows of each kind, of eight bytes per device; equal
+values are shared.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Final, Generic, TypeVar
 from allot.allocation.attributes import AttributeSet
 
 MAX_ROWS: Final = 32
-"""How many selectors, derived attributes and attribute names are remembered, each."""
+"""How many selectors, derived attributes and attribute names are cached, each."""
 
 Known = TypeVar("Known")
 
 
 class Rows(dict[str, list[Known | None]], Generic[Known]):
-    """By expression or name: what is known of each device, None where nothing is yet."""
+    """By expression or name: the entry of each device, None where it is not computed yet."""
 
     __slots__ = ("_devices",)
 
@@ -33,16 +33,16 @@ class Rows(dict[str, list[Known | None]], Generic[Known]):
         row = self.get(key)
         if row is None:
             if len(self) >= MAX_ROWS:
-                # The oldest half: callers that use more than fit still find some.
+                # Drop the oldest half: callers that use more rows than fit still find some.
                 for old in list(islice(self, MAX_ROWS // 2)):
                     del self[old]
-            # Interned: every claim brings an expression of its own, all slices share one.
+            # Interned: each claim has its own copy of an expression; slices share one.
             row = self[sys.intern(key)] = [None] * self._devices
         row[device] = known
 
 
 class SliceCache:
-    """The answers of selectors, the values of derived and of published attributes."""
+    """Results of selectors, values of derived and of published attributes."""
 
     __slots__ = ("attributes", "derived", "selected")
 

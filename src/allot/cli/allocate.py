@@ -14,12 +14,12 @@ from msgspec import Raw, field
 from allot.allocation import (
     Abandoned,
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Infeasible,
     Inventory,
     Ledger,
-    Outcome,
     StepBudget,
     TargetNode,
     Wording,
@@ -110,7 +110,7 @@ def counting_share_ids() -> Callable[[], str]:
     return lambda: f"share-{next(numbers)}"
 
 
-def answer(name: str, outcome: Outcome) -> dict[str, Any]:
+def answer(name: str, outcome: AllocationOutcome) -> dict[str, Any]:
     """The answer line for an outcome."""
     result: Any = None
     error = ""

@@ -9,12 +9,12 @@ import pytest
 from allot.allocation import (
     Abandoned,
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Infeasible,
     Inventory,
     Ledger,
-    Outcome,
     StepBudget,
     TargetNode,
     Wording,
@@ -108,11 +108,11 @@ def a_problem(
     )
 
 
-def answer(problem: AllocationProblem, **options: Any) -> Outcome:
+def answer(problem: AllocationProblem, **options: Any) -> AllocationOutcome:
     return allocate(problem, BUDGET, lambda: "share", **options)
 
 
-def devices_of(outcome: Outcome) -> list[str]:
+def devices_of(outcome: AllocationOutcome) -> list[str]:
     assert isinstance(outcome, Allocated)
     return [result.device for each in outcome.results for result in each.devices.results]
 

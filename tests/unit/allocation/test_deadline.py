@@ -9,16 +9,16 @@ import pytest
 
 from allot.allocation import (
     Abandoned,
+    AllocationOutcome,
     AllocationProblem,
     Explanation,
     Limit,
-    Outcome,
     StepBudget,
     allocate,
     explain,
     proposals,
 )
-from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.attempt import AllocationAttempt
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute
 from allot.api.identities import DeviceId
@@ -45,7 +45,7 @@ class Time:
             raise DeadlineExceededError
 
 
-def answer(problem: AllocationProblem, deadline: Deadline) -> Outcome:
+def answer(problem: AllocationProblem, deadline: Deadline) -> AllocationOutcome:
     return allocate(problem, BUDGET, lambda: "share", deadline=deadline)
 
 
@@ -104,7 +104,7 @@ class Watch:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.checks = self.steps = self.most_checks = self.most_steps = 0
-        check, place = Attempt._checked_further, Attempt.place
+        check, place = AllocationAttempt._examine_device, AllocationAttempt.place
 
         def counted_check(*arguments: object, **options: object) -> object:
             self.checks += 1
@@ -114,8 +114,8 @@ class Watch:
             self.steps += 1
             place(*arguments)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Attempt, "_checked_further", counted_check)
-        monkeypatch.setattr(Attempt, "place", counted_place)
+        monkeypatch.setattr(AllocationAttempt, "_examine_device", counted_check)
+        monkeypatch.setattr(AllocationAttempt, "place", counted_place)
 
     def __call__(self) -> None:
         self.most_checks = max(self.most_checks, self.checks)

@@ -17,7 +17,7 @@ from allot.allocation import (
     allocate,
     explain,
 )
-from allot.allocation.search.near_misses import capacity_near_miss, qualified_attribute_names
+from allot.allocation.published_names import published_capacity_name, qualified_attribute_names
 from allot.api.claims import (
     CapacityRequirements,
     DeviceConstraint,
@@ -207,7 +207,7 @@ def test_v1_38_fails_while_the_gate_is_off() -> None:
     ],
 )
 def test_capacity_near_misses(requested: str, published: list[str], spelling: str) -> None:
-    assert capacity_near_miss(requested, DRIVER, published) == spelling
+    assert published_capacity_name(requested, DRIVER, published) == spelling
 
 
 def test_the_explanation_names_the_spelling_that_works() -> None:

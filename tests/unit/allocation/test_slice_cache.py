@@ -11,11 +11,11 @@ import pytest
 
 from allot.allocation import (
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Failed,
     Inventory,
     Ledger,
-    Outcome,
     StepBudget,
     TargetNode,
     allocate,
@@ -81,11 +81,11 @@ def a_problem(claim: ResourceClaim, *slices: ResourceSlice) -> AllocationProblem
     )
 
 
-def answer(problem: AllocationProblem) -> Outcome:
+def answer(problem: AllocationProblem) -> AllocationOutcome:
     return allocate(problem, StepBudget(1_000), lambda: "share")
 
 
-def devices_of(outcome: Outcome) -> list[str]:
+def devices_of(outcome: AllocationOutcome) -> list[str]:
     assert isinstance(outcome, Allocated)
     return [result.device for each in outcome.results for result in each.devices.results]
 

@@ -1,4 +1,4 @@
-"""Amounts for people: of capacities and counters, in units that can be read."""
+"""Amounts of capacities and counters in messages, in readable units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WHOLE: Final = 10**9
 _BINARY: Final = tuple((f"{unit}i", 1024**power) for power, unit in enumerate("KMGTPE", 1))[::-1]
 _DECIMAL: Final = tuple((unit, 1000**power) for power, unit in enumerate("kMGTPE", 1))[::-1]
 _ENOUGH_DIGITS: Final = 100
-"""An amount that is rounded keeps at least so many of the unit it is shown in, so less than one percent is lost."""
+"""A rounded amount keeps at least so many of its unit: the error is less than one percent."""
 
 
 def amount(nanos: int, like: Quantity) -> Quantity:
@@ -23,7 +23,7 @@ def amount(nanos: int, like: Quantity) -> Quantity:
 
 
 def readable(quantity: Quantity) -> str:
-    """The amount, rounded down to a unit that people read: `5112Mi` for `5360393360`."""
+    """The amount, rounded down to a readable unit: `5112Mi` for `5360393360`."""
     shown = rounded_down(quantity)
     return str(shown if shown is not None else quantity)
 
@@ -35,7 +35,7 @@ def readable_need(quantity: Quantity) -> str:
 
 
 def rounded_down(quantity: Quantity) -> Quantity | None:
-    """The largest amount that is not more and is written in a unit; None if it is short as it is."""
+    """The largest amount in a readable unit that is not more; None if the amount is short already."""
     return _rounded(quantity, up=False)
 
 

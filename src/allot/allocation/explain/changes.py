@@ -1,15 +1,15 @@
-"""Changes that may make claims fit, as values. `proposals` tries them, `wording` says them."""
+"""Changes that may make claims fit, as values. `proposals` verifies them, `wording` words them."""
 
 from __future__ import annotations
 
 from allot.api.base import ApiObject, always
 
 
-class Change(ApiObject, frozen=True, tag_field="kind", tag=True):
-    """One thing that would be different."""
+class ProposedChange(ApiObject, frozen=True, tag_field="kind", tag=True):
+    """One change to a claim or to the devices."""
 
 
-class FewerDevices(Change, frozen=True):
+class FewerDevices(ProposedChange, frozen=True):
     """A request asks for fewer devices."""
 
     claim: str = always(str)
@@ -18,7 +18,7 @@ class FewerDevices(Change, frozen=True):
     instead_of: int = always(int)
 
 
-class LessCapacity(Change, frozen=True):
+class LessCapacity(ProposedChange, frozen=True):
     """A request asks for less of a capacity."""
 
     claim: str = always(str)
@@ -28,8 +28,8 @@ class LessCapacity(Change, frozen=True):
     instead_of: str = always(str)
 
 
-class WithoutConstraint(Change, frozen=True):
-    """A claim does without a constraint."""
+class WithoutConstraint(ProposedChange, frozen=True):
+    """A constraint of a claim is removed."""
 
     claim: str = always(str)
     constraint: int = always(int)
@@ -37,8 +37,8 @@ class WithoutConstraint(Change, frozen=True):
     must_match: bool = always(bool)
 
 
-class WithoutSelector(Change, frozen=True):
-    """A request does without one of its selectors."""
+class WithoutSelector(ProposedChange, frozen=True):
+    """A selector of a request is removed."""
 
     claim: str = always(str)
     request: str = always(str)
@@ -46,7 +46,7 @@ class WithoutSelector(Change, frozen=True):
     expression: str = always(str)
 
 
-class OtherAttribute(Change, frozen=True):
+class OtherAttribute(ProposedChange, frozen=True):
     """A selector reads an attribute or capacity with a similar name."""
 
     claim: str = always(str)
@@ -58,8 +58,8 @@ class OtherAttribute(Change, frozen=True):
     """The expression with the other name."""
 
 
-class GuardedSelector(Change, frozen=True):
-    """A selector tests first whether a device has what it reads."""
+class GuardedSelector(ProposedChange, frozen=True):
+    """A selector checks first whether a device has what it reads."""
 
     claim: str = always(str)
     request: str = always(str)
@@ -67,7 +67,7 @@ class GuardedSelector(Change, frozen=True):
     guard: str = always(str)
 
 
-class Toleration(Change, frozen=True):
+class AddToleration(ProposedChange, frozen=True, tag="Toleration"):
     """A request tolerates a taint."""
 
     claim: str = always(str)
@@ -76,22 +76,22 @@ class Toleration(Change, frozen=True):
     effect: str = always(str)
 
 
-class OnlyAlternative(Change, frozen=True):
-    """A request does without its other alternatives, which helps where one of them ends in an error."""
+class OnlyAlternative(ProposedChange, frozen=True):
+    """A request keeps one alternative only, which helps if another one ends in an error."""
 
     claim: str = always(str)
     request: str = always(str)
     alternative: str = always(str)
 
 
-class Release(Change, frozen=True):
-    """A claim gives its devices back."""
+class ReleaseClaim(ProposedChange, frozen=True, tag="Release"):
+    """A claim releases its devices."""
 
     claim: str = always(str)
 
 
-class MoreDevices(Change, frozen=True):
-    """The node gets more devices like one that it has, unused, unpartitioned and without taints."""
+class MoreDevices(ProposedChange, frozen=True):
+    """The node gets more devices like an existing one: free, unpartitioned and without taints."""
 
     number: int = always(int)
     device: str = always(str)
@@ -107,8 +107,8 @@ AnyChange = (
     | WithoutSelector
     | OtherAttribute
     | GuardedSelector
-    | Toleration
+    | AddToleration
     | OnlyAlternative
-    | Release
+    | ReleaseClaim
     | MoreDevices
 )

@@ -1,12 +1,12 @@
-"""Conflicts: which requests and constraints cannot be satisfied together, proven by the allocator itself.
+"""Conflicts: irreducible sets of requests and constraints that cannot be satisfied together.
 
     each request alone ──one cannot be satisfied──▶ that is the conflict
         │ all can
-    everything together ──▶ leave out what does not matter, one member after the other (deletion filtering)
+    everything together ──▶ remove members one after the other (deletion filtering)
         │                      └─▶ irreducible: without any one member the rest can be satisfied
         └─▶ look for a shorter one: all smaller sets, in order
 
-Every question is an allocation of a subproblem, by the rules that decide and within one budget of steps.
+Every test is an allocation of a subproblem, by the rules of the allocator and within one step budget.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 PROOF_STEPS: Final = 10_000
 """Steps for all subproblems of one node together."""
 MAX_SUBPROBLEMS: Final = 400
-"""A subproblem takes time even if it takes no step."""
+"""Subproblems of one node: each takes time even if it takes no step."""
 
 _SUBPROBLEM_WORK: Final = 64
-"""Units of work to state a subproblem, beside what it takes to solve it."""
+"""Units of work to build a subproblem, beside solving it."""
 
 
 class Proof(Enum):
@@ -50,18 +50,18 @@ class Proof(Enum):
     IRREDUCIBLE = "Irreducible"
     """These cannot be satisfied together, and without any one of them the others can."""
     REDUCIBLE = "Reducible"
-    """These cannot be satisfied together. Whether all of them are needed for that is not proven."""
+    """These cannot be satisfied together. Whether all of them are needed is not proven."""
     UNPROVEN = "Unproven"
-    """The budget ended before it was known whether everything can be satisfied together."""
+    """The budget ended before the conflict was proven."""
 
 
 class ConflictSet(NamedTuple):
-    """Members that cannot be satisfied together, in order; none if that is not proven of any."""
+    """Members that cannot be satisfied together, in order; empty without a proof."""
 
     members: tuple[Member, ...]
     proof: Proof
     in_time: bool = True
-    """False if it was the deadline that ended the proof."""
+    """False if the deadline ended the proof."""
 
 
 class _BudgetSpentError(Exception):
@@ -93,8 +93,8 @@ class _ConflictFinder:
         self._meter = WorkMeter(deadline)
         self._known: dict[Members, bool] = {}
         self._errors = False
-        """Whether some subproblem ended in an error. With fewer requests an error may come up that was hidden before,
-        so that a part of what can be satisfied need not be satisfiable."""
+        """Whether some subproblem ended in an error. Fewer requests may reveal an error, so that a subset of a
+        satisfiable set need not be satisfiable."""
 
     def find(self) -> ConflictSet | None:
         proven: tuple[Member, ...] | None = None
@@ -123,7 +123,7 @@ class _ConflictFinder:
         changed = True
         while changed:
             changed = False
-            # What comes last is left out first, so that of several sets the one that comes first remains.
+            # Remove the last member first, so that of several sets the first remains.
             for member in reversed(core):
                 fewer = tuple(each for each in core if each != member)
                 if not self._can_be_satisfied(frozenset(fewer)):
@@ -144,7 +144,7 @@ class _ConflictFinder:
         return core
 
     def _is_connected(self, members: tuple[Member, ...]) -> bool:
-        """Whether every constraint concerns a request that is there; otherwise it makes no difference."""
+        """Whether every constraint covers a member request; otherwise it makes no difference."""
         return all(
             any(
                 concerns(self._problem, each, request)

@@ -1,8 +1,8 @@
 """Explanation: why claims do not fit on a node.
 
-Nothing is recorded while claims are allocated. Only when an explanation is asked for, `conflicts` finds what cannot be
-satisfied together. The search then runs once more on that, under observation: for every alternative it keeps, at the
-moment when most of its devices had been found, the reason why each of the others was refused.
+Allocation itself records nothing. For an explanation, `conflicts` finds what cannot be satisfied together; then an
+observed search runs on that conflict and keeps, for every alternative at its best moment (most devices found), the
+reason why each other device is refused.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from allot.allocation.explain.subproblems import (
 from allot.allocation.inventory import NodeView
 from allot.allocation.problem import AllocationProblem, StepBudget
 from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
-from allot.allocation.search.attempt import Attempt
-from allot.allocation.search.backtracking import Frame, Search
+from allot.allocation.search.attempt import AllocationAttempt
+from allot.allocation.search.backtracking import BacktrackingSearch, SearchFrame
 from allot.allocation.search.candidates import CandidateRules
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import DeviceRequest
@@ -52,10 +52,10 @@ from allot.api.identities import DeviceId
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 MAX_OBSERVED_STEPS: Final = 200
-"""Enough to get as far as there is to get; more would only repeat the same reasons."""
+"""Steps of an observed search; more would only repeat the same reasons."""
 NOT_REACHED: Final = "not tried: the search for the others took all steps"
 _REASON_WORK: Final = 8
-"""Units of work to say why one device is refused."""
+"""Units of work to find why one device is refused."""
 
 
 def explain(
@@ -64,10 +64,10 @@ def explain(
     *,
     deadline: Deadline = no_deadline,
 ) -> Explanation:
-    """What cannot be satisfied together, and for each alternative and device the reason.
+    """The conflict, and the reason for each alternative and refused device.
 
-    Of claims that do fit it tells which devices were left aside on the way. Once the time that `deadline` knows of is
-    over, what has been found until then comes back, marked as incomplete.
+    For claims that fit, it reports the devices that were refused on the way. When the deadline passes, the findings
+    so far are returned, marked as incomplete.
     """
     known = Explanation(problem.node.name, "", (), ())
     meter = WorkMeter(deadline)
@@ -93,7 +93,7 @@ def _unusable(view: NodeView, meter: WorkMeter) -> Iterator[UnusablePool]:
 
 
 class _Reporter:
-    """Says about every request how far it comes."""
+    """Reports how far every request gets."""
 
     def __init__(
         self, problem: AllocationProblem, meter: WorkMeter, found: ConflictSet | None
@@ -104,7 +104,7 @@ class _Reporter:
         self._error = ""
 
     def completed(self, known: Explanation) -> Explanation:
-        """The explanation with all reports; incomplete once time is over."""
+        """The explanation with all reports; incomplete once the deadline has passed."""
         found = self._found
         everything = members_of(self._problem)
         blamed = found.members if found is not None and found.members else everything
@@ -135,12 +135,12 @@ class _Reporter:
     def _observed(
         self, members: Sequence[Member], *, in_conflict: bool
     ) -> Iterator[tuple[Member, tuple[RequestReport, ...]]]:
-        """What a search for these members finds, request by request."""
+        """The findings of a search for these members, by request."""
         requests = [member for member in members if not member.is_constraint]
         try:
             search = self._search(restricted(self._problem, members))
         except AllocationError as error:
-            # Something is wrong before any device is looked at: with a request, or with all of them together.
+            # Preparation failed before any device was checked: for one request, or for all together.
             if in_conflict:
                 self._error = str(error)
             for member in requests:
@@ -168,7 +168,7 @@ class _Reporter:
         alternative: Alternative,
         in_conflict: bool,
     ) -> RequestReport | None:
-        """How far an alternative comes that was not reached after others; None if it is not reached even so."""
+        """How far an alternative gets that was not reached after others; None if it is not reached alone."""
         problem = with_alternative(self._problem, member, alternative.subrequest)
         try:
             search = self._search(restricted(problem, members))
@@ -191,7 +191,7 @@ class _Reporter:
         )
         claims = prepare_claims(problem, rules)
         requests = [request for claim in claims for request in claim.requests]
-        return _ObservedSearch(Attempt(rules, len(claims)), requests)
+        return _ObservedSearch(AllocationAttempt(rules, len(claims)), requests)
 
     def _unprepared(
         self, member: Member, in_conflict: bool, problem: str
@@ -243,7 +243,7 @@ class _Reporter:
         )
 
     def _sides(self, constraint: Member, blamed: Sequence[Member]) -> Iterator[ConstraintSide]:
-        """For each request that the constraint concerns: the values of the devices that it could get alone."""
+        """For each request that the constraint covers: the values of the devices that it can get alone."""
         for member in blamed:
             if member.is_constraint or not concerns(self._problem, constraint, member):
                 continue
@@ -254,7 +254,7 @@ class _Reporter:
             for alternative in search.requests[0].alternatives:
                 yield self._side(search.attempt, alternative)
 
-    def _side(self, attempt: Attempt, alternative: Alternative) -> ConstraintSide:
+    def _side(self, attempt: AllocationAttempt, alternative: Alternative) -> ConstraintSide:
         values: dict[TypedValue, list[str]] = {}
         without = []
         if not alternative.constraints:
@@ -293,10 +293,10 @@ class _Observation(NamedTuple):
     refusals: tuple[Refusal, ...]
 
 
-class _ObservedSearch(Search):
-    """A search that notes why it goes back."""
+class _ObservedSearch(BacktrackingSearch):
+    """A search that records why it backtracks."""
 
-    def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
+    def __init__(self, attempt: AllocationAttempt, requests: Sequence[PreparedRequest]) -> None:
         super().__init__(attempt, requests)
         self._best: dict[Alternative, _Observation] = {}
         self._satisfied: set[Alternative] = set()
@@ -306,12 +306,12 @@ class _ObservedSearch(Search):
             self._satisfied.update(self.selected[:request])
         return super()._enter(request)
 
-    def _fail(self, frame: Frame) -> None:
+    def _fail(self, frame: SearchFrame) -> None:
         self._note(frame)
         super()._fail(frame)
 
     def observe(self) -> str:
-        """Run as far as the steps reach; the error that ended the search, if any."""
+        """Search until the steps are used up; returns the error that ended it, if any."""
         error_text = ""
         try:
             self.solve(MAX_OBSERVED_STEPS)
@@ -330,7 +330,7 @@ class _ObservedSearch(Search):
             if alternative not in self._satisfied and alternative not in self._best:
                 yield alternative
 
-    def _note(self, frame: Frame) -> None:
+    def _note(self, frame: SearchFrame) -> None:
         alternative = frame.alternative
         if alternative is None or alternative in self._satisfied:
             return
@@ -339,7 +339,7 @@ class _ObservedSearch(Search):
             self._best[alternative] = _Observation(frame.nth, self._refusals(alternative))
 
     def _refusals(self, alternative: Alternative) -> tuple[Refusal, ...]:
-        """Why the devices are refused now, also those that the alternative has already."""
+        """Why devices are refused now, including those the alternative has already."""
         attempt = self.attempt
         devices_by_reason: dict[AnyReason, list[DeviceId]] = {}
         for index, device in enumerate(attempt.devices):
@@ -354,7 +354,7 @@ class _ObservedSearch(Search):
         return tuple(refusals)
 
     def reports(self, request: PreparedRequest, in_conflict: bool) -> Iterator[RequestReport]:
-        """One report per alternative; those never reached are judged with nothing picked."""
+        """One report per alternative; those never reached are examined without picks."""
         for alternative in request.alternatives:
             if alternative in self._satisfied:
                 observed = _Observation(alternative.count, ())

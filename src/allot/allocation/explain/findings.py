@@ -18,18 +18,18 @@ class Refusal(NamedTuple):
 
 
 class RequestReport(NamedTuple):
-    """How far one request, or one alternative of it, came: together with the others of the conflict if it is part of it,
-    else alone."""
+    """How far one request, or one alternative of it, got: together with the conflict if it is part of it, else
+    alone."""
 
     claim: str
     request: str
     wanted: int
     found: int
-    """Devices it had at the best moment."""
+    """The most devices it had at the same time."""
     refusals: tuple[Refusal, ...]
     in_conflict: bool = False
     problem: str = ""
-    """What is wrong with the request itself, whatever the devices."""
+    """An error in the request itself, independent of devices."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class RequestReport(NamedTuple):
 
 
 class UnusablePool(NamedTuple):
-    """A pool that is left out."""
+    """A pool that is skipped."""
 
     driver: str
     pool: str
@@ -66,7 +66,7 @@ class SideValue(ApiObject, frozen=True):
 
 
 class ConstraintSide(ApiObject, frozen=True):
-    """What the devices that a request can get have to offer to a constraint."""
+    """The values that the devices of a request have for a constraint."""
 
     request: str = always(str)
     values: tuple[SideValue, ...] = always(nothing)
@@ -75,7 +75,7 @@ class ConstraintSide(ApiObject, frozen=True):
 
 
 class ConflictingConstraint(ApiObject, frozen=True):
-    """A constraint that cannot be met, with the values on all its sides."""
+    """A constraint that cannot be met, with the values of every request it covers."""
 
     claim: str = always(str)
     constraint: int = always(int)
@@ -92,7 +92,7 @@ class Conflict(ApiObject, frozen=True):
     requests: tuple[ConflictingRequest, ...] = always(nothing)
     constraints: tuple[ConflictingConstraint, ...] = always(nothing)
     devices_short: int = always(int)
-    """How many devices are missing at the best moment."""
+    """How many devices are missing at best."""
 
 
 class Explanation(NamedTuple):
@@ -100,11 +100,11 @@ class Explanation(NamedTuple):
 
     node: str
     error: str
-    """What could not be decided, if that is what is wrong, in Kubernetes' words."""
+    """The allocator's error, if one ended the search, in Kubernetes' words."""
     pools: tuple[UnusablePool, ...]
     """Pools that could not be used."""
     requests: tuple[RequestReport, ...]
     conflict: Conflict | None = None
-    """What cannot be satisfied together; None if everything can, or if the node's devices could not be gathered."""
+    """The conflict; None if everything fits, or if the node's devices could not be gathered."""
     is_complete: bool = True
-    """False if time ran out: what is here is true, but there is more to say."""
+    """False if the deadline passed: the findings are true, but not all."""

@@ -1,4 +1,4 @@
-"""Guards: a selector that ends in an error on devices without an attribute, with `has()` in front of it."""
+"""Guards: `has()` in front of a selector that fails on devices without an attribute."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from allot.api.resource import CELDeviceSelector, DeviceSelector
 def guarded_claims(
     claims: Sequence[ResourceClaim], explanation: Explanation
 ) -> Iterator[tuple[GuardedSelector, tuple[ResourceClaim, ...]]]:
-    """The claims with a guard in front of one selector each time, where it lacks one and no typo is the cause."""
+    """Claims with a guard added to one selector each, where the guard is missing and no typo is the cause."""
     seen = set()
     for report in explanation.requests:
         for refusal in report.refusals:

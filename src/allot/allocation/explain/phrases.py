@@ -1,4 +1,4 @@
-"""Phrases: the parts of which `wording` makes sentences, the same for every reader."""
+"""Phrases: the parts of `wording`'s sentences that do not depend on the reader."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from allot.allocation.explain.reasons import (
 from allot.api.identities import DeviceId
 
 MAX_NAMES: Final = 3
-"""So many names are listed; of more than that, how many more there are."""
+"""How many names are listed; the rest is counted."""
 MAX_JOINED: Final = 8
 MAX_SIDE_VALUES: Final = 4
 
 
 def amounts_text(reason: AnyReason) -> str:
-    """Why there is too little of a capacity or counter, or why an amount cannot be had."""
+    """Why a capacity or counter is insufficient, or an amount not allowed."""
     match reason:
         case NoSuchCapacity(capacity, asked, near):
             hint = f"; names are compared literally: did you mean {near}?" if near else ""
@@ -68,7 +68,7 @@ def amounts_text(reason: AnyReason) -> str:
 
 
 def unmet_text(reason: ConstraintUnmet) -> str:
-    """The values that do not go together, with their types where these differ."""
+    """The conflicting values, with their types where these differ."""
     types = {reason.value.type, *(other.value.type for other in reason.others)}
     with_type = len(types) > 1
     others = "; ".join(
@@ -82,12 +82,12 @@ def unmet_text(reason: ConstraintUnmet) -> str:
 
 
 def constraint_verb(must_match: bool) -> str:
-    """What a constraint asks of its devices."""
+    """What a constraint requires of its devices."""
     return "match" if must_match else "be distinct"
 
 
 def has_error(report: RequestReport) -> bool:
-    """Whether something could not be decided, so that values say nothing."""
+    """Whether an error ended the check, so that values are meaningless."""
     return bool(report.problem) or any(
         isinstance(each.reason, ExpressionFailed | NotDecidable) for each in report.refusals
     )
@@ -121,7 +121,7 @@ def constraint_name(constraint: ConflictingConstraint) -> str:
 
 
 def sides_text(constraints: Sequence[ConflictingConstraint]) -> str:
-    """What the devices of each request have to offer."""
+    """The values that the devices of each request have."""
     return "; ".join(text for constraint in constraints for text in _sides_of(constraint))
 
 
@@ -148,7 +148,7 @@ def _side_value(side: SideValue, with_type: bool) -> str:
 
 
 def pool_text(pool: UnusablePool) -> str:
-    """Why a pool is left out."""
+    """Why a pool is skipped."""
     if pool.invalid_because:
         return f"pool {pool.driver}/{pool.pool} is invalid: {pool.invalid_because}"
     return f"pool {pool.driver}/{pool.pool} is incomplete: not all of its slices are here"
@@ -181,7 +181,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`; of more the first few, and how many more there are."""
+    """`a`, `a and b`, `a, b and c`; of many, the first few and how many more."""
     if len(names) > MAX_JOINED:
         return listed(names)
     *others, last = names

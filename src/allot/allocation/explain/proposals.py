@@ -1,8 +1,7 @@
 """Proposals: single changes that would make claims fit.
 
-Every proposal is a problem that differs from the given one in a single thing, and it is made only
-after that problem has been solved. Nothing is guessed. Only what is part of the conflict is changed: whatever else
-changes, the conflict remains.
+Every proposal is a problem with one change, verified by solving that problem. Only members of the conflict are
+changed: other changes leave the conflict in place.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from allot.allocation.allocator import allocate
 from allot.allocation.devices import PoolDevice
 from allot.allocation.explain.amounts import amount, rounded_down
 from allot.allocation.explain.changes import (
+    AddToleration,
     AnyChange,
     FewerDevices,
     LessCapacity,
     MoreDevices,
     OnlyAlternative,
     OtherAttribute,
-    Release,
-    Toleration,
+    ReleaseClaim,
     WithoutConstraint,
     WithoutSelector,
 )
@@ -68,14 +67,14 @@ from allot.api.slices import (
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 MAX_MORE_DEVICES = 8
-"""How many additional devices of a kind are worth proposing."""
+"""The most additional devices of a kind to propose."""
 
 MAX_TRIED = 64
-"""How many devices, holders or amounts of one kind are considered."""
+"""How many devices, holders or amounts of one kind are tried."""
 
 
 _DEVICE_WORK: Final = 2
-"""Units of work to look at a device or slice for what might help."""
+"""Units of work to check a device or slice for candidates."""
 
 
 class Proposal(NamedTuple):
@@ -95,11 +94,11 @@ class Proposals(tuple[Proposal, ...]):
     """Changes that would make claims fit, smallest first."""
 
     is_complete: bool = True
-    """False if not everything was tried that might help."""
+    """False if some candidates were not tried."""
 
 
 class _Scope:
-    """What may be changed: the members of the conflict, or everything if that is not known."""
+    """What may be changed: the members of the conflict, or everything without a conflict."""
 
     def __init__(self, explanation: Explanation | None) -> None:
         conflict = explanation.conflict if explanation is not None else None
@@ -135,9 +134,9 @@ def proposals(
 ) -> Proposals:
     """Changes that would make the claims fit, smallest first; empty if no single change would.
 
-    Of several changes of one kind to one thing, only the smallest is proposed. With the `explanation` of the problem,
-    only what it says to be in conflict is changed. No more are looked for than `at_most`. `is_enough` is asked before each is tried, `deadline` all the while:
-    what has been found until then comes back, marked as incomplete.
+    Of several changes of one kind to the same object, only the smallest is proposed. With the `explanation` of the
+    problem, only members of its conflict are changed. At most `at_most` are searched for. `is_enough` is checked before
+    each trial, `deadline` throughout: then the proposals so far are returned, marked as incomplete.
     """
     found: dict[object, Proposal] = {}
     is_complete = True
@@ -162,7 +161,7 @@ def proposals(
 
 
 Candidates = Iterator[tuple[object, _Candidate]]
-"""What each is about, of which one is proposed, and the candidate itself."""
+"""Candidates with their subject; of one subject, only one change is proposed."""
 
 
 def _candidates(problem: AllocationProblem, scope: _Scope, meter: WorkMeter) -> Candidates:
@@ -186,7 +185,7 @@ def _candidates(problem: AllocationProblem, scope: _Scope, meter: WorkMeter) -> 
 
 
 class _Place(NamedTuple):
-    """A request, or an alternative of one, by its claim and its name."""
+    """A request or alternative, by claim and name."""
 
     claim: str
     request: str
@@ -209,7 +208,7 @@ def _claim_changer(problem: AllocationProblem, at: int) -> ChangeDevices:
 def _specs(
     claim: ResourceClaim, number: int, request: DeviceRequest, change: ChangeDevices
 ) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest, PutSpec]]:
-    """Every alternative of a request, with the way to put another in its place."""
+    """Every alternative of a request, with a function that replaces it."""
     devices = claim.spec.devices
 
     def put(changed: DeviceRequest) -> AllocationProblem:
@@ -246,7 +245,7 @@ def _with_one_alternative(
         yield (OnlyAlternative, key), _Candidate(1 + index, only, problem)
 
 
-# --- asking for less ---
+# --- smaller requests ---
 
 
 def _without_constraint(
@@ -278,7 +277,7 @@ def _with_other_attribute(
     put: PutSpec,
     scope: _Scope,
 ) -> Candidates:
-    """A name that devices have instead of one that they do not have, where an expression fails for that."""
+    """A similar attribute name, where an expression fails on a missing one."""
     for claim, request, failure in scope.failures:
         if (claim, request) != place or failure.selector is None or failure.class_name:
             continue
@@ -295,7 +294,7 @@ def _with_other_attribute(
 
 
 def _with_name(expression: str, wrong: str, name: str) -> str:
-    """The expression with another qualified name; whether it means that is found out by trying."""
+    """The expression with another qualified name; trying it shows whether it helps."""
     wrong_domain, wrong_identifier = wrong.split("/", 1)
     domain, identifier = name.split("/", 1)
     for quote in ('"', "'"):
@@ -339,7 +338,7 @@ def _smaller_amounts(
     problem: AllocationProblem,
     meter: WorkMeter,
 ) -> list[Quantity]:
-    """What devices have left of a capacity, or give at most, where that is less than requested; most first."""
+    """What devices have left of a capacity, or allow at most, if less than requested; most first."""
     amounts = {}
     for device in view.devices:
         meter.spend(_DEVICE_WORK)
@@ -381,12 +380,12 @@ def _with_toleration(
             taints[taint.key, taint.effect] = taint
     for taint in list(taints.values())[:MAX_TRIED]:
         toleration = DeviceToleration(taint.key, EXISTS, "", taint.effect)
-        tolerated = Toleration(*place, taint.key, taint.effect)
+        tolerated = AddToleration(*place, taint.key, taint.effect)
         changed = replace(spec, tolerations=(*spec.tolerations, toleration))
         yield tolerated, _Candidate(1, tolerated, put(changed))
 
 
-# --- having more ---
+# --- more devices ---
 
 
 def _with_release(problem: AllocationProblem, view: NodeView, meter: WorkMeter) -> Candidates:
@@ -396,13 +395,13 @@ def _with_release(problem: AllocationProblem, view: NodeView, meter: WorkMeter) 
         meter.spend(1 + len(held_by))
         holders.update(dict.fromkeys(held_by))
     for holder in list(holders)[:MAX_TRIED]:
-        release = Release(shown_holder(holder))
+        release = ReleaseClaim(shown_holder(holder))
         freed = replace_problem(problem, ledger=problem.ledger.without(holder, meter))
         yield release, _Candidate(1, release, freed)
 
 
 def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMeter) -> Candidates:
-    """Devices like one that is there, but free, unpartitioned and without taints."""
+    """More devices like an existing one, free, unpartitioned and without taints."""
     models: dict[object, PoolDevice] = {}
     for device in view.devices:
         own = device.device
@@ -443,7 +442,7 @@ def _slice_of_copies(driver: str, model: Device, number: int, node: str) -> Reso
         )
         for copy in range(number)
     )
-    # Sorts after every real pool, so that what is there already is used first.
+    # Sorts after every real pool, so that existing devices are used first.
     name = "\U0010ffff more"
     spec = ResourceSliceSpec(
         driver=driver, pool=ResourcePool(name, 1, 1), node_name=node, devices=copies

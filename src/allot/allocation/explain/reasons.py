@@ -1,7 +1,7 @@
-"""Reasons as values: which rule refuses a device, and the values that decided.
+"""Reasons as values: which rule refuses a device, and the values behind it.
 
-`refusals` makes them from the rules that decide, `wording` turns them into text. Every reason is hashable, so that
-devices with the same reason can be told together, and is written to JSON with its class name as `kind`.
+`refusals` creates them, `wording` turns them into messages. Reasons are hashable, so that devices with the same reason
+can be grouped, and are written to JSON with their class name as `kind`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from allot.api.quantity import Quantity
 
 
 def nothing() -> tuple[()]:
-    """An empty list that is written all the same, so that documents have one shape."""
+    """An empty list that is written to JSON all the same."""
     return ()
 
 
@@ -37,45 +37,45 @@ class DeviceValue(ApiObject, frozen=True):
     value: TypedValue = always(TypedValue)
 
 
-class Reason(ApiObject, frozen=True, tag_field="kind", tag=True):
+class RefusalReason(ApiObject, frozen=True, tag_field="kind", tag=True):
     """Why a device is refused."""
 
     @property
     def is_wrong_class(self) -> bool:
-        """Whether the device is not of the class that is asked for, so that it is of no interest."""
+        """Whether the device is not of the requested class."""
         return False
 
     @property
     def is_unsuitable(self) -> bool:
-        """Whether the device is not of the kind that the request selects, in use or not."""
+        """Whether the request does not select the device, in use or not."""
         return False
 
 
-class Held(Reason, frozen=True):
+class Held(RefusalReason, frozen=True):
     """Other claims hold the device."""
 
     claims: tuple[str, ...] = always(nothing)
     """As `namespace/name`."""
     shares: bool = False
-    """Whether they hold shares of a device that may not be shared any more."""
+    """Whether they hold shares of a device that is not shareable any more."""
 
 
-class RecentlyFailed(Reason, frozen=True):
+class RecentlyFailed(RefusalReason, frozen=True):
     """The device could not be bound for this pod, and is avoided for a while (KEP-5007)."""
 
 
-class TakenByRequest(Reason, frozen=True):
-    """Another request that is satisfied before gets the device."""
+class TakenByRequest(RefusalReason, frozen=True):
+    """An earlier request gets the device."""
 
     claim: str = always(str)
     request: str = always(str)
 
 
-class TakenBySameRequest(Reason, frozen=True):
-    """The request has the device, or a share of it, already; it never gets one device twice."""
+class TakenBySameRequest(RefusalReason, frozen=True):
+    """The request has the device, or a share of it, already; it cannot get a device twice."""
 
 
-class NotSelected(Reason, frozen=True):
+class NotSelected(RefusalReason, frozen=True):
     """A selector is false."""
 
     expression: str = always(str)
@@ -95,7 +95,7 @@ class NotSelected(Reason, frozen=True):
         return True
 
 
-class ExpressionFailed(Reason, frozen=True):
+class ExpressionFailed(RefusalReason, frozen=True):
     """A selector or a derived attribute ends in an error on a device."""
 
     expression: str = always(str)
@@ -106,16 +106,16 @@ class ExpressionFailed(Reason, frozen=True):
     missing: tuple[str, ...] = always(nothing)
     """What the expression reads and the device does not have, as `domain/name`."""
     similar: tuple[str, ...] = ()
-    """Names that the device does have, and that may be meant."""
+    """Similar names that the device has."""
 
 
-class NotDecidable(Reason, frozen=True):
-    """Whether the device can be had cannot be decided, such as for an expression that does not compile."""
+class NotDecidable(RefusalReason, frozen=True):
+    """Whether the device fits cannot be decided, such as for an expression that does not compile."""
 
     problem: str = always(str)
 
 
-class OtherNodes(Reason, frozen=True):
+class OtherNodes(RefusalReason, frozen=True):
     """The device is for other nodes."""
 
     @property
@@ -123,26 +123,26 @@ class OtherNodes(Reason, frozen=True):
         return True
 
 
-class BindingConditionsDisabled(Reason, frozen=True):
+class BindingConditionsDisabled(RefusalReason, frozen=True):
     """The device has binding conditions, and the feature is disabled."""
 
 
-class NoSuchCapacity(Reason, frozen=True):
+class NoSuchCapacity(RefusalReason, frozen=True):
     """The device does not have a capacity that is requested."""
 
     capacity: str = always(str)
     requested: str = always(str)
     similar: str = ""
-    """A name that the device does have, and that may be meant."""
+    """A similar name that the device has."""
 
 
-class NotEligible(Reason, frozen=True):
-    """What the request would consume of the device cannot be computed."""
+class NotEligible(RefusalReason, frozen=True):
+    """The request's consumption of the device cannot be computed."""
 
     problem: str = always(str)
 
 
-class AmountNotAllowed(Reason, frozen=True):
+class AmountNotAllowed(RefusalReason, frozen=True):
     """The device's request policy does not allow the amount."""
 
     requested: tuple[tuple[str, str], ...] = always(nothing)
@@ -150,7 +150,7 @@ class AmountNotAllowed(Reason, frozen=True):
     allowed: tuple[tuple[str, str], ...] = always(nothing)
 
 
-class InsufficientCapacity(Reason, frozen=True):
+class InsufficientCapacity(RefusalReason, frozen=True):
     """Too little of a capacity is left."""
 
     capacity: str = always(str)
@@ -161,21 +161,21 @@ class InsufficientCapacity(Reason, frozen=True):
     total: Quantity = always(lambda: Quantity.of(0))
 
 
-class NodeOperations(Reason, frozen=True):
-    """The driver wants operations skipped that the node cannot do without."""
+class NodeOperations(RefusalReason, frozen=True):
+    """The driver wants operations skipped that the node cannot skip."""
 
     operations: tuple[str, ...] = always(nothing)
 
 
-class CountersDisabled(Reason, frozen=True):
+class CountersDisabled(RefusalReason, frozen=True):
     """The device consumes counters, and partitionable devices are disabled."""
 
 
-class IncompatibleGroups(Reason, frozen=True):
+class IncompatibleGroups(RefusalReason, frozen=True):
     """The device's compatibility groups exclude devices that are in use."""
 
 
-class InsufficientCounter(Reason, frozen=True):
+class InsufficientCounter(RefusalReason, frozen=True):
     """Too little of a counter is left."""
 
     counter_set: str = always(str)
@@ -185,7 +185,7 @@ class InsufficientCounter(Reason, frozen=True):
     total: Quantity = always(lambda: Quantity.of(0))
 
 
-class Tainted(Reason, frozen=True):
+class Tainted(RefusalReason, frozen=True):
     """The request does not tolerate a taint of the device."""
 
     key: str = always(str)
@@ -193,7 +193,7 @@ class Tainted(Reason, frozen=True):
     effect: str = always(str)
 
 
-class NoAttribute(Reason, frozen=True):
+class NoAttribute(RefusalReason, frozen=True):
     """The device does not have the attribute of a constraint."""
 
     attribute: str = always(str)
@@ -201,8 +201,8 @@ class NoAttribute(Reason, frozen=True):
     """Or else be distinct."""
 
 
-class ConstraintUnmet(Reason, frozen=True):
-    """The device's value does not go with those of the devices under the same constraint."""
+class ConstraintUnmet(RefusalReason, frozen=True):
+    """The device's value conflicts with those of other devices under the same constraint."""
 
     attribute: str = always(str)
     must_match: bool = always(bool)

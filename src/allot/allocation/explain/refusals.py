@@ -1,7 +1,7 @@
-"""Refusals: the reason, with its values, for the rule by which `Attempt.examine` refuses a device.
+"""Refusals: the reason, with its values, for the rule by which `AllocationAttempt.examine` refuses a device.
 
-The order of the rules is `examine`'s. Only of devices that other claims hold it is said first if the selectors would
-refuse them as well: then it does not help that they are released.
+The order of the rules is that of `examine`, with one exception: for a device that another claim holds, a selector that
+refuses it comes first, because releasing the device would not help.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from allot.allocation.explain.reasons import (
     TakenBySameRequest,
     TypedValue,
 )
+from allot.allocation.published_names import published_capacity_name
 from allot.allocation.requests import Alternative
-from allot.allocation.search.attempt import Attempt, Pick, Refused
+from allot.allocation.search.attempt import AllocationAttempt, FailedRule, Pick
 from allot.allocation.search.candidates import LazySelector
-from allot.allocation.search.near_misses import capacity_near_miss
 from allot.api.quantity import Quantity
 from allot.api.similar_names import similar_names, similarity
 from allot.cel.device import split_name
 
 NEARLY: Final = 0.7
-"""How similar names must be for one to be meant by the other."""
+"""How similar names must be for a suggestion."""
 SAME_DOMAIN: Final = 0.85
-"""The same for domains; those of several drivers often end alike."""
+"""The same for domains; those of several drivers often have the same ending."""
 MAX_SIMILAR: Final = 2
 
 
-def refusal(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason | None:
-    """Why the alternative cannot have the device now, or another share of it; None if it can, or has the device."""
+def refusal(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason | None:
+    """Why the alternative cannot take the device, or another share of it; None if it can, or has it."""
     if any(pick.alternative is alternative and pick.index == index for pick in attempt.picks):
         shared = attempt.rules.consumable and attempt.devices[index].shareable
         return TakenBySameRequest() if shared else None
@@ -70,35 +70,37 @@ def refusal(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason
         return failure(error, attempt, alternative, index)
 
 
-def _reason(rule: Refused, attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+def _reason(
+    rule: FailedRule, attempt: AllocationAttempt, alternative: Alternative, index: int
+) -> AnyReason:
     device = attempt.devices[index]
     match rule:
-        case Refused.IN_USE:
+        case FailedRule.IN_USE:
             return _in_use(attempt, alternative, index)
-        case Refused.NOT_SELECTED:
+        case FailedRule.NOT_SELECTED:
             return _not_selected(attempt, alternative, index)
-        case Refused.AMOUNT_NOT_ALLOWED:
+        case FailedRule.AMOUNT_NOT_ALLOWED:
             bad = attempt.rules.bad_capacity(alternative, index)
             return NotEligible(bad) if bad else _not_allowed(alternative, device)
-        case Refused.CAPACITY:
+        case FailedRule.CAPACITY:
             return _no_capacity(attempt, alternative, index)
-        case Refused.NODE_OPERATIONS:
+        case FailedRule.NODE_OPERATIONS:
             return NodeOperations(device.skip_node_operations)
-        case Refused.COUNTERS_DISABLED:
+        case FailedRule.COUNTERS_DISABLED:
             return CountersDisabled()
-        case Refused.COMPATIBILITY_GROUPS:
+        case FailedRule.COMPATIBILITY_GROUPS:
             return IncompatibleGroups()
-        case Refused.COUNTERS:
+        case FailedRule.COUNTERS:
             return _short_counter(attempt, device)
-        case Refused.TAINT:
+        case FailedRule.TAINT:
             taint = attempt.rules.untolerated_taint(alternative, index)
             assert taint is not None, "refused by it"
             return Tainted(taint.key, taint.value, taint.effect)
-        case Refused.CONSTRAINT:
+        case FailedRule.CONSTRAINT:
             return _unmet(attempt, alternative, index)
 
 
-def _in_use(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+def _in_use(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason:
     if not _would_do(attempt, alternative, index):
         return _not_selected(attempt, alternative, index)
     device = attempt.devices[index]
@@ -114,8 +116,8 @@ def _in_use(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason
     return TakenByRequest(str(pick.alternative.claim.key), pick.alternative.label)
 
 
-def _would_do(attempt: Attempt, alternative: Alternative, index: int) -> bool:
-    """Whether selectors let the device through; also if that is unknown, because it did not matter."""
+def _would_do(attempt: AllocationAttempt, alternative: Alternative, index: int) -> bool:
+    """Whether selectors admit the device; also true if they were not evaluated."""
     try:
         return attempt.rules.is_selectable(alternative, index)
     except AllocationError:
@@ -125,7 +127,7 @@ def _would_do(attempt: Attempt, alternative: Alternative, index: int) -> bool:
 # --- selectors ---
 
 
-def _not_selected(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+def _not_selected(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason:
     device = attempt.devices[index]
     selector = attempt.rules.refused_by(alternative, index)
     if selector is not None:
@@ -175,9 +177,9 @@ def typed(value: Any) -> TypedValue:
 
 
 def failure(
-    error: AllocationError, attempt: Attempt, alternative: Alternative, index: int
+    error: AllocationError, attempt: AllocationAttempt, alternative: Alternative, index: int
 ) -> AnyReason:
-    """What an error on a device comes from: the expression, and what it reads that is not there."""
+    """The cause of an error on a device: the expression, and what it reads that is missing."""
     if not isinstance(error, ExpressionError):
         return NotDecidable(error.problem)
     device = attempt.devices[index]
@@ -203,7 +205,7 @@ def failure(
 
 
 def _similar(missing: Iterable[tuple[str, ...]], device: PoolDevice) -> Iterator[str]:
-    """What the device has under a name like one that it does not have."""
+    """Names of the device that are similar to a missing one."""
     for kind, domain, name in missing:
         own = device.device.attributes if kind == "attributes" else device.device.capacity
         names = [split_name(each, device.id.driver) for each in own]
@@ -227,7 +229,7 @@ def _not_allowed(alternative: Alternative, device: PoolDevice) -> AnyReason:
     own = dict(device.capacity)
     for name, requested in alternative.capacity.items():
         if name not in own:
-            near = capacity_near_miss(name, device.id.driver, own)
+            near = published_capacity_name(name, device.id.driver, own)
             return NoSuchCapacity(name, str(requested), near or "")
     return AmountNotAllowed(
         tuple((name, str(asked)) for name, asked in alternative.capacity.items()),
@@ -239,7 +241,7 @@ def _not_allowed(alternative: Alternative, device: PoolDevice) -> AnyReason:
     )
 
 
-def _no_capacity(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
+def _no_capacity(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason:
     device = attempt.devices[index]
     consumed = attempt.rules.consumption(alternative, index) or {}
     allocated = attempt.rules.ledger.consumed(device.id, device.capacity)
@@ -257,7 +259,7 @@ def _no_capacity(attempt: Attempt, alternative: Alternative, index: int) -> AnyR
     raise AssertionError("refused although there is enough")
 
 
-def _short_counter(attempt: Attempt, device: PoolDevice) -> AnyReason:
+def _short_counter(attempt: AllocationAttempt, device: PoolDevice) -> AnyReason:
     short = attempt.counters.short(device) or _overcommitted(attempt, device)
     _, _, counter_set, name = short
     wanted = dict(device.counter_keys).get(short, 0)
@@ -272,8 +274,8 @@ def _short_counter(attempt: Attempt, device: PoolDevice) -> AnyReason:
     )
 
 
-def _overcommitted(attempt: Attempt, device: PoolDevice) -> CounterKey:
-    """The counter of which less than nothing is left: it blocks the pool."""
+def _overcommitted(attempt: AllocationAttempt, device: PoolDevice) -> CounterKey:
+    """The negative counter that blocks the pool."""
     for counter_set, counters in attempt.counters.available(device.pool).counters.items():
         attempt.rules.meter.spend(1 + len(counters) // 4)
         for name, left in counters.items():
@@ -285,8 +287,8 @@ def _overcommitted(attempt: Attempt, device: PoolDevice) -> CounterKey:
 # --- constraints ---
 
 
-def _unmet(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
-    """The first constraint that the device breaks, with the values of all devices that are subject to it."""
+def _unmet(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason:
+    """The first constraint that the device violates, with the values of all devices under it."""
     for constraint in alternative.constraints:
         value = attempt.rules.attribute(constraint, alternative, index)
         if value is None or (constraint.lists and not value.values):
@@ -299,7 +301,7 @@ def _unmet(attempt: Attempt, alternative: Alternative, index: int) -> AnyReason:
     raise AssertionError("refused although all constraints are met")
 
 
-def _values_under(constraint: Constraint, attempt: Attempt) -> Iterator[DeviceValue]:
+def _values_under(constraint: Constraint, attempt: AllocationAttempt) -> Iterator[DeviceValue]:
     for pick in attempt.picks:
         if constraint in pick.alternative.constraints:
             value = attempt.rules.attribute(constraint, pick.alternative, pick.index)

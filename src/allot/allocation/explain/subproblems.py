@@ -71,12 +71,12 @@ def request_name(problem: AllocationProblem, member: Member) -> str:
 
 
 def constraint_of(problem: AllocationProblem, member: Member) -> DeviceConstraint:
-    """The constraint as it is written."""
+    """The constraint of the claim's spec."""
     return problem.claims[member.claim].spec.devices.constraints[member.position]
 
 
 def concerns(problem: AllocationProblem, constraint: Member, request: Member) -> bool:
-    """Whether devices of the request, or of one of its alternatives, are subject to the constraint."""
+    """Whether the constraint covers the request or one of its alternatives."""
     if constraint.claim != request.claim:
         return False
     names = constraint_of(problem, constraint).requests

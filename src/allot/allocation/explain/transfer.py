@@ -1,4 +1,7 @@
-"""Transfer: what is true of one node, said of another whose devices are the same but for names of pools and holders."""
+"""Transfer: the explanation of one node for another in the same equivalence class.
+
+Their devices differ only in the names of pools and holders.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from allot.api.identities import DeviceId
 def transferred(
     explanation: Explanation, explained: AllocationProblem, problem: AllocationProblem
 ) -> Explanation:
-    """The explanation of `explained`, as that of `problem`: the same claims on a node that looks alike."""
+    """The explanation of `explained` as one of `problem`: the same claims on an equivalent node."""
     pools = {
         old.id: new.id
         for old, new in zip(

@@ -1,4 +1,4 @@
-"""Wording: explanations as sentences. The one place, with `phrases`, where reasons, conflicts and changes become text."""
+"""Wording: explanations as sentences. Only here and in `phrases` do reasons, conflicts and changes become messages."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ from allot.api.similar_names import did_you_mean
 from allot.features import BINDING_CONDITIONS
 
 MAX_EXPRESSION: Final = 400
-"""How much of an expression is part of a reason."""
+"""How many characters of an expression a reason shows."""
 MAX_BRIEF_REASONS: Final = 3
 NO_NAMES: Final[Mapping[str, str]] = {}
 
 
 class Wording:
-    """Says things to one reader."""
+    """Words findings for one reader."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class Wording:
         claim_names: Mapping[str, str] = NO_NAMES,
         max_expression: int = MAX_EXPRESSION,
     ) -> None:
-        """Claims of other namespaces than `namespace` are not named; None: the reader may know all of them.
+        """Claims of other namespaces than `namespace` are not named; with None, all are.
 
-        `claim_names` has the reader's names for claims that an explanation knows by others.
+        `claim_names` maps the explanation's claim names to those the reader knows.
         """
         self._namespace = namespace
         self._claim_names = claim_names
@@ -112,7 +112,7 @@ class Wording:
         return amounts_text(reason)
 
     def held_by(self, claims: Sequence[str], *, shares: bool = False) -> str:
-        """By which claims devices, or shares of them, are held, as far as the reader may know them."""
+        """The claims that hold devices or shares, as far as the reader may know them."""
         if shares:
             return f"shares of it, which may not be shared any more, are {self.held_by(claims)}"
         own = [each for each in claims if self._may_name(each)]
@@ -159,7 +159,7 @@ class Wording:
     # --- requests ---
 
     def report(self, report: RequestReport) -> str:
-        """How far a request came."""
+        """How far a request got."""
         found = f"{report.found} of {counted(report.wanted, 'device')} found"
         problem = f" ({report.problem})" if report.problem else ""
         return f"{self.claim(report.claim)}, request {report.request}: {found}{problem}"
@@ -169,7 +169,7 @@ class Wording:
         return f"{device_names(refusal.devices)}: {self.reason(refusal.reason)}"
 
     def brief(self, report: RequestReport, most: int = MAX_BRIEF_REASONS) -> str:
-        """Why a request does not get all its devices: the reasons of those that come into question."""
+        """Why a request does not get all its devices: the reasons of the suitable ones."""
         if report.problem:
             return report.problem
         merged = merged_refusals(report.refusals)
@@ -177,7 +177,7 @@ class Wording:
         if not suitable:
             more = "no more" if report.found else "no"
             return f"there are {more} devices{' of its class' if merged else ''}"
-        # An error is why others were not tried; then what the request selects, whichever claim has it.
+        # First errors, which keep other devices from being tried; then selected devices that are in use.
         suitable.sort(
             key=lambda each: (
                 not isinstance(each.reason, ExpressionFailed | NotDecidable),
@@ -196,7 +196,7 @@ class Wording:
         return f"{shown}; and {counted(left, 'more reason')}" if left > 0 else shown
 
     def _false_for(self, reason: NotSelected, refusals: Iterable[Refusal]) -> str:
-        """A selector that is false, with all devices for which it is, and the values that differ."""
+        """A false selector, with its devices and the values that differ."""
         selector = (reason.class_name, reason.selector, reason.expression)
         devices = [
             f"{device_names(each.devices)}{values_read_text(each.reason.values)}"
@@ -210,7 +210,7 @@ class Wording:
     # --- conflicts ---
 
     def conflict(self, explanation: Explanation) -> str:
-        """What cannot be satisfied together and why, without a full stop; empty if there is nothing to say."""
+        """The conflict and its cause, without a full stop; empty if there is none."""
         conflict = explanation.conflict
         if conflict is None:
             if explanation.error:
@@ -254,7 +254,7 @@ class Wording:
     def _lacking(self, reports: Sequence[RequestReport]) -> tuple[str, str]:
         """The request that lacks devices when the others have theirs, and what it lacks.
 
-        Of alternatives it is said of each, the nearest first.
+        Lists each alternative, the nearest to success first.
         """
         by_request = [
             list(alternatives)
@@ -301,11 +301,11 @@ class Wording:
                 return f"{where}: write {name} instead of {instead_of_name} in selector #{index}"
             case changes.GuardedSelector(claim, request, index, guard):
                 return f"{self._where(claim, request)}: write {guard} && before selector #{index}"
-            case changes.Toleration(claim, request, key, effect):
+            case changes.AddToleration(claim, request, key, effect):
                 return f"{self._where(claim, request)}: tolerate the taint {key}:{effect}"
             case changes.OnlyAlternative(claim, request, alternative):
                 return f"{self.claim(claim)}: use only alternative {request}/{alternative}"
-            case changes.Release(claim):
+            case changes.ReleaseClaim(claim):
                 if self._may_name(claim):
                     return f"release {self.claim(claim)}"
                 return "release a claim in another namespace"
@@ -319,7 +319,7 @@ class Wording:
     # --- everything ---
 
     def lines(self, explanation: Explanation) -> Iterator[str]:
-        """The explanation of one node as lines of text."""
+        """The explanation of one node as lines."""
         yield f"node {explanation.node}: {self.conflict(explanation) or 'the claims fit'}"
         yield from (f"  {pool_text(pool)}" for pool in explanation.pools)
         for report in explanation.requests:

@@ -1,12 +1,12 @@
-"""The attempt: devices picked so far, and what they use up together.
+"""The allocation attempt: devices picked so far, and what they consume together.
 
     check ──fits──▶ place ──▶ deeper …
       │                ▲         │
       └─ refused       └─ undo ◀─┘  (last placed, first undone)
 
-`examine` goes through the rules in Kubernetes' order, because the order decides whether an expression
-is evaluated at all, and with it whether its error surfaces. It returns the rule that refuses a device;
-`explain.refusals` looks up the values behind it.
+`examine` applies the rules in Kubernetes' order. The order decides whether an expression is evaluated
+at all, and so whether its error surfaces. The rules are written down only here: `explain.refusals` looks
+up the values behind the rule that failed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from allot.allocation.search.candidates import CandidateRules
 NOT_SHARED: Final[Consumption] = {}
 _FREE: Final = 1
 TAKEN: Final = 2
-_ASKED_AT_ONCE: Final = 32
-"""How many devices the ledger is asked about at a time: those that come next are usually needed, too."""
+_LOOKED_UP_AT_ONCE: Final = 32
+"""How many devices are looked up in the ledger at a time: the next ones are usually needed, too."""
 
 
-class Refused(Enum):
-    """The rule by which an alternative cannot take a device."""
+class FailedRule(Enum):
+    """The rule that keeps an alternative from taking a device."""
 
     IN_USE = "in use"
     NOT_SELECTED = "not selected"
@@ -51,9 +51,9 @@ class Pick:
     __slots__ = (
         "alternative",
         "consumed",
+        "consumes_counters",
         "groups_before",
         "index",
-        "pays_counters",
         "shared",
         "values",
     )
@@ -64,50 +64,50 @@ class Pick:
         index: int,
         shared: bool,
         consumed: Consumption,
-        pays_counters: bool,
+        consumes_counters: bool,
         values: Sequence[AttributeSet],
     ) -> None:
         self.alternative = alternative
         self.index = index
         self.shared = shared
         self.consumed = consumed
-        self.pays_counters = pays_counters
+        self.consumes_counters = consumes_counters
         self.values = values
-        """What the device brings into each of the constraints."""
+        """The device's value for each constraint of the alternative."""
         self.groups_before: list[Groups] = []
 
 
-class Attempt:
-    """What is picked at the moment."""
+class AllocationAttempt:
+    """The picks made so far. Picks are undone in reverse order."""
 
     def __init__(self, rules: CandidateRules, claims: int) -> None:
         self.rules = rules
         self.devices = rules.devices
         self.picks: list[Pick] = []
         self.results_by_claim = [0] * claims
-        self.dedicated = bytearray(len(rules.devices))  # by device, once asked: _FREE or TAKEN
+        self.dedicated = bytearray(len(rules.devices))  # by device, once looked up: _FREE or TAKEN
         self._picked: dict[int, list[int]] = {}  # by device: claims that picked it whole
         self.shares: dict[int, int] = {}  # by device: shares of this attempt
         self.consumed: dict[int, dict[str, int]] = {}
 
     @lazy
     def counters(self) -> Counters:
-        """What is left of counters."""
+        """What the picks leave of shared counters."""
         return Counters(self.rules)
 
     # --- checking, in Kubernetes' order ---
 
     def is_in_use(self, alternative: Alternative, index: int) -> bool:
-        """Whether the device is out of the question, before anything about it is looked at."""
+        """Whether the device is taken: by an allocated claim, or by a pick of this attempt."""
         if alternative.is_admin:
             return alternative.claim.index in self._picked.get(index, ())
-        state = self.dedicated[index] or self._asked(index)
+        state = self.dedicated[index] or self._looked_up(index)
         return state == TAKEN or index in self._picked
 
-    def _asked(self, index: int) -> int:
-        """Ask the ledger, also about the devices that come next."""
+    def _looked_up(self, index: int) -> int:
+        """Look the device up in the ledger, along with those that come next."""
         taken, shared = self.rules.ledger.dedicated, self.rules.shares_in_the_way
-        some = self.devices[index : index + _ASKED_AT_ONCE]
+        some = self.devices[index : index + _LOOKED_UP_AT_ONCE]
         avoided = self.rules.avoided
         if shared or avoided:
             states = [
@@ -124,85 +124,85 @@ class Attempt:
         return states[0]
 
     def check(self, alternative: Alternative, index: int) -> Pick | None:
-        """How the alternative could take the device now; None if it cannot."""
+        """The pick if the alternative can take the device now, else None."""
         found = self.examine(alternative, index)
         return found if isinstance(found, Pick) else None
 
     def check_required(self, alternative: Alternative, index: int) -> Pick | None:
-        """The same for a device that mode All insists on: a broken constraint is an error."""
+        """The same for a device that mode All requires: an unmet constraint is an error."""
         found = self.examine_required(alternative, index)
         return found if isinstance(found, Pick) else None
 
-    def examine(self, alternative: Alternative, index: int) -> Pick | Refused:
-        """How the alternative could take the device now, or the first rule by which it cannot."""
+    def examine(self, alternative: Alternative, index: int) -> Pick | FailedRule:
+        """The pick if the alternative can take the device now, else the first rule that fails."""
         if self.is_in_use(alternative, index):
-            return Refused.IN_USE
+            return FailedRule.IN_USE
         if not self.rules.is_selectable(alternative, index):
-            return Refused.NOT_SELECTED
+            return FailedRule.NOT_SELECTED
         consumed = NOT_SHARED
         if self.rules.consumable:
             possible = self.rules.consumption(alternative, index)
             if possible is None:
-                return Refused.AMOUNT_NOT_ALLOWED
+                return FailedRule.AMOUNT_NOT_ALLOWED
             if not self.has_capacity(index, possible):
-                return Refused.CAPACITY
+                return FailedRule.CAPACITY
             consumed = possible
-        return self._checked_further(alternative, index, consumed, must=False)
+        return self._examine_device(alternative, index, consumed, must=False)
 
-    def examine_required(self, alternative: Alternative, index: int) -> Pick | Refused:
-        """The same for a device that mode All insists on: a broken constraint is a `ConstraintError`."""
+    def examine_required(self, alternative: Alternative, index: int) -> Pick | FailedRule:
+        """The same for a device that mode All requires: an unmet constraint is a `ConstraintError`."""
         if self.is_in_use(alternative, index):
-            return Refused.IN_USE
+            return FailedRule.IN_USE
         consumed = NOT_SHARED
         if self.rules.consumable:
             possible = self.rules.consumption(alternative, index)
-            assert possible is not None, "found out when the devices were listed"
+            assert possible is not None, "checked when the devices were listed"
             consumed = possible
-        found = self._checked_further(alternative, index, consumed, must=True)
+        found = self._examine_device(alternative, index, consumed, must=True)
         if (
             isinstance(found, Pick)
             and self.rules.consumable
             and not self.has_capacity(index, consumed)
         ):
-            return Refused.CAPACITY
+            return FailedRule.CAPACITY
         return found
 
-    def _checked_further(
+    def _examine_device(
         self, alternative: Alternative, index: int, consumed: Consumption, *, must: bool
-    ) -> Pick | Refused:
+    ) -> Pick | FailedRule:
         rules = self.rules
         device = self.devices[index]
         if not rules.supports_operations(device):
-            return Refused.NODE_OPERATIONS
+            return FailedRule.NODE_OPERATIONS
         shared = rules.consumable and device.shareable
-        pays = False
+        consumes = False
         if device.counter_uses:
             if not rules.partitionable:
-                return Refused.COUNTERS_DISABLED
-            # KEP-4815 with KEP-5075: only the first share of a device pays for it.
-            pays = not (shared and self.has_share(index))
+                return FailedRule.COUNTERS_DISABLED
+            # KEP-4815 with KEP-5075: only the first share of a device consumes counters.
+            consumes = not (shared and self.has_share(index))
             counters = self.counters
-            if pays and not counters.admit_groups_of(device):
-                return Refused.COMPATIBILITY_GROUPS
-            if pays and not counters.suffice_for(device):
-                return Refused.COUNTERS
+            if consumes and not counters.admit_groups_of(device):
+                return FailedRule.COMPATIBILITY_GROUPS
+            if consumes and not counters.suffice_for(device):
+                return FailedRule.COUNTERS
         if rules.untolerated_taint(alternative, index) is not None:
-            return Refused.TAINT
+            return FailedRule.TAINT
         values: list[AttributeSet] = []
         for constraint in alternative.constraints:
             value = rules.attribute(constraint, alternative, index)
             if value is None or not constraint.admits(value):
                 if must:
                     raise ConstraintError(alternative.place, device.id)
-                return Refused.CONSTRAINT
+                return FailedRule.CONSTRAINT
             values.append(value)
-        return Pick(alternative, index, shared, consumed, pays, values)
+        return Pick(alternative, index, shared, consumed, consumes, values)
 
     def has_share(self, index: int) -> bool:
         return index in self.shares or self.rules.ledger.has_share(self.devices[index].id)
 
     def has_capacity(self, index: int, wanted: Consumption) -> bool:
-        """Whether the device has that much left of every capacity."""
+        """Whether the device has this much left of every capacity."""
         device = self.devices[index]
         allocated = self.rules.ledger.consumed(device.id, device.capacity)
         attempted = self.consumed.get(index)
@@ -215,7 +215,7 @@ class Attempt:
         return True
 
     def use_of(self, index: int) -> tuple[tuple[int, ...], int, tuple[tuple[str, int], ...]]:
-        """How this attempt uses a device: the claims that have it, its shares, what those consume."""
+        """How this attempt uses a device: claims that picked it whole, shares, consumed capacity."""
         consumed = self.consumed.get(index)
         return (
             tuple(sorted(self._picked.get(index, ()))),
@@ -237,13 +237,13 @@ class Attempt:
                 total[name] = total.get(name, 0) + amount.nanos
         else:
             self._picked.setdefault(index, []).append(claim)
-        if pick.pays_counters:
-            pick.groups_before = self.counters.pay(self.devices[index])
+        if pick.consumes_counters:
+            pick.groups_before = self.counters.consume(self.devices[index])
         for constraint, value in zip(alternative.constraints, pick.values, strict=True):
             constraint.add(value)
 
     def undo(self) -> None:
-        """Take back the pick placed last."""
+        """Undo the last pick."""
         pick = self.picks.pop()
         alternative, index = pick.alternative, pick.index
         self.results_by_claim[alternative.claim.index] -= 1
@@ -260,7 +260,7 @@ class Attempt:
             claims.pop()
             if not claims:
                 del self._picked[index]
-        if pick.pays_counters:
-            self.counters.refund(self.devices[index], pick.groups_before)
+        if pick.consumes_counters:
+            self.counters.release(self.devices[index], pick.groups_before)
         for constraint in alternative.constraints:
             constraint.remove_last()

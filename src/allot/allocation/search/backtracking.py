@@ -1,16 +1,16 @@
-"""The search: claims in order, requests in order, devices in order; the first solution wins.
+"""Backtracking search: claims, requests and devices in order; the first solution wins.
 
     request 0            request 1                    request 2
     ┌────────┐  fits    ┌────────────┐  alternative  ┌────────┐
     │ device ├─────────▶│   choice   ├──────────────▶│ device ├──▶ … all satisfied
     └────────┘          └────────────┘               └───┬────┘
         ▲                     ▲                          │ no device left
-        └─────────────────────┴──────────────────────────┘ back to what is to blame
+        └─────────────────────┴──────────────────────────┘ back to a choice in the conflict set
 
-Every box is a frame on a stack of our own, so depth is limited by memory alone. First the search
-runs as Kubernetes does, without looking ahead: most problems are solved on the way. When it has
-gone back more often than that is worth, `foresight` continues from where it is: it knows what cannot
-succeed and skips it. Skipping never changes which solution is first, and never adds a step.
+Every box is a frame on an explicit stack: memory limits the depth, not Python. The search starts as
+Kubernetes does, without lookahead, which solves most problems. After many failures `forward_checking`
+resumes from the same point and prunes what cannot succeed. Pruning never changes which solution is
+first, and never adds a step.
 """
 
 from __future__ import annotations
@@ -20,53 +20,53 @@ from typing import Final
 
 from allot.allocation.errors import StepsExhaustedError, TooManyFailuresError
 from allot.allocation.requests import Alternative, PreparedClaim, PreparedRequest
-from allot.allocation.search.attempt import TAKEN, Attempt, Pick
+from allot.allocation.search.attempt import TAKEN, AllocationAttempt, Pick
 from allot.api.resource import MAX_RESULTS
 
 STEP_WORK: Final = 8
-"""Units of work of a step, and of going back, without the devices that are looked at on the way."""
+"""Units of work of a step and of backtracking, not counting the devices that are checked."""
 CHECKS_AT_ONCE: Final = 32
-"""How many devices are checked before their work is counted."""
+"""How many devices are checked before their work is metered."""
 
 
-class Frame:
-    """A decision: which alternative of a request, or which device for an alternative."""
+class SearchFrame:
+    """A choice point: which alternative of a request, or which device for an alternative."""
 
     __slots__ = ("alternative", "exceeded", "nth", "placed", "position", "request")
 
     def __init__(self, request: int, alternative: Alternative | None, nth: int, start: int) -> None:
         self.request = request
         self.alternative = alternative
-        """None where the alternative itself is what is decided."""
+        """None while the alternative itself is chosen."""
         self.nth = nth
-        """How many devices the alternative has already."""
+        """How many devices the alternative has so far."""
         self.position = start
-        """What is tried next: an index into the alternatives, the candidates or all devices."""
+        """What to try next: an index into the alternatives, the candidates or all devices."""
         self.placed = False
         self.exceeded = 0
-        """How many of the alternatives ended because the claim would have got too many devices."""
+        """How many alternatives failed because the claim would exceed its device limit."""
 
 
-class Search:
+class BacktrackingSearch:
     """Finds the first solution in Kubernetes' order."""
 
-    def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
+    def __init__(self, attempt: AllocationAttempt, requests: Sequence[PreparedRequest]) -> None:
         self.attempt = attempt
         self.requests = requests
         self.selected: list[Alternative] = [request.alternatives[0] for request in requests]
         self.steps = 0
         self.failures = 0
-        """How often there was nothing left to try somewhere."""
+        """How often a frame had nothing left to try."""
         self.requests_satisfied = 0
-        self.stack: list[Frame] = []
+        self.stack: list[SearchFrame] = []
         self.has_begun = False
         self._meter = attempt.rules.meter
 
     def solve(self, max_steps: int, max_failures: int | None = None) -> bool:
-        """Whether there is a solution; if so, it is what the attempt now holds.
+        """Whether there is a solution; the attempt then holds it.
 
-        `StepsExhaustedError` if `max_steps` did not suffice to find out, `TooManyFailuresError` if
-        the search had to go back more than `max_failures` times.
+        `StepsExhaustedError` if `max_steps` is not enough, `TooManyFailuresError` after more than
+        `max_failures` failures.
         """
         if not self.has_begun:
             self.has_begun = True
@@ -88,11 +88,11 @@ class Search:
         return False
 
     def unwind(self) -> None:
-        """Undo all that is placed."""
+        """Undo all picks."""
         while self.stack:
             self._pop()
 
-    # --- going deeper; the answer is False once everything is satisfied ---
+    # --- descending; False once every request is satisfied ---
 
     def _enter(self, request: int) -> bool:
         while request < len(self.requests):
@@ -107,14 +107,14 @@ class Search:
         return False
 
     def _begin(self, request: int, alternative: Alternative) -> bool:
-        """Begin to look for the devices of an alternative; False if it needs none."""
+        """Start on the devices of an alternative; False if it needs none."""
         self.selected[request] = alternative
         if alternative.count <= 0 and not alternative.wants_all:
             return False
         self.stack.append(self._frame(request, alternative, 0, 0))
         return True
 
-    def _choose_alternative(self, frame: Frame) -> bool:
+    def _choose_alternative(self, frame: SearchFrame) -> bool:
         alternatives = self.requests[frame.request].alternatives
         if self._is_dead_end(frame):
             return True
@@ -131,7 +131,7 @@ class Search:
         self.steps += 1
         return self._begin(frame.request, alternative) or self._enter(frame.request + 1)
 
-    def _choose_device(self, frame: Frame, alternative: Alternative) -> bool:
+    def _choose_device(self, frame: SearchFrame, alternative: Alternative) -> bool:
         self._meter.alternative = alternative
         if frame.placed:
             frame.placed = False
@@ -151,14 +151,14 @@ class Search:
         nth = frame.nth + 1
         if nth >= alternative.count:
             return self._enter(frame.request + 1)
-        # Combinations, not permutations: go on after the device picked last.
+        # Combinations, not permutations: continue after the last picked device.
         self.stack.append(self._frame(frame.request, alternative, nth, frame.position))
         return True
 
-    def _next_pick(self, frame: Frame, alternative: Alternative) -> Pick | None:
+    def _next_pick(self, frame: SearchFrame, alternative: Alternative) -> Pick | None:
         attempt = self.attempt
         if alternative.wants_all:
-            # Its devices are known; if one of them cannot be had, no other will do.
+            # Mode All: its devices are fixed, so one that cannot be taken has no substitute.
             if frame.position != frame.nth or frame.nth >= alternative.count:
                 return None
             frame.position += 1
@@ -176,23 +176,23 @@ class Search:
             self._meter.spend(CHECKS_AT_ONCE * (4 + 2 * len(alternative.constraints)))
         return None
 
-    # --- going back ---
+    # --- backtracking ---
 
-    def _is_dead_end(self, frame: Frame) -> bool:
-        """Whether it is known that nothing can succeed here; if so, the search has gone back."""
+    def _is_dead_end(self, frame: SearchFrame) -> bool:
+        """Whether nothing can succeed here; if so, the search has backtracked."""
         return False
 
-    def _fail(self, frame: Frame) -> None:
-        """Nothing is left to try here: go back to the decision before."""
+    def _fail(self, frame: SearchFrame) -> None:
+        """Nothing is left to try here: backtrack to the previous choice."""
         self.failures += 1
         self._pop()
 
-    def _exceeds_limit(self, frame: Frame, alternative: Alternative) -> bool:
+    def _exceeds_limit(self, frame: SearchFrame, alternative: Alternative) -> bool:
         results = self.attempt.results_by_claim[alternative.claim.index]
         return results + alternative.count - frame.nth > MAX_RESULTS
 
-    def _exceed_limit(self, frame: Frame) -> None:
-        """Too many devices for one claim: no other device can help, only another alternative of the same claim."""
+    def _exceed_limit(self, frame: SearchFrame) -> None:
+        """Too many devices for one claim: only another alternative of the same claim can help."""
         claim = self._claim(frame)
         self.failures += 1
         self._pop()
@@ -203,7 +203,7 @@ class Search:
                 return
             self._pop()
 
-    def _claim(self, frame: Frame) -> PreparedClaim:
+    def _claim(self, frame: SearchFrame) -> PreparedClaim:
         return self.requests[frame.request].alternatives[0].claim
 
     def _pop(self) -> None:
@@ -217,5 +217,7 @@ class Search:
     def _undo(self) -> None:
         self.attempt.undo()
 
-    def _frame(self, request: int, alternative: Alternative | None, nth: int, start: int) -> Frame:
-        return Frame(request, alternative, nth, start)
+    def _frame(
+        self, request: int, alternative: Alternative | None, nth: int, start: int
+    ) -> SearchFrame:
+        return SearchFrame(request, alternative, nth, start)

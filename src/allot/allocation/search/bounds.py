@@ -1,14 +1,14 @@
-"""Bounds: proofs that the rest of a search cannot succeed, made by counting.
+"""Bounds: proofs by counting that the rest of a search cannot succeed.
 
-Every count is of a relaxed problem, one in which more is allowed than in the real one: if even that
-has no solution, nothing is lost by not searching.
+Each bound counts in a relaxation of the problem: if the relaxation has no solution, neither has the
+problem, and the subtree can be pruned.
 
 - enough candidates left for each request
 - match: some value that enough candidates of every request have (counted per value)
 - distinct: at least as many values as devices (pigeonhole)
-- counters: no more partitions than the counters can carry
+- counters: no more partitions than the shared counters allow
 - capacity: no more shares, and no larger ones, than the devices have room for
-- match across claims: enough lots of devices that share a value
+- match across claims: enough groups of devices that share a value
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Final, NamedTuple
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import CounterKey
 from allot.allocation.requests import Alternative, PreparedClaim
-from allot.allocation.search.attempt import Attempt
-from allot.allocation.search.domains import Outlook, Token, value_tokens
+from allot.allocation.search.attempt import AllocationAttempt
+from allot.allocation.search.domains import FutureDomains, Token, value_tokens
 
 _AT_ONCE: Final = 512
-"""How many devices are looked at before their work is counted."""
+"""How many devices are checked before their work is metered."""
 
 
 class Need(NamedTuple):
-    """How many more devices an alternative needs, and from where in its domain on."""
+    """How many more devices an alternative needs, and where in its domain they start."""
 
     alternative: Alternative
     devices: int
@@ -37,7 +37,7 @@ class Need(NamedTuple):
 
 
 class _Supply(NamedTuple):
-    """What is left for a need: candidates, and per constraint the values that would do."""
+    """What is left for a need: candidates, and per constraint the possible values."""
 
     need: Need
     candidates: frozenset[int]
@@ -45,29 +45,29 @@ class _Supply(NamedTuple):
 
 
 class Bounds:
-    """Counts for one outlook; the attempt says what is picked at the moment."""
+    """Counts for one set of future domains and the picks of the attempt."""
 
-    def __init__(self, attempt: Attempt, outlook: Outlook) -> None:
+    def __init__(self, attempt: AllocationAttempt, future: FutureDomains) -> None:
         self._attempt = attempt
         self._meter = attempt.rules.meter
-        self._outlook = outlook
+        self._future = future
         self.work = 0
         """How many devices have been counted so far, for all constraints."""
 
     def values_left(
         self, request: int, current: Need | None, end: int
     ) -> dict[Constraint, frozenset[Token]] | None:
-        """The values that devices can still match in; None if the requests cannot be satisfied.
+        """Per match constraint, the values still possible; None if the requests cannot be satisfied.
 
-        They are those from number `request` up to `end`, and not what comes after. `current` says
-        what is still needed for the first of them if its alternative is chosen already.
+        Covers the requests from number `request` up to, not including, `end`. `current` is the remaining
+        need of the first one if its alternative is chosen already.
         """
         supplies_by_request: list[list[_Supply]] = []
         for at in range(request, end):
             if at == request and current is not None:
                 needs = [current]
             else:
-                alternatives = self._outlook.requests[at].alternatives
+                alternatives = self._future.requests[at].alternatives
                 needs = [Need(each, each.count, 0) for each in alternatives]
             supplies = [supply for need in needs if (supply := self._supply(need)) is not None]
             if not supplies:
@@ -81,10 +81,10 @@ class Bounds:
     # --- one alternative ---
 
     def _supply(self, need: Need) -> _Supply | None:
-        """None if the alternative cannot get its devices, whatever the others do."""
+        """None if the alternative cannot get its devices, whatever the other requests take."""
         alternative = need.alternative
-        domain = self._outlook.domains[alternative]
-        if domain.is_hopeless:
+        domain = self._future.domains[alternative]
+        if domain.is_infeasible:
             return None
         if need.devices <= 0:
             return _Supply(need, frozenset(), {})
@@ -98,8 +98,8 @@ class Bounds:
             candidates += (index for index in some if not attempt.is_in_use(alternative, index))
         if attempt.shares:
             candidates = self._filtered(candidates, lambda at: self._has_room(alternative, at))
-        if attempt.counters.payers:
-            candidates = self._filtered(candidates, self._is_payable)
+        if attempt.counters.consumers:
+            candidates = self._filtered(candidates, self._has_counters_left)
         if len(candidates) < need.devices:
             return None
         values: dict[Constraint, frozenset[Token]] = {}
@@ -109,7 +109,7 @@ class Bounds:
             )
         if len(candidates) < need.devices:
             return None
-        if self._most_payable(candidates, need.devices) < need.devices:
+        if self._most_within_counters(candidates, need.devices) < need.devices:
             return None
         return _Supply(need, frozenset(candidates), values)
 
@@ -121,7 +121,7 @@ class Bounds:
             left += filter(is_left, some)
         return left
 
-    def _is_payable(self, index: int) -> bool:
+    def _has_counters_left(self, index: int) -> bool:
         attempt = self._attempt
         device = attempt.devices[index]
         if not device.counter_uses or (device.shareable and attempt.has_share(index)):
@@ -142,7 +142,7 @@ class Bounds:
         candidates: list[int],
         count: int,
     ) -> tuple[list[int], frozenset[Token]]:
-        """The candidates that a constraint leaves, and the values they could bring."""
+        """The candidates that a constraint admits, and their values."""
         present = constraint.present
         if constraint.is_match:
             if present:
@@ -198,12 +198,12 @@ class Bounds:
             return None
         return {constraint: tokens for constraint, tokens in shared.items() if constraint.is_match}
 
-    # --- devices, over requests that have the same ones to choose from ---
+    # --- devices, over requests with common candidates ---
 
     def _devices_do_not_suffice(self, supplies: Iterable[_Supply]) -> bool:
-        """Whether requests together need more devices than they have to choose from.
+        """Whether requests together need more devices than they have candidates.
 
-        Looked at are all requests together, and those with the same domain.
+        Checks all requests together, and the requests that have the same domain.
         """
         everyone: list[_Supply] = []
         groups: dict[tuple[int, ...], list[_Supply]] = {}
@@ -211,7 +211,7 @@ class Bounds:
             alternative = supply.need.alternative
             if not alternative.is_admin and supply.candidates:
                 everyone.append(supply)
-                groups.setdefault(self._outlook.domains[alternative].indices, []).append(supply)
+                groups.setdefault(self._future.domains[alternative].indices, []).append(supply)
         if len(groups) > 1 and self._is_too_small(everyone):
             return True
         return any(len(group) > 1 and self._is_too_small(group) for group in groups.values())
@@ -229,26 +229,26 @@ class Bounds:
             for index in shared:
                 self._meter.spend(4 * len(group))
                 room += self._most_shares(index, group)
-        if room + self._most_payable(candidates.difference(shared), count - room) < count:
+        if room + self._most_within_counters(candidates.difference(shared), count - room) < count:
             return True
         if not shared:
-            return self._is_too_scattered(group)
+            return self._groups_are_too_small(group)
         return len(shared) == len(candidates) and self._is_overbooked(group, shared)
 
-    def _is_too_scattered(self, group: Sequence[_Supply]) -> bool:
-        """Whether the devices come in too many small lots for claims that want matching ones.
+    def _groups_are_too_small(self, group: Sequence[_Supply]) -> bool:
+        """Whether too few groups of matching devices are large enough for the claims.
 
-        A value that eight devices have serves one claim that needs five of them, not one and a half.
+        Eight devices with the same value serve one claim that needs five of them, not one and a half.
         """
         needed: dict[str, Counter[Constraint]] = {}
         lots: dict[str, set[tuple[Token, int]]] = {}
         counted: dict[tuple[PreparedClaim, str], Constraint] = {}
         for supply in group:
             alternative = supply.need.alternative
-            domain = self._outlook.domains[alternative]
+            domain = self._future.domains[alternative]
             for constraint, tokens in zip(alternative.constraints, domain.tokens, strict=True):
                 name = constraint.attribute
-                # One constraint per claim: two of them may be about the same devices.
+                # One constraint per claim: two of them may cover the same devices.
                 first = counted.setdefault((alternative.claim, name), constraint)
                 if constraint.is_match and not constraint.present and constraint is first:
                     needed.setdefault(name, Counter())[constraint] += supply.need.devices
@@ -264,7 +264,7 @@ class Bounds:
         return False
 
     def _is_overbooked(self, group: Sequence[_Supply], shared: Sequence[int]) -> bool:
-        """Whether the requests want more of some capacity than all devices have left together."""
+        """Whether the requests need more of some capacity than all devices together have left."""
         attempt = self._attempt
         names = set.intersection(
             *({name for name, _ in attempt.devices[index].capacity} for index in shared)
@@ -294,7 +294,7 @@ class Bounds:
         return self._attempt.devices[index].shareable
 
     def _most_shares(self, index: int, group: Sequence[_Supply]) -> int:
-        """How many requests of the group could share the device, if all asked for the least."""
+        """An upper bound of how many requests of the group can share the device."""
         attempt = self._attempt
         wanted = [
             consumed
@@ -311,11 +311,11 @@ class Bounds:
 
     # --- counters ---
 
-    def _most_payable(self, candidates: Iterable[int], enough: int) -> int:
-        """How many of the candidates could be had together, as far as counters decide.
+    def _most_within_counters(self, candidates: Iterable[int], enough: int) -> int:
+        """An upper bound of how many candidates the shared counters allow together.
 
-        Counters are looked at in turn, those that exclude most first, each with the candidates that none before it
-        was held against. Exact only where it is less than `enough`.
+        Counters are applied in turn, the most restrictive first, each to candidates that no earlier one
+        excluded. Exact only below `enough`.
         """
         attempt = self._attempt
         most = 0
@@ -354,7 +354,7 @@ class Bounds:
 
 
 def _left_over(users: list[tuple[int, int]], left: int) -> int:
-    """How many users of a counter go without, at least."""
+    """At least how many users of a counter cannot be served."""
     fitting = 0
     for amount, _ in sorted(users):
         left -= amount
@@ -365,7 +365,7 @@ def _left_over(users: list[tuple[int, int]], left: int) -> int:
 
 
 def _tokens_of(constraint: Constraint) -> frozenset[Token]:
-    """The values that the devices so far share (match) or have between them (distinct)."""
+    """The values that the picked devices have in common (match) or have used (distinct)."""
     if constraint.is_match:
         return value_tokens(constraint.present[-1], lists=constraint.lists)
     return frozenset().union(

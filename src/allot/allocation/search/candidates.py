@@ -1,8 +1,8 @@
-"""Candidates: what is true of a device for a request, whatever else has been picked.
+"""Candidates: the rules about a single device and request, independent of other picks.
 
 Every answer is computed when it is first needed, because *when* an expression is evaluated decides
-whether its error surfaces. What selectors and attributes say is kept with the slice (`slice_cache`),
-for later searches too; the rest is kept for the attempt.
+whether its error surfaces. Results of selectors and attributes are cached with the slice
+(`slice_cache`), for later searches too; the rest is cached for the attempt.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from allot.rules import (
 )
 
 _FEW_SELECTORS: Final = 2
-"""The work of so many is part of what is counted for checking a device."""
+"""Up to so many selectors, their work is included in the work of checking a device."""
 _SELECTOR_WORK: Final = 8
-"""Units of work to look up what an expression says about a device; evaluating it asks for itself."""
+"""Units of work to look up a cached result; evaluation meters itself."""
 
 Value = TypeVar("Value")
 
@@ -70,7 +70,7 @@ _HINT = (
 
 
 class LazySelector:
-    """A selector that is compiled when the first device is examined, not before."""
+    """A selector, compiled when the first device is checked."""
 
     __slots__ = ("_key", "_program", "class_name", "expression", "index", "place")
 
@@ -86,7 +86,7 @@ class LazySelector:
         self._program: Selector | None = None
 
     def matches(self, device: PoolDevice, deadline: Deadline = no_deadline) -> bool:
-        """Whether the device is selected; `AllocationError` if that cannot be said."""
+        """Whether the device is selected; `AllocationError` if the expression fails."""
         row = device.cache.selected.get(self._key)
         known = row[device.number] if row is not None else None
         if known is None:
@@ -113,7 +113,7 @@ class LazySelector:
 
     @property
     def reads(self) -> tuple[tuple[str, ...], ...]:
-        """The parts of a device that decide."""
+        """The parts of a device that the expression reads."""
         if self._program is None:
             self._program = self._compiled()
         return self._program.reads
@@ -128,7 +128,7 @@ class LazySelector:
 
 
 class CandidateRules:
-    """Decides about single devices of one node."""
+    """The rules for single devices of one node."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class CandidateRules:
         self.devices = view.devices
         self.ledger = ledger
         self.consumable = CONSUMABLE_CAPACITY in gates
-        # KEP-5075: who holds a share of a device that may not be shared any more still holds it.
+        # KEP-5075: a share stays allocated when its device stops being shareable.
         self.shares_in_the_way: Collection[DeviceId] = (
             ledger.shared if SHARES_HOLD_DEDICATED_DEVICES in gates else ()
         )
@@ -207,7 +207,7 @@ class CandidateRules:
         return known is True
 
     def _selected(self, alternative: Alternative, device: PoolDevice) -> bool | LazySelector:
-        """Whether it is, or the selector that says no."""
+        """True or False, or the selector that refuses the device."""
         if not self._binding_conditions and device.device.binding_conditions:
             return False
         meter = self.meter
@@ -223,7 +223,7 @@ class CandidateRules:
         return selects_node(self.node, own.node_name, own.all_nodes, own.node_selector, meter)
 
     def refused_by(self, alternative: Alternative, index: int) -> LazySelector | None:
-        """The selector that did not let a device through, if it is not selectable for that."""
+        """The selector that refused a device, if one did."""
         known = self._selectable.get((alternative, index))
         return known if isinstance(known, LazySelector) else None
 
@@ -252,12 +252,12 @@ class CandidateRules:
         return known
 
     def failing_selector(self, alternative: Alternative, expression: str) -> LazySelector | None:
-        """The first selector with an expression that ended in an error; None if it derives an attribute."""
+        """The first selector with this expression; None if the expression derives an attribute."""
         selectors = self.selectors(alternative)
         return next((each for each in selectors if each.expression == expression), None)
 
     def reads(self, alternative: Alternative, expression: str) -> tuple[tuple[str, ...], ...]:
-        """The parts of a device that an expression of the alternative reads, once it was evaluated."""
+        """The parts of a device that an expression of the alternative reads, once it is compiled."""
         selector = self.failing_selector(alternative, expression)
         if selector is not None:
             return selector.reads
@@ -268,7 +268,7 @@ class CandidateRules:
     def consumption(
         self, alternative: Alternative, index: int, shown_as: object = None
     ) -> Consumption | None:
-        """What the request would consume of the device; None if its policies do not allow that."""
+        """What the request consumes of the device; None if the request policies do not allow it."""
         key = (alternative, index)
         if key in self._consumption:
             return self._consumption[key]
@@ -288,7 +288,7 @@ class CandidateRules:
         return consumed
 
     def bad_capacity(self, alternative: Alternative, index: int) -> str:
-        """Why it cannot be computed what the request would consume of the device; empty if it can."""
+        """Why the consumption cannot be computed; empty if it can."""
         try:
             consumption(
                 self.devices[index].capacity, alternative.capacity, fractional=self._fractional
@@ -300,11 +300,11 @@ class CandidateRules:
     # --- operations, counters, taints ---
 
     def supports_operations(self, device: PoolDevice) -> bool:
-        """Whether this node can do without the operations the driver wants skipped."""
+        """Whether this node can skip the operations that the driver wants skipped."""
         return self._may_skip_operations or not device.skip_node_operations
 
     def untolerated_taint(self, alternative: Alternative, index: int) -> DeviceTaint | None:
-        """The taint that keeps the request away from the device."""
+        """The first blocking taint that the request does not tolerate."""
         taints = self.devices[index].taints
         if not taints or not self._taints:
             return None
@@ -380,6 +380,6 @@ class CandidateRules:
 
 
 def _in_domain(values: Mapping[str, Value], name: str, driver: str) -> Value | None:
-    """What has the name without its domain: a bare name is in the driver's domain."""
+    """The value under the name without its domain: a bare name is in the driver's domain."""
     domain, slash, identifier = name.partition("/")
     return values.get(identifier) if slash and domain == driver else None

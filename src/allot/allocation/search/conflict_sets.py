@@ -1,7 +1,7 @@
-"""Blame: which decisions have a part in the refusal of a device.
+"""Conflict sets: the choices that have a part in the refusal of a device.
 
-Decisions are frames on the stack of the search; a set of them is an integer with one bit for each place on the stack.
-Kept up to date pick by pick, so that asking does not depend on how many picks there are.
+Choices are frames on the stack of the search; a set of them is an integer with one bit per depth.
+Updated pick by pick, so that a lookup does not depend on the number of picks.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TypeVar
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import CounterKey, SetKey
 from allot.allocation.requests import Alternative
-from allot.allocation.search.attempt import Attempt, Pick
+from allot.allocation.search.attempt import AllocationAttempt, Pick
 
 
-class Blame:
-    """The frames behind what is picked at the moment."""
+class ConflictSets:
+    """The frames that picked each device and consumed each counter, set and constraint value."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: AllocationAttempt) -> None:
         self._attempt = attempt
         self._depths: list[int] = []
         self.by_device: dict[int, int] = {}
@@ -26,19 +26,19 @@ class Blame:
         self.by_set: dict[SetKey, int] = {}
 
     def add(self, pick: Pick, depth: int) -> None:
-        """A device was picked at some depth of the stack."""
+        """Record a pick made at this depth of the stack."""
         self._depths.append(depth)
         self._toggle(pick, 1 << depth)
 
     def remove(self, pick: Pick) -> None:
-        """The pick made last is taken back."""
+        """Undo the record of the last pick."""
         self._toggle(pick, 1 << self._depths.pop())
 
     def _toggle(self, pick: Pick, bit: int) -> None:
         _flip(self.by_device, pick.index, bit)
         for constraint in pick.alternative.constraints:
             _flip(self.by_constraint, constraint, bit)
-        if pick.pays_counters:
+        if pick.consumes_counters:
             device = self._attempt.devices[pick.index]
             for key, _ in device.counter_keys:
                 _flip(self.by_counter, key, bit)
@@ -58,24 +58,24 @@ class Blame:
         if attempt.is_in_use(alternative, index):
             return self.of_use(index)
         device = attempt.devices[index]
-        blame = self.of_use(index)
+        conflict_sets = self.of_use(index)
         if device.counter_uses:
             if device.shareable:
-                # Another share would have paid for it: all that did not take one have a part.
+                # An earlier share would have consumed the counters: every frame that took none has a part.
                 return earlier
             short = attempt.counters.short(device)
             if short is not None:
-                # One counter that does not suffice is reason enough.
-                return blame | self.by_counter.get(short, 0)
+                # One counter that is short is enough.
+                return conflict_sets | self.by_counter.get(short, 0)
             if not attempt.counters.admit_groups_of(device):
                 for key, _ in device.group_keys:
-                    blame |= self.by_set.get(key, 0)
-                return blame
+                    conflict_sets |= self.by_set.get(key, 0)
+                return conflict_sets
         for constraint in alternative.constraints:
             value = attempt.rules.attribute(constraint, alternative, index)
             if value is not None and not constraint.admits(value):
-                return blame | self.by_constraint.get(constraint, 0)
-        return blame
+                return conflict_sets | self.by_constraint.get(constraint, 0)
+        return conflict_sets
 
 
 Key = TypeVar("Key")

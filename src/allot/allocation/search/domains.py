@@ -1,9 +1,8 @@
-"""Domains: for every alternative the devices that could serve it, found before the search begins.
+"""Domains: for every alternative the devices that could serve it, computed before the search.
 
-What keeps a device away while nothing is picked keeps it away for good: picking more only uses up
-more. So a device that is refused at the outset never has to be tried. A device on which something
-cannot be evaluated stays in, because the error must surface when the search gets there, and not
-earlier; what might lead there may not be skipped.
+A device that is refused while nothing is picked is refused for good, because picks only consume more:
+it never has to be tried. A device whose expressions fail stays in the domain: the error must surface
+when the search reaches it, not earlier, and nothing that leads there may be pruned.
 """
 
 from __future__ import annotations
@@ -14,34 +13,34 @@ from typing import Final, NamedTuple
 from allot.allocation.attributes import AttributeSet
 from allot.allocation.errors import AllocationError
 from allot.allocation.requests import Alternative, PreparedRequest
-from allot.allocation.search.attempt import Attempt
+from allot.allocation.search.attempt import AllocationAttempt
 
 Token = tuple[str, Hashable]
 """A value two devices can have in common."""
 
 
 _DEVICE_WORK: Final = 6
-"""Units of work to find out what matters about a device."""
+"""Units of work to compute the traits of a device."""
 
 
 class Domain(NamedTuple):
-    """The devices that could serve an alternative, in order, and what is known about them."""
+    """The devices that could serve an alternative, in order, with their traits and values."""
 
     indices: tuple[int, ...]
     traits: dict[int, Hashable]
-    """By device: all that matters about it for this alternative."""
+    """By device: all that distinguishes it for this alternative."""
     tokens: tuple[dict[int, frozenset[Token]], ...]
-    """Per constraint of the alternative, by device: the values it brings along."""
+    """Per constraint of the alternative, by device: its values."""
     may_fail: bool
     """Whether trying its devices can end in an error."""
-    is_hopeless: bool
-    """Whether mode All needs a device that cannot be had."""
+    is_infeasible: bool
+    """Whether mode All requires a device that cannot be taken."""
 
 
-class Outlook:
-    """The domains of all alternatives, and which devices are alike from some request on."""
+class FutureDomains:
+    """The domains of all alternatives, and the equivalence classes of devices from each request on."""
 
-    def __init__(self, attempt: Attempt, requests: Sequence[PreparedRequest]) -> None:
+    def __init__(self, attempt: AllocationAttempt, requests: Sequence[PreparedRequest]) -> None:
         self._attempt = attempt
         self._meter = attempt.rules.meter
         self.requests = requests
@@ -51,11 +50,11 @@ class Outlook:
             for alternative in request.alternatives
         }
         self.next_failing = self._next_failing()
-        """By request: the first one from there on whose devices can end in an error."""
+        """By request: the first one from it on whose devices can raise an error."""
         self.classes_from = self._classes()
-        """By request: the class of every device that matters for it or any later request.
+        """By request: the equivalence class of every device in a domain of it or of a later request.
 
-        Devices of one class are interchangeable from there on.
+        Devices of one class are interchangeable from that request on.
         """
 
     # --- domains ---
@@ -81,8 +80,8 @@ class Outlook:
                 continue
             if trait is not None:
                 traits[index] = trait
-        is_hopeless = alternative.wants_all and (not wanted or len(traits) < len(wanted))
-        return Domain(tuple(traits), traits, tokens, may_fail, is_hopeless)
+        is_infeasible = alternative.wants_all and (not wanted or len(traits) < len(wanted))
+        return Domain(tuple(traits), traits, tokens, may_fail, is_infeasible)
 
     def _trait(
         self,
@@ -114,10 +113,10 @@ class Outlook:
                 (use.counter_set, tuple(sorted(use.amounts.items())), use.groups)
                 for use in device.counter_uses
             )
-            counters = (device.id.driver, device.id.pool, uses, pick.pays_counters)
+            counters = (device.id.driver, device.id.pool, uses, pick.consumes_counters)
         return (pick.shared, consumed, left, counters, tuple(values))
 
-    # --- what lies ahead ---
+    # --- later requests ---
 
     def _next_failing(self) -> list[int]:
         found = [len(self.requests)] * (len(self.requests) + 1)
@@ -127,10 +126,10 @@ class Outlook:
             found[at] = at if may_fail else found[at + 1]
         return found
 
-    def end_of_safety(self, request: int, alternative: Alternative | None) -> int:
-        """The first request at which an error is possible, with the search being at `request`.
+    def first_possible_error(self, request: int, alternative: Alternative | None) -> int:
+        """The first request, from `request` on, at which an error is possible.
 
-        Once the alternative is chosen, only that one matters of its request.
+        Once the alternative is chosen, the others of its request do not count.
         """
         if alternative is None:
             return self.next_failing[request]
@@ -145,14 +144,14 @@ class Outlook:
             later = classes[at + 1]
             alternatives = self.requests[at].alternatives
             domains = [self.domains[each] for each in alternatives]
-            # Mode All goes through its devices in a fixed order: which of two is taken decides
-            # whether it stops there, or gets to a broken constraint first and fails.
+            # Mode All takes its devices in a fixed order: which of two is taken decides whether
+            # it stops there, or reaches an unmet constraint first and fails.
             order_matters = any(each.wants_all and each.constraints for each in alternatives)
-            mattering: dict[int, None] = {}
+            relevant: dict[int, None] = {}
             for indices in (*(domain.indices for domain in domains), tuple(later)):
                 self._meter.spend(1 + len(indices) // 16)
-                mattering.update(dict.fromkeys(indices))
-            for index in mattering:
+                relevant.update(dict.fromkeys(indices))
+            for index in relevant:
                 self._meter.spend(2 + len(domains))
                 own = tuple(domain.traits.get(index) for domain in domains)
                 key = (at, own, later.get(index), index if order_matters else None)

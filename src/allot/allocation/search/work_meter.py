@@ -1,7 +1,7 @@
-"""The work meter: how much has been done since the deadline was asked last, and for which request.
+"""The work meter: counts work and checks the caller's deadline.
 
-Allocation reads no clock. It counts what it does in units of about a microsecond and asks its caller's deadline every
-few hundred of them, so that no stretch between two questions is long, whatever the claims and the devices are.
+Allocation reads no clock. It counts work in units of about a microsecond and checks the deadline every few hundred
+units, so that the time between two checks is short, whatever the claims and devices are.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from allot.deadline import Deadline, no_deadline
 if TYPE_CHECKING:
     from allot.allocation.requests import Alternative
 
-UNITS_BETWEEN_ASKS: Final = 512
-"""Half a millisecond or so: long beside what a question costs, short beside any deadline."""
+UNITS_BETWEEN_CHECKS: Final = 512
+"""About half a millisecond: long compared with a check, short compared with any deadline."""
 
 
 class WorkMeter:
-    """Asks a deadline every so many units of work; `DeadlineExceededError` once time is over."""
+    """Checks a deadline every so many units of work; `DeadlineExceededError` once it has passed."""
 
     __slots__ = ("_left", "alternative", "deadline")
 
     def __init__(self, deadline: Deadline = no_deadline) -> None:
         self.deadline = deadline
         self.alternative: Alternative | None = None
-        """What is being worked on, for the report if time runs out."""
-        self._left = UNITS_BETWEEN_ASKS
+        """The alternative in progress, to report when the deadline passes."""
+        self._left = UNITS_BETWEEN_CHECKS
 
     def spend(self, units: int) -> None:
         """Count work that is done or about to be done."""
         self._left -= units
         if self._left < 0:
-            self._left = UNITS_BETWEEN_ASKS
+            self._left = UNITS_BETWEEN_CHECKS
             self.deadline()

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from allot.allocation import Explanation, Proposals, StepBudget, Wording, explain, proposals
-from allot.allocation.explain.changes import AnyChange, Release
+from allot.allocation.explain.changes import AnyChange, ReleaseClaim
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
 from allot.api.similar_names import joined_with_or, similar_names
@@ -357,4 +357,4 @@ def _told(known: _Known, key: _EquivalenceKey, namespace: str) -> str:
 
 def _is_hidden(change: AnyChange, namespace: str) -> bool:
     """Whether the change is about a claim of another namespace."""
-    return isinstance(change, Release) and change.claim.partition("/")[0] != namespace
+    return isinstance(change, ReleaseClaim) and change.claim.partition("/")[0] != namespace

@@ -17,7 +17,7 @@ from allot.allocation import (
 )
 from allot.allocation.errors import AllocationError
 from allot.allocation.node_selectors import selects_node
-from allot.allocation.problem import INVALID_POOLS, Outcome
+from allot.allocation.problem import INVALID_POOLS, AllocationOutcome
 from allot.api.claims import AllocationResult, DeviceRequest, ResourceClaim
 from allot.api.identities import DeviceId
 from allot.features import DEFAULTS, DERIVED_ATTRIBUTES, PRIORITIZED_LIST, FeatureGates
@@ -224,7 +224,7 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 4]} ..."
 
 
-def status_of(outcome: Outcome, gates: FeatureGates = DEFAULTS) -> Status:
+def status_of(outcome: AllocationOutcome, gates: FeatureGates = DEFAULTS) -> Status:
     """What an allocation that did not succeed means for the pod on the node."""
     match outcome:
         case Infeasible(invalid_pools=True):

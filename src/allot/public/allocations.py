@@ -19,7 +19,7 @@ from allot.allocation import (
     AllocationProblem,
     Explanation,
     Failed,
-    Outcome,
+    AllocationOutcome,
     StepBudget,
     Wording,
     allocate,
@@ -75,7 +75,7 @@ class Allocation:
 
     def __init__(self, problem: AllocationProblem, max_steps: int = MAX_STEPS) -> None:
         self._problem = problem
-        self._outcome: Outcome = allocate(problem, StepBudget(max_steps), _share_ids(problem))
+        self._outcome: AllocationOutcome = allocate(problem, StepBudget(max_steps), _share_ids(problem))
 
     @property
     def node(self) -> str:

@@ -16,10 +16,10 @@ import msgspec
 from allot.allocation import (
     Abandoned,
     Allocated,
+    AllocationOutcome,
     AllocationProblem,
     Explanation,
     Failed,
-    AllocationOutcome,
     StepBudget,
     Wording,
     allocate,

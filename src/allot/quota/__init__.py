@@ -1,9 +1,9 @@
-"""What objects count for in ResourceQuotas: for those who enforce them and those who keep the count.
+"""Usage of ResourceQuotas, for the admission plugin that enforces them and the controller that counts.
 
-counters.py   per resource: which entries of a quota it counts towards, how much, and in which scopes
-pods.py       what a pod counts for
-claims.py     what a ResourceClaim counts for
-decisions.py  whether a write fits, and what is used then; the count from scratch
+evaluators.py  per resource: which entries of a quota it counts towards, how much, and in which scopes
+pods.py        usage of a pod
+claims.py      usage of a ResourceClaim
+decisions.py   whether a write fits, and the usage after it; the full recount
 """
 
 from __future__ import annotations

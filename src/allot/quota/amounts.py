@@ -17,7 +17,7 @@ LIMITS: Final = "limits."
 
 
 def read_amounts(raw: Any) -> Amounts:
-    """The amounts in a resource list of the API. What is no quantity counts as nothing."""
+    """The amounts in a resource list of the API. Values that are no quantities count as zero."""
     amounts: Amounts = {}
     for name, value in (raw or {}).items():
         try:
@@ -43,7 +43,7 @@ def raise_to(into: Amounts, floor: Mapping[str, Quantity]) -> None:
 
 
 def growth(new: Mapping[str, Quantity], old: Mapping[str, Quantity]) -> Amounts:
-    """What `new` has more than `old`; nothing where it has less."""
+    """The increase from `old` to `new`; entries that do not grow are left out."""
     grown = {name: amount - old.get(name, NONE) for name, amount in new.items()}
     return {name: amount for name, amount in grown.items() if amount.sign > 0}
 
@@ -53,5 +53,5 @@ def only(amounts: Mapping[str, Quantity], names: Container[str]) -> Amounts:
 
 
 def listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
-    """As refusals show them: `pods=1,requests.cpu=2`."""
+    """As error messages show them: `pods=1,requests.cpu=2`."""
     return ",".join(f"{name}={amounts.get(name, NONE)}" for name in sorted(names))

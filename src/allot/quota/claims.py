@@ -1,4 +1,4 @@
-"""What a claim counts for in a ResourceQuota, and which quota entries are about claims."""
+"""The quota usage of a ResourceClaim, and the quota entries for claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REQUESTS: Final = "requests."
 
 
 def extended_resource_names(classes: Iterable[DeviceClass]) -> dict[str, str]:
-    """Class by extended resource name. Of several, the newest has it, then the first by name."""
+    """Class by extended resource name. Of several classes, the newest counts, then the first by name."""
     newest: dict[str, DeviceClass] = {}
     for device_class in sorted(classes, key=lambda item: item.metadata.name):
         name = device_class.spec.extended_resource_name
@@ -46,14 +46,13 @@ def claim_usage(
     extended_resources: bool = True,
     pod: Pod | None = None,
 ) -> dict[str, int]:
-    """What the claim uses up, by quota name.
+    """The usage of the claim, by quota entry.
 
-    `pod` is the one for whose extended resources the claim was made, if so: what it accounts for
-    itself is not counted twice.
+    `pod` is the owner of a claim for extended resources: what the pod accounts for is not counted twice.
     """
     usage = {CLAIM_COUNT: 1}
     devices = _devices_by_class(claim.spec.devices.requests)
-    # Here every class counts under its own name, also where a newer one has taken it.
+    # Every class counts under its own extended resource name, even if a newer class has the same.
     extended = {item.metadata.name: item.spec.extended_resource_name for item in classes}
     charged: dict[str, int] = {}
     for class_name, count in devices.items():
@@ -71,7 +70,7 @@ def claim_usage(
 
 
 def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether the claim stands for extended resources of this pod."""
+    """Whether the claim was created for the extended resources of this pod."""
     status = pod.status.extended_resource_claim_status
     if status is not None and status.resource_claim_name != claim.metadata.name:
         return False
@@ -83,12 +82,12 @@ def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
 
 
 def is_for_extended(claim: ResourceClaim) -> bool:
-    """Whether the claim was made for the extended resources of some pod."""
+    """Whether the claim was created for the extended resources of a pod."""
     return claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
 
 
 def _extended_requests(pod: Pod) -> dict[str, int]:
-    """What a pod asks for, by quota name: all containers together, or the largest init container."""
+    """The requests of a pod, by quota entry: all containers together, or the largest init container."""
     together: dict[str, int] = {}
     for container in pod.spec.containers:
         for name, amount in container.resources.requests.items():

@@ -1,7 +1,7 @@
 """Quotas: whether a write fits, and what is used.
 
-A quota is in force once somebody has counted what is used: `status.hard` says of what. From then on whoever
-lets a write pass adds to `status.used`; whoever counts from scratch corrects it.
+A quota is enforced once its usage has been counted: `status.hard` lists the entries. From then on admission adds
+to `status.used`, and the controller corrects it by a full recount.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from allot.api.core import ResourceQuota
 from allot.api.quantity import Quantity
 from allot.quota.amounts import NONE, Amounts, add, as_json, growth, listed, only, read_amounts
-from allot.quota.counters import Counter
+from allot.quota.evaluators import Evaluator
 
 
-class Scope(NamedTuple):
-    """A restriction of a quota to some objects."""
+class QuotaScope(NamedTuple):
+    """A scope of a quota: which objects it covers."""
 
     name: str
     operator: str = "Exists"
@@ -33,28 +33,28 @@ class Excess(NamedTuple):
 
 
 class Exceeded(NamedTuple):
-    """The write is refused, with this text."""
+    """The write is refused, with this message."""
 
     message: str
     quota: str = ""
     excess: tuple[Excess, ...] = ()
-    """Empty if what is used is not known, or the object does not say enough."""
+    """Empty if the usage is unknown, or the object lacks requests or limits."""
 
 
-def scopes_of(quota: ResourceQuota) -> Iterator[Scope]:
+def scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
     """All of them must hold."""
     for name in quota.get("spec", "scopes", default=[]):
-        yield Scope(name)
+        yield QuotaScope(name)
     for requirement in quota.get("spec", "scopeSelector", "matchExpressions", default=[]):
-        yield Scope(
+        yield QuotaScope(
             requirement.get("scopeName", ""),
             requirement.get("operator", "Exists"),
             tuple(requirement.get("values") or ()),
         )
 
 
-def is_about(quota: ResourceQuota, counter: Counter, obj: Any) -> bool:
-    return all(counter.in_scope(obj, *scope) for scope in scopes_of(quota))
+def covers(quota: ResourceQuota, evaluator: Evaluator, obj: Any) -> bool:
+    return all(evaluator.matches_scope(obj, *scope) for scope in scopes_of(quota))
 
 
 def is_in_force(quota: ResourceQuota) -> bool:
@@ -65,21 +65,21 @@ def is_in_force(quota: ResourceQuota) -> bool:
 
 
 def charge(
-    quotas: Iterable[ResourceQuota], counter: Counter, new: Any, old: Any = None
+    quotas: Iterable[ResourceQuota], evaluator: Evaluator, new: Any, old: Any = None
 ) -> list[ResourceQuota] | Exceeded:
-    """The quotas with what a write uses of them, or why it is refused. `old` is None for a new object."""
+    """The quotas with the usage of a write added, or why it is refused. `old` is None for a new object."""
     charged: list[ResourceQuota] = []
     more: Amounts | None = None
     for quota in sorted(quotas, key=lambda quota: quota.metadata.name):
         hard = read_amounts(quota.get("status", "hard"))
-        names = counter.names(hard)
-        if not names or not is_about(quota, counter, new):
+        names = evaluator.names(hard)
+        if not names or not covers(quota, evaluator, new):
             continue
-        unsaid = counter.unsaid(new, names) if old is None else ""
-        if unsaid:
-            return Exceeded(f"failed quota: {quota.metadata.name}: {unsaid}")
+        missing_amounts = evaluator.missing_amounts(new, names) if old is None else ""
+        if missing_amounts:
+            return Exceeded(f"failed quota: {quota.metadata.name}: {missing_amounts}")
         if more is None:
-            more = growth(counter.usage(new), counter.usage(old) if old is not None else {})
+            more = growth(evaluator.usage(new), evaluator.usage(old) if old is not None else {})
         requested = only(more, names)
         if not requested:
             continue
@@ -108,18 +108,18 @@ def charge(
 # --- counting ---
 
 
-def total_usage(quota: ResourceQuota, counter: Counter, objects: Iterable[Any]) -> Amounts:
-    """What these objects of one resource use of the quota: zero where they use nothing."""
-    names = counter.names(quota.hard)
+def total_usage(quota: ResourceQuota, evaluator: Evaluator, objects: Iterable[Any]) -> Amounts:
+    """The usage of these objects of one resource, by entry; zero without usage."""
+    names = evaluator.names(quota.hard)
     total: Amounts = dict.fromkeys(names, NONE)
     for obj in objects:
-        if is_about(quota, counter, obj):
-            add(total, only(counter.usage(obj), total))
+        if covers(quota, evaluator, obj):
+            add(total, only(evaluator.usage(obj), total))
     return total
 
 
 def with_usage(quota: ResourceQuota, used: Mapping[str, Any]) -> ResourceQuota:
-    """The quota with what is used of what it limits now; itself if it says so already."""
+    """The quota with this usage in its status; itself if nothing changes."""
     hard = quota.hard
     counted = only(used, hard)
     if read_amounts(quota.get("status", "hard")) == hard and quota.used == counted:

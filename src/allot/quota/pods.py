@@ -1,4 +1,4 @@
-"""What a pod counts for: what its containers ask for together, unless it has ended."""
+"""The quota usage of a pod: the requests and limits of its containers, unless it has ended."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NAMES: Final = frozenset(
         *(LIMITS + name for name in _COMPUTE),
     }
 )
-_MUST_BE_SAID: Final = frozenset(
+_REQUIRED_OF_CONTAINERS: Final = frozenset(
     {CPU, MEMORY, REQUESTS + CPU, REQUESTS + MEMORY, LIMITS + CPU, LIMITS + MEMORY}
 )
-"""Who limits these wants to hear of them from every container."""
+"""Entries that require every container to set the request or limit."""
 
 
 def counts_pods(name: str) -> bool:
@@ -42,14 +42,14 @@ def counts_pods(name: str) -> bool:
 
 
 def is_extended(resource: str) -> bool:
-    """Whether a resource is no part of Kubernetes, or stands for devices of a class."""
+    """Whether a resource is an extended resource, explicit or implicit for a device class."""
     if resource.startswith(IMPLICIT_EXTENDED_RESOURCE_PREFIX):
         return True
     return "/" in resource and "kubernetes.io/" not in resource
 
 
 def has_ended(pod: RawObject, now: datetime) -> bool:
-    """Whether a pod uses nothing any more: it is finished, or should long be gone."""
+    """Whether a pod does not count any more: it is finished, or its deletion is overdue."""
     if pod.get("status", "phase") in ("Succeeded", "Failed"):
         return True
     metadata = pod.metadata
@@ -64,22 +64,22 @@ def pod_usage(pod: RawObject, now: datetime) -> Amounts:
     if has_ended(pod, now):
         return usage
     usage[PODS] = ONE
-    for name, amount in _together(pod, "requests").items():
+    for name, amount in _peak_resources(pod, "requests").items():
         if name in _COMPUTE or name.startswith(HUGE_PAGES):
             usage[name] = usage[REQUESTS + name] = amount
         elif is_extended(name):
             usage[REQUESTS + name] = amount
-    for name, amount in _together(pod, "limits").items():
+    for name, amount in _peak_resources(pod, "limits").items():
         if name in _COMPUTE:
             usage[LIMITS + name] = amount
     return usage
 
 
-def _together(pod: RawObject, what: str) -> Amounts:
-    """What the pod needs at its peak.
+def _peak_resources(pod: RawObject, what: str) -> Amounts:
+    """The peak of the pod's requests or limits.
 
-    Containers and sidecars run together; each init container runs beside the sidecars before it. What is
-    said of the pod as a whole replaces the sum. Overhead comes on top, of limits only where there are any.
+    Containers and sidecars run together; each init container runs beside the sidecars before it. Resources of
+    the pod level replace the sum. Overhead is added, to limits only where a limit is set.
     """
     total: Amounts = {}
     for container in _list(pod, "containers"):
@@ -107,15 +107,15 @@ def _together(pod: RawObject, what: str) -> Amounts:
     return total
 
 
-def unsaid(pod: RawObject, names: Iterable[str]) -> str:
-    """What a pod must say for these entries of a quota, and does not; empty if all is said."""
-    whole = _said(pod.get("spec", "resources", default={}))
-    wanted = sorted((_MUST_BE_SAID & set(names)) - whole)
+def missing_amounts(pod: RawObject, names: Iterable[str]) -> str:
+    """Requests and limits that these quota entries require and containers lack; empty if there are none."""
+    on_pod = _set_entries(pod.get("spec", "resources", default={}))
+    wanted = sorted((_REQUIRED_OF_CONTAINERS & set(names)) - on_pod)
     missing: dict[str, list[str]] = {}
     for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
-        said = _said(container.get("resources") or {})
+        entries = _set_entries(container.get("resources") or {})
         for name in wanted:
-            if name not in said:
+            if name not in entries:
                 missing.setdefault(name, []).append(str(container.get("name", "")))
     if not missing:
         return ""
@@ -123,7 +123,7 @@ def unsaid(pod: RawObject, names: Iterable[str]) -> str:
     return f"must specify {'; '.join(texts)}"
 
 
-def _said(resources: Mapping[str, Any]) -> set[str]:
+def _set_entries(resources: Mapping[str, Any]) -> set[str]:
     requests = resources.get("requests") or {}
     limits = resources.get("limits") or {}
     return {*requests, *(REQUESTS + name for name in requests), *(LIMITS + name for name in limits)}
@@ -132,8 +132,8 @@ def _said(resources: Mapping[str, Any]) -> set[str]:
 # --- scopes ---
 
 
-def in_scope(pod: RawObject, scope: str, operator: str, values: Iterable[str]) -> bool:
-    """Whether a pod is among those that a quota is about."""
+def matches_scope(pod: RawObject, scope: str, operator: str, values: Iterable[str]) -> bool:
+    """Whether a pod matches a scope of a quota."""
     match scope:
         case "Terminating":
             return _has_deadline(pod)
@@ -146,13 +146,13 @@ def in_scope(pod: RawObject, scope: str, operator: str, values: Iterable[str]) -
         case "PriorityClass":
             return selects([pod.get("spec", "priorityClassName", default="")], operator, values)
         case "CrossNamespacePodAffinity":
-            return _looks_elsewhere(pod)
+            return _has_cross_namespace_affinity(pod)
         case _:
             return False
 
 
 def selects(names: Iterable[str], operator: str, values: Iterable[str]) -> bool:
-    """Whether the names that are set satisfy a requirement of a scope selector."""
+    """Whether the names that are set satisfy a scope selector requirement."""
     requirement = Requirement("", operator or EXISTS, frozenset(values))
     given: set[str | None] = {name for name in names if name}
     admitted = map(requirement.admits, given or {None})
@@ -165,7 +165,7 @@ def _has_deadline(pod: RawObject) -> bool:
 
 
 def is_best_effort(pod: RawObject) -> bool:
-    """Whether no container asks for CPU or memory."""
+    """Whether the QoS class is BestEffort: no container requests or limits CPU or memory."""
     parts = [*_list(pod, "containers"), *_list(pod, "initContainers"), pod.get("spec", default={})]
     return not any(
         amount
@@ -176,8 +176,8 @@ def is_best_effort(pod: RawObject) -> bool:
     )
 
 
-def _looks_elsewhere(pod: RawObject) -> bool:
-    """Whether affinity to pods of other namespaces plays a part."""
+def _has_cross_namespace_affinity(pod: RawObject) -> bool:
+    """Whether affinity terms cover pods of other namespaces."""
     return any(
         term.get("namespaces") or term.get("namespaceSelector") is not None
         for term in _affinity_terms(pod)

@@ -16,21 +16,21 @@ from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
-from allot.quota.counters import (
-    ClaimCounter,
-    GroupResource,
-    ObjectCounter,
-    PodCounter,
-    ServiceCounter,
-    VolumeClaimCounter,
-    plainly_counted,
-)
 from allot.quota.decisions import Exceeded, Excess, charge, is_in_force, total_usage, with_usage
+from allot.quota.evaluators import (
+    GroupResource,
+    ObjectCountEvaluator,
+    PersistentVolumeClaimEvaluator,
+    PodEvaluator,
+    ResourceClaimEvaluator,
+    ServiceEvaluator,
+    object_count_resources,
+)
 from allot.testing.builders import GPU, a_claim
 
-PODS = PodCounter(datetime(2026, 1, 1, tzinfo=UTC))
-CONFIG_MAPS = ObjectCounter(GroupResource("", "configmaps"))
-JOBS = ObjectCounter(GroupResource("batch", "jobs"))
+PODS = PodEvaluator(datetime(2026, 1, 1, tzinfo=UTC))
+CONFIG_MAPS = ObjectCountEvaluator(GroupResource("", "configmaps"))
+JOBS = ObjectCountEvaluator(GroupResource("batch", "jobs"))
 
 
 def a_quota(
@@ -154,7 +154,7 @@ def test_a_claim_for_extended_resources_is_paid_for_by_its_pod() -> None:
     classes = [DeviceClass(ObjectMeta(name=GPU.device_class_name))]
 
     def used(claim: ResourceClaim, pods: dict[ObjectKey, Pod]) -> int:
-        usage = ClaimCounter(classes, pods.get).usage(claim)
+        usage = ResourceClaimEvaluator(classes, pods.get).usage(claim)
         return usage[entry].value() if entry in usage else 0
 
     key = ObjectKey(plain.metadata.namespace, "p")
@@ -166,16 +166,19 @@ def test_a_claim_for_extended_resources_is_paid_for_by_its_pod() -> None:
 def test_entries_name_what_they_count() -> None:
     names = ["count/jobs.batch", "secrets", "count/pods", "pods", "requests.cpu"]
 
-    assert plainly_counted(names) == {GroupResource("batch", "jobs"), GroupResource("", "secrets")}
+    assert object_count_resources(names) == {
+        GroupResource("batch", "jobs"),
+        GroupResource("", "secrets"),
+    }
     assert JOBS.names(names) == ["count/jobs.batch"]
 
 
 def test_services_and_volume_claims() -> None:
     ports = [{"nodePort": 30000}, {}]
     spec = {"type": "LoadBalancer", "ports": ports, "allocateLoadBalancerNodePorts": False}
-    service = ServiceCounter().usage(RawObject({"spec": spec}))
+    service = ServiceEvaluator().usage(RawObject({"spec": spec}))
     spec = {"storageClassName": "fast", "resources": {"requests": {"storage": "5Gi"}}}
-    volume = VolumeClaimCounter().usage(RawObject({"spec": spec}))
+    volume = PersistentVolumeClaimEvaluator().usage(RawObject({"spec": spec}))
 
     assert {name: str(amount) for name, amount in service.items()} == {
         "count/services": "1",
@@ -190,5 +193,5 @@ def test_services_and_volume_claims() -> None:
         "fast.storageclass.storage.k8s.io/persistentvolumeclaims": "1",
         "fast.storageclass.storage.k8s.io/requests.storage": "5Gi",
     }
-    assert VolumeClaimCounter().names(volume) == list(volume)
-    assert ServiceCounter().names(service) == list(service)
+    assert PersistentVolumeClaimEvaluator().names(volume) == list(volume)
+    assert ServiceEvaluator().names(service) == list(service)

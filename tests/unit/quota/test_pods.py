@@ -96,10 +96,13 @@ def test_who_limits_cpu_wants_to_hear_of_it() -> None:
     pod = a_pod(a_container("b", memory="1"), a_container("a", {"cpu": "1"}, cpu="1"))
     names = ["requests.cpu", "limits.memory", "pods", "requests.ephemeral-storage"]
 
-    assert pods.unsaid(pod, names) == "must specify limits.memory for: a,b; requests.cpu for: b"
-    assert not pods.unsaid(pod, ["pods"])
+    assert (
+        pods.missing_amounts(pod, names)
+        == "must specify limits.memory for: a,b; requests.cpu for: b"
+    )
+    assert not pods.missing_amounts(pod, ["pods"])
     whole = a_pod(a_container("b"), resources={"requests": {"cpu": "1"}})
-    assert not pods.unsaid(whole, ["requests.cpu"])
+    assert not pods.missing_amounts(whole, ["requests.cpu"])
 
 
 ELSEWHERE = {
@@ -137,7 +140,7 @@ def test_scopes(pod: RawObject, scopes: set[str]) -> None:
         "Unheard",
     ]
 
-    assert {scope for scope in known if pods.in_scope(pod, scope, "Exists", ())} == scopes
+    assert {scope for scope in known if pods.matches_scope(pod, scope, "Exists", ())} == scopes
 
 
 @pytest.mark.parametrize(
@@ -147,4 +150,4 @@ def test_scopes(pod: RawObject, scopes: set[str]) -> None:
 def test_priority_classes_are_selected(operator: str, high: bool, none: bool) -> None:
     for name, expected in (("high", high), ("", none)):
         pod = a_pod(priorityClassName=name)
-        assert pods.in_scope(pod, "PriorityClass", operator, ["high"]) is expected
+        assert pods.matches_scope(pod, "PriorityClass", operator, ["high"]) is expected

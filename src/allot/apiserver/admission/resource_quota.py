@@ -25,16 +25,16 @@ from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_name
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.features import FeatureGates
-from allot.quota.counters import (
-    ClaimCounter,
-    Counter,
-    GroupResource,
-    ObjectCounter,
-    PodCounter,
-    ServiceCounter,
-    VolumeClaimCounter,
-)
 from allot.quota.decisions import Exceeded, charge, is_in_force
+from allot.quota.evaluators import (
+    Evaluator,
+    GroupResource,
+    ObjectCountEvaluator,
+    PersistentVolumeClaimEvaluator,
+    PodEvaluator,
+    ResourceClaimEvaluator,
+    ServiceEvaluator,
+)
 from allot.storage.interface import Operation, Put
 
 _GROWING: Final = frozenset({"pods", "services", "persistentvolumeclaims"})
@@ -74,9 +74,9 @@ class ResourceQuotaAdmission:
         }
         if not stored_by_uid:
             return ADMITTED
-        counter = await self._counter(attributes.resource)
+        evaluator = await self._evaluator(attributes.resource)
         quotas = [stored.object for stored in stored_by_uid.values()]
-        charged = charge(quotas, counter, attributes.new, attributes.old)
+        charged = charge(quotas, evaluator, attributes.new, attributes.old)
         if isinstance(charged, Exceeded):
             name = attributes.key.name
             raise api_errors.forbidden(attributes.resource, name, charged.message)
@@ -95,20 +95,20 @@ class ResourceQuotaAdmission:
         found = cache.select(key_prefix(self._quotas, namespace))
         return [stored for stored in found if is_in_force(stored.object)]
 
-    async def _counter(self, resource: Resource) -> Counter:
+    async def _evaluator(self, resource: Resource) -> Evaluator:
         match resource.group, resource.plural:
             case "", "pods":
-                return PodCounter(self._clock())
+                return PodEvaluator(self._clock())
             case "", "services":
-                return ServiceCounter()
+                return ServiceEvaluator()
             case "", "persistentvolumeclaims":
-                return VolumeClaimCounter()
+                return PersistentVolumeClaimEvaluator()
             case group, "resourceclaims" if group == DRA:
-                return await self._claim_counter()
+                return await self._claim_evaluator()
             case group, plural:
-                return ObjectCounter(GroupResource(group, plural))
+                return ObjectCountEvaluator(GroupResource(group, plural))
 
-    async def _claim_counter(self) -> ClaimCounter:
+    async def _claim_evaluator(self) -> ResourceClaimEvaluator:
         classes = self._caches.of(self._classes)
         pods = self._caches.of(self._pods)
         await classes.refresh()
@@ -122,4 +122,4 @@ class ResourceQuotaAdmission:
             return stored.object if stored is not None else None
 
         extended = "DRAExtendedResource" in self._gates
-        return ClaimCounter(known, pod_of, extended_resources=extended)
+        return ResourceClaimEvaluator(known, pod_of, extended_resources=extended)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from allot.api.identities import GroupVersion
+from allot.api.messages import no_slice_of_driver
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.resource import GROUP
-from allot.api.texts import without_slices
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.admission.published_devices import PublishedDevices
 from allot.apiserver.kinds.resources import Resource, find
@@ -29,6 +29,6 @@ class UnknownDriverWarning:
         request: ResourcePoolStatusRequest = attributes.new
         drivers = await self._devices.drivers()
         if request.spec.driver not in drivers:
-            warning = f"spec.driver: {without_slices(request.spec.driver, drivers)}"
+            warning = f"spec.driver: {no_slice_of_driver(request.spec.driver, drivers)}"
             return Admitted(warnings=(warning,))
         return ADMITTED

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from allot.allocation.allocated_devices import Ledger
 from allot.api.base import whole_seconds
 from allot.api.classes import DeviceTaintRule
+from allot.api.messages import shortened
 from allot.api.meta import Condition
 from allot.api.pool_status import (
     CALCULATED,
@@ -23,7 +24,6 @@ from allot.api.pool_status import (
 )
 from allot.api.scheme import encode_hub
 from allot.api.slices import ResourceSlice
-from allot.api.texts import shortened
 from allot.client.cooperative import Steps, finish
 from allot.controllers.pool_status.device_availability import (
     computing_pool_availability,

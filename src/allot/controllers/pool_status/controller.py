@@ -23,9 +23,9 @@ from allot.allocation.allocated_devices import Ledger
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import ObjectKey
+from allot.api.messages import no_slice_of_driver
 from allot.api.pool_status import DEFAULT_LIMIT, ResourcePoolStatusRequestStatus
 from allot.api.slices import ResourceSlice
-from allot.api.texts import without_slices
 from allot.client import resources
 from allot.client.client import with_limit
 from allot.client.clock import Clock
@@ -356,7 +356,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         spec = request.spec
         if self._slice_count[spec.driver] > 0:
             return f"driver {spec.driver} has no pool {spec.pool_name}"
-        return without_slices(
+        return no_slice_of_driver(
             spec.driver, (driver for driver, count in self._slice_count.items() if count > 0)
         )
 

@@ -33,18 +33,18 @@ from allot.client.served_kinds import ServedKinds
 from allot.controllers.controller import ControllerContext, QueueController
 from allot.quota.amounts import Amounts, add
 from allot.quota.claims import is_for_extended
-from allot.quota.counters import (
-    SPECIAL,
-    ClaimCounter,
-    Counter,
-    GroupResource,
-    ObjectCounter,
-    PodCounter,
-    ServiceCounter,
-    VolumeClaimCounter,
-    plainly_counted,
-)
 from allot.quota.decisions import total_usage, with_usage
+from allot.quota.evaluators import (
+    SPECIAL,
+    Evaluator,
+    GroupResource,
+    ObjectCountEvaluator,
+    PersistentVolumeClaimEvaluator,
+    PodEvaluator,
+    ResourceClaimEvaluator,
+    ServiceEvaluator,
+    object_count_resources,
+)
 
 DEBOUNCE_SECONDS: Final = 0.05
 """Objects go in crowds: count once for many."""
@@ -116,7 +116,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
     def _add_all(self, resource: GroupResource, namespace: str) -> None:
         """The quotas that may be about a resource in a namespace."""
         for quota in self._quotas.by_index(BY_NAMESPACE, namespace):
-            if resource in SPECIAL or resource in plainly_counted(quota.hard):
+            if resource in SPECIAL or resource in object_count_resources(quota.hard):
                 self.queue.add_after(quota.key, DEBOUNCE_SECONDS)
 
     # --- counting ---
@@ -141,11 +141,11 @@ class ResourceQuotaController(QueueController[ObjectKey]):
 
     async def _count(self, quota: ResourceQuota) -> Amounts:
         used: Amounts = {}
-        for counter, resource in self._counters(quota):
+        for evaluator, resource in self._evaluators(quota):
             objects = await self._all(resource, quota.metadata.namespace)
-            add(used, await _total_usage(quota, counter, objects))
+            add(used, await _total_usage(quota, evaluator, objects))
         classes = self._classes.list()
-        if ClaimCounter(classes, _nobody).names(quota.hard):
+        if ResourceClaimEvaluator(classes, _nobody).names(quota.hard):
             add(used, await self._count_claims(quota, classes))
         return used
 
@@ -155,22 +155,24 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         claims = await self._all(RESOURCE_CLAIMS, namespace)
         pods = await self._all(PODS, namespace) if any(map(is_for_extended, claims)) else ()
         pod_by_key = {pod.key: pod for pod in pods}
-        counter = ClaimCounter(classes, pod_by_key.get, extended_resources=self._extended)
-        return await _total_usage(quota, counter, claims)
+        evaluator = ResourceClaimEvaluator(
+            classes, pod_by_key.get, extended_resources=self._extended
+        )
+        return await _total_usage(quota, evaluator, claims)
 
-    def _counters(self, quota: ResourceQuota) -> Iterable[tuple[Counter, Resource[Any]]]:
+    def _evaluators(self, quota: ResourceQuota) -> Iterable[tuple[Evaluator, Resource[Any]]]:
         """Counters that need nothing but their own objects, and where those are."""
-        special: tuple[tuple[Counter, Resource[Any]], ...] = (
-            (PodCounter(self.clock.today()), PODS),
-            (ServiceCounter(), SERVICES),
-            (VolumeClaimCounter(), PERSISTENT_VOLUME_CLAIMS),
+        special: tuple[tuple[Evaluator, Resource[Any]], ...] = (
+            (PodEvaluator(self.clock.today()), PODS),
+            (ServiceEvaluator(), SERVICES),
+            (PersistentVolumeClaimEvaluator(), PERSISTENT_VOLUME_CLAIMS),
         )
         yield from (pair for pair in special if pair[0].names(quota.hard))
-        wanted = plainly_counted(quota.hard)
+        wanted = object_count_resources(quota.hard)
         for kind in self._kinds.kinds:
             resource = GroupResource(kind.group, kind.plural)
             if resource in wanted and kind.namespaced and kind.can("list"):
-                yield ObjectCounter(resource), kind.resource
+                yield ObjectCountEvaluator(resource), kind.resource
 
     async def _all(self, resource: Resource[Any], namespace: str) -> list[Any]:
         try:
@@ -181,12 +183,12 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             raise
 
 
-async def _total_usage(quota: ResourceQuota, counter: Counter, objects: list[Any]) -> Amounts:
+async def _total_usage(quota: ResourceQuota, evaluator: Evaluator, objects: list[Any]) -> Amounts:
     """`total_usage`, with the others' turn in between."""
-    used = total_usage(quota, counter, objects[:OBJECTS_AT_ONCE])
+    used = total_usage(quota, evaluator, objects[:OBJECTS_AT_ONCE])
     for start in range(OBJECTS_AT_ONCE, len(objects), OBJECTS_AT_ONCE):
         await asyncio.sleep(0)
-        add(used, total_usage(quota, counter, objects[start : start + OBJECTS_AT_ONCE]))
+        add(used, total_usage(quota, evaluator, objects[start : start + OBJECTS_AT_ONCE]))
     return used
 
 

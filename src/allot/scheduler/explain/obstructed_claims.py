@@ -11,8 +11,8 @@ from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.similar_names import similar_names
 from allot.client import resources
-from allot.quota.counters import ClaimCounter
 from allot.quota.decisions import Exceeded, charge, is_in_force, total_usage, with_usage
+from allot.quota.evaluators import ResourceClaimEvaluator
 from allot.scheduler.explain.claim_obstacles import (
     AnyObstacle,
     ClaimMissing,
@@ -107,7 +107,7 @@ def _unmade(
     if claim is None:
         known = model.snapshot.of(resources.RESOURCE_CLAIM_TEMPLATES)
         return TemplateMissing(entry.name, str(key), _similar_objects(key, known))
-    charged = charge(quotas, _counter(model), claim)
+    charged = charge(quotas, _evaluator(model), claim)
     if isinstance(charged, Exceeded) and charged.excess:
         excess = tuple(
             QuotaExcess(
@@ -132,7 +132,7 @@ def _unmade(
 
 def _quotas(namespace: str, model: StaticScheduler) -> Iterator[ResourceQuota]:
     """The quotas of a namespace. What is used is counted here if they do not say it, as in manifests."""
-    counter = _counter(model)
+    evaluator = _evaluator(model)
     claims = [
         claim
         for claim in model.snapshot.of(resources.RESOURCE_CLAIMS)
@@ -141,14 +141,14 @@ def _quotas(namespace: str, model: StaticScheduler) -> Iterator[ResourceQuota]:
     for quota in model.snapshot.of(resources.RESOURCE_QUOTAS):
         if quota.metadata.namespace == namespace:
             is_counted = is_in_force(quota)
-            yield quota if is_counted else with_usage(quota, total_usage(quota, counter, claims))
+            yield quota if is_counted else with_usage(quota, total_usage(quota, evaluator, claims))
 
 
-def _counter(model: StaticScheduler) -> ClaimCounter:
+def _evaluator(model: StaticScheduler) -> ResourceClaimEvaluator:
     def pod_of(key: ObjectKey) -> Pod | None:
         return model.snapshot.get(resources.PODS, key)
 
-    return ClaimCounter(tuple(model.devices.classes.values()), pod_of)
+    return ResourceClaimEvaluator(tuple(model.devices.classes.values()), pod_of)
 
 
 def _similar_objects(key: ObjectKey, objects: Iterable[Any]) -> tuple[str, ...]:

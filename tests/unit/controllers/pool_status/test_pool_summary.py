@@ -6,9 +6,9 @@ import pytest
 
 from allot.api.base import replace
 from allot.api.classes import DeviceTaintRule
+from allot.api.messages import shortened
 from allot.api.pool_status import PoolStatus
 from allot.api.slices import DeviceCounterConsumption, ResourceSlice
-from allot.api.texts import shortened
 from allot.rules import (
     AVAILABLE_IS_ALLOCATABLE,
     COUNT_LISTED_DEVICES_ONCE,

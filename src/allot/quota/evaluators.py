@@ -1,4 +1,4 @@
-"""Counters: for each resource, which entries of a quota its objects count towards, and how much each counts."""
+"""Quota evaluators: per resource, which entries of a quota its objects count towards, and how much."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VOLUME_CLAIMS: Final = "persistentvolumeclaims"
 
 
 class GroupResource(NamedTuple):
-    """A resource, whatever its version."""
+    """A resource in any version."""
 
     group: str
     plural: str
@@ -43,8 +43,8 @@ class GroupResource(NamedTuple):
         return GroupResource(group, plural)
 
 
-class Counter(Protocol):
-    """Knows what objects of one resource count for."""
+class Evaluator(Protocol):
+    """Computes the usage of objects of one resource."""
 
     resource: GroupResource
 
@@ -53,20 +53,20 @@ class Counter(Protocol):
         ...
 
     def usage(self, obj: Any) -> Amounts:
-        """What one object uses."""
+        """The usage of one object."""
         ...
 
-    def in_scope(self, obj: Any, scope: str, operator: str, values: Sequence[str]) -> bool:
-        """Whether a quota with this scope is about the object."""
+    def matches_scope(self, obj: Any, scope: str, operator: str, values: Sequence[str]) -> bool:
+        """Whether a quota with this scope covers the object."""
         ...
 
-    def unsaid(self, obj: Any, names: Iterable[str]) -> str:
-        """What the object must say for these entries, and does not; empty if all is said."""
+    def missing_amounts(self, obj: Any, names: Iterable[str]) -> str:
+        """Requests and limits that these entries require and the object lacks; empty if there are none."""
         ...
 
 
-class ObjectCounter:
-    """Any resource: each object is one. It belongs to no scope."""
+class ObjectCountEvaluator:
+    """Counts objects of any resource. They match no scope."""
 
     def __init__(self, resource: GroupResource) -> None:
         self.resource = resource
@@ -80,15 +80,15 @@ class ObjectCounter:
     def usage(self, obj: Any) -> Amounts:
         return dict(self._counts)
 
-    def in_scope(self, obj: Any, scope: str, operator: str, values: Sequence[str]) -> bool:
+    def matches_scope(self, obj: Any, scope: str, operator: str, values: Sequence[str]) -> bool:
         return False
 
-    def unsaid(self, obj: Any, names: Iterable[str]) -> str:
+    def missing_amounts(self, obj: Any, names: Iterable[str]) -> str:
         return ""
 
 
-class PodCounter(ObjectCounter):
-    """Pods, and what they compute with."""
+class PodEvaluator(ObjectCountEvaluator):
+    """Pods and their compute resources."""
 
     def __init__(self, now: datetime) -> None:
         super().__init__(GroupResource("", "pods"))
@@ -100,15 +100,17 @@ class PodCounter(ObjectCounter):
     def usage(self, obj: RawObject) -> Amounts:
         return pods.pod_usage(obj, self._now)
 
-    def in_scope(self, obj: RawObject, scope: str, operator: str, values: Sequence[str]) -> bool:
-        return pods.in_scope(obj, scope, operator, values)
+    def matches_scope(
+        self, obj: RawObject, scope: str, operator: str, values: Sequence[str]
+    ) -> bool:
+        return pods.matches_scope(obj, scope, operator, values)
 
-    def unsaid(self, obj: RawObject, names: Iterable[str]) -> str:
-        return pods.unsaid(obj, names)
+    def missing_amounts(self, obj: RawObject, names: Iterable[str]) -> str:
+        return pods.missing_amounts(obj, names)
 
 
-class ServiceCounter(ObjectCounter):
-    """Services, and what they take of the cluster's edge."""
+class ServiceEvaluator(ObjectCountEvaluator):
+    """Services, their node ports and load balancers."""
 
     def __init__(self) -> None:
         super().__init__(GroupResource("", "services"))
@@ -136,8 +138,8 @@ class ServiceCounter(ObjectCounter):
         }
 
 
-class VolumeClaimCounter(ObjectCounter):
-    """Claims of volumes, and the storage they ask for, of any class and of theirs."""
+class PersistentVolumeClaimEvaluator(ObjectCountEvaluator):
+    """PersistentVolumeClaims and their storage, in total and per storage class."""
 
     def __init__(self) -> None:
         super().__init__(GroupResource("", VOLUME_CLAIMS))
@@ -162,7 +164,9 @@ class VolumeClaimCounter(ObjectCounter):
             usage[f"{storage_class}{STORAGE_CLASS}{REQUESTS}{STORAGE}"] = storage
         return usage
 
-    def in_scope(self, obj: RawObject, scope: str, operator: str, values: Sequence[str]) -> bool:
+    def matches_scope(
+        self, obj: RawObject, scope: str, operator: str, values: Sequence[str]
+    ) -> bool:
         if scope != "VolumeAttributesClass":
             return False
         names = (
@@ -173,8 +177,8 @@ class VolumeClaimCounter(ObjectCounter):
         return pods.selects(names, operator, values)
 
 
-class ClaimCounter(ObjectCounter):
-    """ResourceClaims, and the devices they could be given."""
+class ResourceClaimEvaluator(ObjectCountEvaluator):
+    """ResourceClaims and the devices they request."""
 
     def __init__(
         self,
@@ -183,7 +187,7 @@ class ClaimCounter(ObjectCounter):
         *,
         extended_resources: bool = True,
     ) -> None:
-        """`pod_of` finds the pod for whose extended resources a claim may have been made."""
+        """`pod_of` finds the pod that a claim for extended resources belongs to."""
         super().__init__(GroupResource(DRA, "resourceclaims"))
         self._classes = classes
         self._pod_of = pod_of
@@ -215,11 +219,11 @@ SPECIAL: Final = frozenset(
         GroupResource(DRA, "resourceclaims"),
     }
 )
-"""Resources with counters of their own. All others are only counted."""
+"""Resources with evaluators of their own. Of others, only objects are counted."""
 
 
-def plainly_counted(names: Iterable[str]) -> set[GroupResource]:
-    """The resources whose objects these entries only count."""
+def object_count_resources(names: Iterable[str]) -> set[GroupResource]:
+    """The resources of which these entries count objects."""
     found = {GroupResource("", name) for name in names if name in OLD_NAMES}
     for name in names:
         resource = GroupResource.counted_by(name)

@@ -1,7 +1,7 @@
-"""Deadlines for code that reads no clock: the caller knows the time, the core asks.
+"""Deadlines for code that reads no clock: the core calls a function of its caller.
 
-A deadline is asked every bounded number of steps: in searches, in loops of CEL expressions, between devices that are
-prepared or explained. In virtual time and offline there is none, and step budgets alone limit what an answer may cost.
+A deadline is checked after a bounded number of steps: in searches, in loops of CEL expressions, between devices that
+are prepared or explained. In virtual time and offline there is none, and step budgets alone limit the work.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ Deadline = Callable[[], None]
 
 
 class DeadlineExceededError(Exception):
-    """The caller's time is over and there is no answer. What was remembered on the way stays valid."""
+    """The deadline has passed without a result. Caches filled on the way stay valid."""
 
 
 def no_deadline() -> None:
-    """There is always time left."""
+    """No deadline."""

@@ -149,7 +149,7 @@ ALL_BY_STAGE: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
 
 
 class FeatureGateError(ValueError):
-    """The wanted gates are not known, not allowed or do not go together."""
+    """Unknown gates, locked gates or gates with unmet dependencies."""
 
 
 class FeatureGates:
@@ -171,7 +171,7 @@ class FeatureGates:
 
     @property
     def rule_set(self) -> RuleSet:
-        """Whose answers are given: `seeds` if all rules hold."""
+        """Which rule set is in force: `seeds` if all rules are."""
         return RuleSet.SEEDS if self._enabled >= RULES.keys() else RuleSet.V1_38
 
     def switched(self, states: Mapping[str, bool]) -> FeatureGates:
@@ -303,7 +303,7 @@ def _refuse_broken_dependencies(state: Mapping[str, bool]) -> None:
 
 
 DEFAULTS: Final = with_overrides({})
-"""What is on when nobody asks for anything else."""
+"""The gates and rules in force by default."""
 
 KUBERNETES_DEFAULTS: Final = FeatureGates(
     gate.name for gate in GATES.values() if gate.kubernetes_default

@@ -1,1 +1,1 @@
-"""The nouns: API types, identities, quantities, versions of the API and conversion between them."""
+"""API types, identities, selectors, taints, quantities, API versions and conversion between them."""

@@ -1,4 +1,4 @@
-"""What all API types are made of: the base struct, number ranges, opaque JSON, wire names.
+"""The basis of all API types: the base struct, number ranges, opaque JSON, wire names.
 
 Every field has its zero value as default, so that an incomplete object still decodes and validation
 can report all that is missing. A field that Go clients always expect on the wire, even when it is
@@ -36,12 +36,12 @@ T = TypeVar("T")
 class ApiObject(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     """A part of an API object: frozen, because listers share them; a change is a `replace`.
 
-    Being frozen they form no cycles, so the garbage collector need not look at them.
+    Frozen objects form no cycles, so the garbage collector does not track them.
     """
 
 
 class GoName(NamedTuple):
-    """How Kubernetes' error texts call this type, where that is not what ours is called."""
+    """The name of this type in Kubernetes' error messages, where it differs from ours."""
 
     name: str
 
@@ -57,7 +57,7 @@ Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1), GoName("int32")]
 Time = Annotated[datetime, Meta(tz=True), GoName("v1.Time")]
 
 Opaque = Raw
-"""JSON that is not ours to understand; its bytes stay exactly as they came."""
+"""JSON that is not interpreted; its bytes are kept as received."""
 
 ABSENT: Final = Raw()
 NULL: Final = Raw(b"null")
@@ -69,7 +69,7 @@ def is_set(opaque: Opaque) -> bool:
 
 
 def whole_seconds(time: datetime | None) -> datetime | None:
-    """API times are UTC and have no fractions; what clients send beyond seconds is dropped."""
+    """API times are UTC in whole seconds; fractions are dropped."""
     if time is None or (time.tzinfo is UTC and not time.microsecond):
         return time
     try:

@@ -88,7 +88,7 @@ class DeviceClaimConfiguration(ApiObject, frozen=True):
 
 
 class DeviceClaim(ApiObject, frozen=True):
-    """All that one claim asks for."""
+    """The requests, constraints and configuration of a claim."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -96,13 +96,13 @@ class DeviceClaim(ApiObject, frozen=True):
 
 
 class ResourceClaimSpec(ApiObject, frozen=True):
-    """What is asked for. Immutable."""
+    """The requested devices. Immutable."""
 
     devices: DeviceClaim = always(DeviceClaim)
 
 
 class DeviceRequestAllocationResult(ApiObject, frozen=True):
-    """One device, or one share of it, that a request got."""
+    """One device, or one share of it, allocated for a request."""
 
     request: str = always(str)
     driver: str = always(str)
@@ -126,7 +126,7 @@ class DeviceRequestAllocationResult(ApiObject, frozen=True):
 
 
 class DeviceAllocationConfiguration(ApiObject, frozen=True):
-    """Driver parameters as they stood in the class or the claim when it was allocated."""
+    """Driver parameters of the class or claim at the time of allocation."""
 
     source: ConfigSource = always(str)
     requests: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class DeviceAllocationConfiguration(ApiObject, frozen=True):
 
 
 class DeviceAllocationResult(ApiObject, frozen=True):
-    """All devices a claim got, and the configuration that goes with them."""
+    """All devices of a claim, and their configuration."""
 
     results: tuple[DeviceRequestAllocationResult, ...] = ()
     config: tuple[DeviceAllocationConfiguration, ...] = ()
@@ -149,7 +149,7 @@ class AllocationResult(ApiObject, frozen=True):
 
 
 class ResourceClaimConsumerReference(ApiObject, frozen=True):
-    """Who may use the claim: usually a pod."""
+    """A consumer of the claim: usually a pod."""
 
     api_group: str = ""
     resource: str = always(str)
@@ -158,7 +158,7 @@ class ResourceClaimConsumerReference(ApiObject, frozen=True):
 
 
 class NetworkDeviceData(ApiObject, frozen=True):
-    """Where a network device ended up in the pod."""
+    """A network device as it appears in the pod."""
 
     interface_name: str = ""
     ips: tuple[str, ...] = ()
@@ -186,7 +186,7 @@ class AllocatedDeviceStatus(ApiObject, frozen=True):
 
 
 class ResourceClaimStatus(ApiObject, frozen=True):
-    """Who has the claim and what it got."""
+    """Allocation, consumers and device status."""
 
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
@@ -208,6 +208,6 @@ class ResourceClaimTemplateSpec(ApiObject, frozen=True):
 
 
 class ResourceClaimTemplate(KubernetesObject, frozen=True):
-    """From which claims are made, one per pod."""
+    """A template for claims, one per pod."""
 
     spec: ResourceClaimTemplateSpec = always(ResourceClaimTemplateSpec)

@@ -1,4 +1,4 @@
-"""DeviceClass and DeviceTaintRule in resource.k8s.io/v1: what an administrator says about devices."""
+"""DeviceClass and DeviceTaintRule in resource.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DeviceClass(KubernetesObject, frozen=True):
 
 
 class DeviceTaintSelector(ApiObject, frozen=True):
-    """The devices a rule taints. What is not set, any device has."""
+    """The devices a rule taints. A field that is not set matches every device."""
 
     driver: str | None = None
     pool: str | None = None
@@ -36,20 +36,20 @@ class DeviceTaintSelector(ApiObject, frozen=True):
 
 
 class DeviceTaintRuleSpec(ApiObject, frozen=True):
-    """A taint and where to put it. Without a selector: nowhere."""
+    """A taint and the devices it applies to; none without a selector."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = always(DeviceTaint)
 
 
 class DeviceTaintRuleStatus(ApiObject, frozen=True):
-    """How far eviction has come."""
+    """The progress of eviction."""
 
     conditions: tuple[Condition, ...] = ()
 
 
 class DeviceTaintRule(KubernetesObject, frozen=True):
-    """Taints devices from outside, without their driver's help (KEP-5055)."""
+    """Taints devices independently of their driver (KEP-5055)."""
 
     spec: DeviceTaintRuleSpec = always(DeviceTaintRuleSpec)
     status: DeviceTaintRuleStatus = always(DeviceTaintRuleStatus)

@@ -1,4 +1,4 @@
-"""Views of the core kinds that DRA touches, and the parts of them that it types and validates."""
+"""Views of the core kinds that DRA uses, and typed parts of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from allot.api.raw import OpenObject, RawObject
 
 
 class PodResourceClaim(ApiObject, frozen=True):
-    """A claim the pod needs: one that exists, or one made for it from a template."""
+    """A claim the pod needs: an existing one, or one created from a template."""
 
     name: str = always(str)
     resource_claim_name: str | None = None
@@ -55,7 +55,7 @@ class PodSpec(OpenObject, frozen=True):
 
 
 class PodResourceClaimStatus(ApiObject, frozen=True):
-    """The claim that was made for an entry of the spec."""
+    """The claim that was created for an entry of the spec."""
 
     name: str = always(str)
     resource_claim_name: str | None = None
@@ -77,14 +77,14 @@ class PodExtendedResourceClaimStatus(ApiObject, frozen=True):
 
 
 class NodeAllocatableAmount(ApiObject, frozen=True):
-    """How much of a node resource comes with a claim."""
+    """How much of a node resource a claim provides."""
 
     name: str = always(str)
     quantity: Quantity | None = None
 
 
 class NodeAllocatableOverheadAmount(ApiObject, frozen=True):
-    """What using a claim costs of a node resource."""
+    """The overhead of a claim in a node resource."""
 
     name: str = always(str)
     per_pod: Quantity | None = None
@@ -92,7 +92,7 @@ class NodeAllocatableOverheadAmount(ApiObject, frozen=True):
 
 
 class NodeAllocatableResourceClaimStatus(ApiObject, frozen=True):
-    """Node resources that a claim brings along or costs."""
+    """Node resources that a claim provides or consumes."""
 
     resource_claim_name: str = always(str)
     containers: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class PodStatus(OpenObject, frozen=True):
 
 
 class PodParts(OpenObject, frozen=True):
-    """All that is typed of a pod."""
+    """The typed parts of a pod."""
 
     metadata: ObjectMeta = always(ObjectMeta)
     spec: PodSpec = field(default_factory=PodSpec)
@@ -145,7 +145,7 @@ class PodParts(OpenObject, frozen=True):
 
 
 class Pod(RawObject):
-    """A pod. What is not here is in `data`."""
+    """A pod. Other fields are in `data`."""
 
     @cached_property
     def spec(self) -> PodSpec:
@@ -207,7 +207,7 @@ class Namespace(RawObject):
 
 
 class ResourceQuota(RawObject):
-    """Limits for a namespace and what is used of them."""
+    """Limits of a namespace and their usage."""
 
     @cached_property
     def hard(self) -> dict[str, Quantity]:
@@ -223,7 +223,7 @@ class ResourceQuota(RawObject):
 
 
 class Event(RawObject):
-    """Something that happened to an object."""
+    """An event about an object."""
 
     @property
     def reason(self) -> str:

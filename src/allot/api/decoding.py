@@ -1,8 +1,8 @@
-"""JSON to API types: fast where nothing is unusual, exact in what it says where something is.
+"""JSON to API types: a fast path for well-formed objects, a careful one with Kubernetes' error messages.
 
-msgspec decodes a well-formed object in one go. If it refuses, the same bytes are read again, step by
-step: `null` then counts as absent, as Go clients mean it, and what is really wrong is reported the
-way Kubernetes does. Unknown and duplicate fields are never an error here; `strictness` lists them.
+msgspec decodes a well-formed object in one pass. If it refuses, the same bytes are read again step by
+step: `null` then counts as absent, as Go clients mean it, and errors are reported the way Kubernetes
+does. Unknown and duplicate fields are never an error here; `strictness` lists them.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ MAX_VALUES: Final = 150_000
 
 
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
-# A text without an end counts as one, too: looking for it again from each quote in it would take for ever.
+# An unterminated string counts as one, too: searching again from each quote in it would be quadratic.
 _TEXT: Final = rb'"(?:[^"\\]+|\\.)*+"?'
 _texts_and_brackets: Final = re.compile(rb"%b|[\[\]{}]" % _TEXT, re.DOTALL)
 _beginnings: Final = re.compile(rb'[,\[{](?:[^",\[{]+|%b)*+' % _TEXT, re.DOTALL)
 
 
 def is_too_deep(body: bytes) -> bool:
-    """Whether JSON is nested deeper than anybody needs, whatever else is wrong with it.
+    """Whether JSON is nested deeper than `MAX_DEPTH`, well-formed or not.
 
-    Innermost pairs of brackets are taken away until none is left: a few quick passes for a usual document.
+    Innermost pairs of brackets are removed until none is left: a few passes for a usual document.
     """
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
@@ -61,14 +61,14 @@ def is_too_deep(body: bytes) -> bool:
         if not inner:
             return False
         if len(inner) == len(brackets):
-            return _depth(body) > MAX_DEPTH  # there are brackets in texts, or some are missing
+            return _depth(body) > MAX_DEPTH  # there are brackets in strings, or some are missing
         brackets = inner
     return _depth(body) > MAX_DEPTH
 
 
 def _depth(body: bytes) -> int:
     depth = deepest = 0
-    # One by one, so that other threads have their turn.
+    # One by one, so that other threads can run.
     for found in _texts_and_brackets.finditer(body):
         token = found[0]
         if token in (b"[", b"{"):
@@ -80,7 +80,7 @@ def _depth(body: bytes) -> int:
 
 
 def has_too_many_values(body: bytes) -> bool:
-    """Whether JSON has more values than anybody needs, counted by what begins or divides them."""
+    """Whether JSON has more than `MAX_VALUES` values, counted by opening brackets and separators."""
     if len(body) <= MAX_VALUES:
         return False
     if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
@@ -89,9 +89,9 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 class DecodeError(ValueError):
-    """The document is not an object of this type. The message is what API clients see.
+    """The document is not an object of this type. API clients see the message.
 
-    `field` says where, if that is known, `value` is the JSON found there, and `problem` the same in words for people.
+    `field` is the path, if known, `value` the JSON found there, and `problem` describes it in plain words.
     """
 
     def __init__(self, message: str, field: str = "", problem: str = "", value: str = "") -> None:
@@ -101,7 +101,7 @@ class DecodeError(ValueError):
 
     @property
     def located(self) -> str:
-        """The message, and the field and value that it is about, which Kubernetes leaves out."""
+        """The message with its field and value, which Kubernetes leaves out."""
         return f"{self} ({self.field}: {self.value})" if self.field else str(self)
 
 
@@ -112,9 +112,9 @@ class JsonNumber(str):
 
 
 def decode(body: bytes, cls: type[T], version: str) -> T:
-    """The object in `body`; `DecodeError` says why there is none. Ignores unknown fields.
+    """The object in `body`, or `DecodeError`. Ignores unknown fields.
 
-    `version` is the API version of the request, which error texts mention.
+    `version` is the API version of the request, for error messages.
     """
     try:
         decoded: T = _decoder(cls).decode(body)
@@ -131,9 +131,9 @@ def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def from_builtin(_: type, value: Any) -> Quantity:
-    """Tells msgspec how our own types look in JSON. Quantities are the only ones.
+    """Decoding hook of msgspec for our own types, which are quantities only.
 
-    A number with a fraction has lost its text by now: it is refused, and read again with care.
+    A number with a fraction has lost its digits as written: it is refused here and read by the careful path.
     """
     try:
         return PARSED[value]
@@ -144,12 +144,12 @@ def from_builtin(_: type, value: Any) -> Quantity:
 
 
 def from_value(_: type, value: Any) -> Quantity:
-    """The same for values that were decoded before: a number with a fraction stands for its shortest text."""
+    """The same for decoded values: a number with a fraction counts as its shortest decimal."""
     return quantity_from_json(repr(value) if type(value) is float else value)
 
 
 def to_builtin(value: object) -> object:
-    """Tells msgspec how to write our own types."""
+    """Encoding hook of msgspec for our own types."""
     assert isinstance(value, Quantity)
     return str(value)
 
@@ -161,7 +161,7 @@ def _syntax_error(error: Exception) -> str:
     return f"json: {text[:1].lower()}{text[1:]}"
 
 
-# --- step by step, for objects that are unusual or wrong ---
+# --- the careful path ---
 
 
 class Shape(NamedTuple):
@@ -219,7 +219,7 @@ _any = msgspec.json.Decoder(float_hook=JsonNumber)
 
 
 class _Where(NamedTuple):
-    """Where a value is: as Go says it, and with the indexes and keys that Go leaves out."""
+    """The path of a value: as Go writes it, and with the indexes and keys that Go leaves out."""
 
     owner: str = ""
     path: str = ""
@@ -234,7 +234,7 @@ class _Where(NamedTuple):
 
 
 class _Reader:
-    """Reads one document by shape, and raises on the first thing that does not fit."""
+    """Reads one document by shape; raises on the first mismatch."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -370,7 +370,7 @@ _TIME_PARTS = (
 
 
 def go_time_problem(text: str) -> str:
-    """What Go says about a text that is no RFC 3339 time: the part that could not be read."""
+    """Go's error for a string that is not an RFC 3339 time: the part that does not parse."""
     layout = ' as "2006-01-02T15:04:05Z07:00": cannot parse'
     rest = text
     for part, digits in _TIME_PARTS:
@@ -402,7 +402,7 @@ def _shown(text: bytes) -> str:
 
 
 def _zero(shape: Shape) -> Any:
-    """What a null item of a list or map stands for."""
+    """The value of a null item in a list or map."""
     zeros: dict[str, Callable[[], Any]] = {
         "list": tuple, "map": dict, "string": str, "int": int, "bool": bool,
         "quantity": lambda: quantity_from_json(None), "time": lambda: None,

@@ -1,4 +1,4 @@
-"""Values that are filled in when a request leaves them out, before anything else looks at it."""
+"""Defaults of fields that a request leaves out, applied before validation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Request = TypeVar("Request", ExactDeviceRequest, DeviceSubRequest, v1beta1.Devic
 
 
 def _changed(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
-    """`items` with every one changed; the very same tuple if none is different."""
+    """`items` with every one changed; the same tuple if none differs."""
     changed = tuple(change(item) for item in items)
     same = all(old is new for old, new in zip(items, changed, strict=True))
     return items if same else changed

@@ -1,4 +1,4 @@
-"""Names that identify things: hashable, ordered tuples."""
+"""Identities of kinds, objects and devices: hashable, ordered tuples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts for people that several components say: with a limit, or about names that nothing has."""
+"""Messages that several components share, and messages with a length limit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _ELLIPSIS: Final = "..."
 
 
 def shortened(text: str, limit: int) -> str:
-    """As many whole words as fit into `limit` bytes, and three dots if some did not.
+    """At most `limit` bytes: whole words, and three dots if some are cut off.
 
-    A first word that is longer than that is cut between characters.
+    A first word that is longer is cut between characters.
     """
     encoded = text.encode()
     if len(encoded) <= limit:
@@ -25,6 +25,6 @@ def shortened(text: str, limit: int) -> str:
     return kept.rstrip(" ,;:") + _ELLIPSIS
 
 
-def without_slices(driver: str, drivers: Iterable[str]) -> str:
-    """That no slice is of this driver, though some are of others."""
+def no_slice_of_driver(driver: str, drivers: Iterable[str]) -> str:
+    """The message that no slice is of this driver, with similar driver names."""
     return f"no ResourceSlice is of driver {driver}{did_you_mean(similar_names(driver, drivers))}"

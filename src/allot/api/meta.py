@@ -15,7 +15,7 @@ NodeSelectorOperator = Annotated[str, GoName("v1.NodeSelectorOperator")]
 
 
 class OwnerReference(ApiObject, frozen=True):
-    """Who brought this object into being, and takes it along when it goes."""
+    """An owner of this object; garbage collection deletes the object with its last owner."""
 
     api_version: str = always(str)
     kind: str = always(str)
@@ -26,7 +26,7 @@ class OwnerReference(ApiObject, frozen=True):
 
 
 class ObjectMeta(ApiObject, frozen=True):
-    """What the API server needs to know about any object."""
+    """The metadata of any object."""
 
     name: str = ""
     generate_name: str = ""
@@ -50,7 +50,7 @@ class ObjectMeta(ApiObject, frozen=True):
 
 
 class KubernetesObject(ApiObject, frozen=True):
-    """An object of its own, with metadata: what has a URL. Every typed kind derives from it."""
+    """An object with metadata: the base of every typed kind."""
 
     metadata: ObjectMeta = always(ObjectMeta)
 
@@ -60,7 +60,7 @@ class KubernetesObject(ApiObject, frozen=True):
 
 
 class Condition(ApiObject, frozen=True):
-    """One aspect of an object's state, as somebody observed it last."""
+    """One aspect of an object's state, as last observed."""
 
     type: str = always(str)
     status: ConditionStatus = always(str)

@@ -1,7 +1,7 @@
 """ResourcePoolStatusRequest (KEP-5677): one stored object, served in two versions.
 
-The types here are the hub: they hold what both versions can say. Fields marked as the KEP's are unknown to
-Kubernetes v1.38; the rest is as it serves it in `v1alpha3`.
+The types here are the hub: they hold the fields of both versions. Fields marked as the KEP's are unknown to
+Kubernetes v1.38; the others are those of its `v1alpha3`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Final
 
 from allot.api.base import ApiObject, Int32, Int64, Time, always
+from allot.api.messages import shortened
 from allot.api.meta import Condition, KubernetesObject
 from allot.api.quantity import Quantity
-from allot.api.texts import shortened
 
 DEFAULT_LIMIT: Final = 100
 MAX_VALIDATION_ERRORS: Final = 10
@@ -22,11 +22,11 @@ MAX_VALIDATION_ERROR_LENGTH: Final = 256
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
 CALCULATED: Final = "Calculated status for"
-"""How the message of the condition Complete begins in v1.38. The KEP has other words for it."""
+"""How the message of the condition Complete begins in v1.38; the KEP words it differently."""
 
 
 def finished_at(conditions: Iterable[Condition]) -> datetime | None:
-    """When, by its conditions, an answer was written, or a failure to give one."""
+    """When the request was completed or failed, by its conditions."""
     for condition in conditions:
         if condition.type in (COMPLETE, FAILED) and condition.status == "True":
             return condition.last_transition_time
@@ -87,7 +87,7 @@ class ResourcePoolStatusRequestSpec(ApiObject, frozen=True):
 
 
 class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
-    """The answer. Written once."""
+    """The pool status. Written once."""
 
     pool_count: Int32 | None = None
     pools: tuple[PoolStatus, ...] = ()
@@ -120,7 +120,7 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
 
 
 class ResourcePoolStatusRequest(KubernetesObject, frozen=True):
-    """A question about the pools of a driver, and, once a controller has seen it, the answer."""
+    """A request for the status of a driver's pools; a controller writes the status once."""
 
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: ResourcePoolStatusRequestStatus | None = None

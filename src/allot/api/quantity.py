@@ -1,8 +1,8 @@
 """Quantities: exact amounts such as `40Gi`, `500m` or `1e3`.
 
 Every quantity is a whole number of billionths, because nothing finer survives parsing; arithmetic
-and comparison are therefore integer arithmetic. What the text looks like is kept beside the value:
-a text that is already in its shortest form stays as it was written, any other is rewritten.
+and comparison are therefore integer arithmetic. The string is kept beside the value: one that is already
+in its shortest form stays as written, any other is rewritten.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ NANO: Final = -9
 """The finest decimal scale there is; finer amounts are rounded away from zero."""
 
 MAX_EXPONENT: Final = 1000
-"""Larger exponents are refused: they name no real amount, and arithmetic would need their digits."""
+"""Larger exponents are refused: no real amount needs them, and arithmetic would need their digits."""
 
 MAX_TEXT: Final = 2 * MAX_EXPONENT
-"""Longer texts are refused, for the same reason."""
+"""Longer strings are refused, for the same reason."""
 
 # Up to this many digits Kubernetes computes with int64, beyond with arbitrary precision. The two
 # differ in how a value is written and rounded, so we must know which one it would use.
@@ -42,8 +42,8 @@ _DECIMAL_EXPONENT_BY_SUFFIX: Final = {
 _BINARY_EXPONENT_BY_SUFFIX: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SUFFIX_BY_DECIMAL_EXPONENT: Final = {e: s for s, e in _DECIMAL_EXPONENT_BY_SUFFIX.items()}
 _SUFFIX_BY_BINARY_EXPONENT: Final = {e: s for s, e in _BINARY_EXPONENT_BY_SUFFIX.items()} | {0: ""}
-# Looser than the text of WRONG_FORMAT says: digits may be missing, `Ki` alone is zero.
-# What is read is not given back (`*+`): otherwise a wrong text takes time cubic in its length.
+# Looser than the message WRONG_FORMAT: digits may be missing, `Ki` alone is zero.
+# Possessive quantifiers (`*+`): otherwise a malformed string takes cubic time.
 _split: Final = re.compile(
     r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]?+[0-9]*+)"
 ).fullmatch
@@ -52,7 +52,7 @@ _POWERS_OF_TEN: Final[tuple[int, ...]] = tuple(10**n for n in range(40))
 
 
 class QuantityError(ValueError):
-    """The text is not a quantity. The message is the one Kubernetes clients see."""
+    """The string is not a quantity. Kubernetes clients see the message."""
 
 
 def _power_of_ten(exponent: int) -> int:
@@ -70,7 +70,7 @@ class Quantity:
 
     nanos: int
     format: Format
-    _text: str  # "" until somebody asks
+    _text: str  # "" until it is needed
     _scale: int  # the decimal scale the amount is held at
     _wide: bool  # held with arbitrary precision instead of int64
 
@@ -85,7 +85,7 @@ class Quantity:
 
     @staticmethod
     def parse(text: str) -> Quantity:
-        """The quantity `text` stands for; `QuantityError` if it stands for none."""
+        """The quantity in `text`; `QuantityError` if it is not one."""
         known = PARSED.get(text)
         if known is not None:
             return known
@@ -102,10 +102,10 @@ class Quantity:
         wide = not MIN_INT64 <= amount <= MAX_INT64
         return Quantity(amount * 10**9, format_, "", 0, wide)
 
-    # --- what it says ---
+    # --- formatting ---
 
     def __str__(self) -> str:
-        """The text to write: as it came in if that was canonical enough, else canonical."""
+        """The string form: as read if that was canonical enough, else canonical."""
         if not self._text:
             self._text = self.canonical()
         return self._text
@@ -114,7 +114,7 @@ class Quantity:
         return f"Quantity.parse({str(self)!r})"
 
     def canonical(self) -> str:
-        """The shortest text in this format, whatever the quantity was written like."""
+        """The shortest string in this format."""
         nanos = self.nanos
         if nanos == 0:
             return "0"
@@ -173,7 +173,7 @@ class Quantity:
         if excess < 0:
             return _wrap_int64(_wrap_int64(unscaled) * _power_of_ten(-excess))
         if unscaled < MAX_INT64 and excess < 19:
-            # Very negative amounts wrap around here. It is a slip, but answers depend on it.
+            # Very negative amounts wrap around here. A bug of Kubernetes that results depend on.
             unscaled = _wrap_int64(unscaled)
             quotient, rest = divmod(abs(unscaled), _power_of_ten(excess))
             return (quotient if unscaled >= 0 else -quotient) + (rest != 0)
@@ -189,7 +189,7 @@ class Quantity:
         return self._sum(other, self.nanos - other.nanos)
 
     def _sum(self, other: Quantity, nanos: int) -> Quantity:
-        # The left side gives the format, unless it is zero: then it has none worth keeping.
+        # The left operand determines the format, unless it is zero.
         format_ = self.format if self.nanos else other.format
         scale = max(NANO, min(self._scale, other._scale))
         wide = self._wide or other._wide or not _fits(nanos, scale)
@@ -232,15 +232,15 @@ _GO_WHITE_SPACE: Final = " \t\n\v\f\r\x85\xa0"
 _MAX_PARSED: Final = 65_536
 _MAX_REMEMBERED_TEXT: Final = 64
 PARSED: Final[dict[str, Quantity]] = {}
-"""Quantities by text, for those that cannot spare a call. Texts repeat: slices are full of `80Gi`."""
+"""Parsed quantities by string, for hot paths. Strings repeat: slices are full of `80Gi`."""
 
 ZERO: Final = Quantity(0, "", "0", 0, False)
 
 
 def quantity_from_json(value: object) -> Quantity:
-    """The quantity in a decoded JSON document: a text, a number, or null for zero.
+    """The quantity in a decoded JSON document: a string, a number, or null for zero.
 
-    Numbers with a fraction or an exponent should come as they were written, in a text.
+    Numbers with a fraction or an exponent must be passed as written, as a string.
     """
     if isinstance(value, str):
         return Quantity.parse(value.strip(_GO_WHITE_SPACE))

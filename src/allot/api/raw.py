@@ -1,7 +1,7 @@
 """Objects of kinds that allot does not type in full: every field they came with is kept.
 
-A `RawObject` is read through views and changed by copying along a path, so that what we do not know
-survives every read-modify-write.
+A `RawObject` is read through views and changed by copying along a path, so that unknown fields survive
+every read-modify-write.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _METADATA_FIELDS: Final = frozenset(ObjectMeta.__struct_encode_fields__)
 
 
 class OpenObject(ApiObject, frozen=True):
-    """A part of a larger type: fields it does not have are somebody else's, not mistakes."""
+    """A part of a larger type: unknown fields are not errors."""
 
     __open__ = True
 
@@ -50,7 +50,7 @@ class RawObject:
         return msgspec.json.encode(self.data)
 
     def get(self, *path: str | int, default: Any = None) -> Any:
-        """The value at a path, or `default` where it does not lead anywhere."""
+        """The value at a path; `default` if it is missing or null."""
         value: Any = self.data
         for part in path:
             try:
@@ -100,13 +100,13 @@ class RawObject:
         return object_key(self.data)
 
     def with_metadata(self, metadata: ObjectMeta) -> Self:
-        """A copy with other metadata; fields of it that we do not know stay."""
+        """A copy with other metadata; unknown fields of the metadata stay."""
         known = msgspec.to_builtins(metadata, enc_hook=to_builtin, str_keys=True)
         for name, value in self.get("metadata", default={}).items():
             if name not in _METADATA_FIELDS:
                 known[name] = value
         copy = type(self)({**self.data, "metadata": known})
-        copy.__dict__["metadata"] = metadata  # what reading it again would give
+        copy.__dict__["metadata"] = metadata  # the same as reading it again
         return copy
 
 

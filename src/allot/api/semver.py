@@ -1,7 +1,7 @@
 """Semantic versions, as version attributes and CEL use them.
 
 Two rules differ on purpose, as in Kubernetes: an attribute is checked against the grammar of
-semver.org alone (`is_version_attribute`), while `Semver.parse` also wants numbers that fit uint64.
+semver.org alone (`is_version_attribute`), while `Semver.parse` also requires numbers that fit uint64.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_version_attribute(text: str) -> bool:
 
 
 class SemverError(ValueError):
-    """The text is not a semantic version. The message is the one CEL users see."""
+    """The string is not a semantic version. CEL users see the message."""
 
 
 class _Prerelease(NamedTuple):
@@ -71,7 +71,7 @@ class Semver:
 
     @staticmethod
     def parse(text: str) -> Semver:
-        """The version `text` stands for; `SemverError` if it stands for none."""
+        """The version in `text`; `SemverError` if it is not one."""
         if not text:
             raise SemverError("Version string empty")
         parts = text.split(".", 2)

@@ -51,7 +51,7 @@ class DeviceCapacity(ApiObject, frozen=True):
     request_policy: CapacityRequestPolicy | None = None
 
 
-# Keys are plain texts to msgspec, which reads those fastest, and qualified names to Go.
+# Keys are plain strings for msgspec, which is fastest, and qualified names for Go.
 AttributeMap = Annotated[
     dict[str, DeviceAttribute], GoName("map[{v}.QualifiedName]{v}.DeviceAttribute")
 ]
@@ -67,14 +67,14 @@ class Counter(ApiObject, frozen=True):
 
 
 class CounterSet(ApiObject, frozen=True):
-    """What the partitions of one physical device can use up together (KEP-4815)."""
+    """Counters that the partitions of one physical device share (KEP-4815)."""
 
     name: str = always(str)
     counters: dict[str, Counter] = field(default_factory=dict)
 
 
 class DeviceCounterConsumption(ApiObject, frozen=True):
-    """What a partition uses up of a counter set."""
+    """What a device consumes of a counter set."""
 
     counter_set: str = always(str)
     counters: dict[str, Counter] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class DeviceCounterConsumption(ApiObject, frozen=True):
 
 
 class NodeAllocatableMapping(ApiObject, frozen=True):
-    """How much of a node resource comes with the device: per unit of a capacity, or per device."""
+    """How much of a node resource the device provides: per unit of a capacity, or per device."""
 
     capacity_key: QualifiedName | None = None
     capacity_multiplier: Quantity | None = None
@@ -90,7 +90,7 @@ class NodeAllocatableMapping(ApiObject, frozen=True):
 
 
 class NodeAllocatableOverhead(ApiObject, frozen=True):
-    """What using the device costs on top."""
+    """The overhead of using the device."""
 
     per_pod: Quantity | None = None
     per_container: Quantity | None = None
@@ -104,9 +104,9 @@ class NodeAllocatableResource(ApiObject, frozen=True):
 
 
 class Device(ApiObject, frozen=True):
-    """One thing that can be allocated.
+    """A device that can be allocated.
 
-    `binding_conditions` is None when it was not sent: an empty list makes a pool come last, too.
+    `binding_conditions` is None when it is absent: an empty list makes a pool come last, too.
     """
 
     name: str = always(str)
@@ -137,8 +137,8 @@ class ResourcePool(ApiObject, frozen=True):
 class ResourceSliceSpec(ApiObject, frozen=True):
     """Devices of one pool and the nodes that can use them.
 
-    `devices` and `shared_counters` are None when they were not sent: a slice may have one or the
-    other, and an empty list counts as having it.
+    `devices` and `shared_counters` are None when absent: a slice may have one or the other, and an empty
+    list counts as present.
     """
 
     driver: str = always(str)
@@ -154,6 +154,6 @@ class ResourceSliceSpec(ApiObject, frozen=True):
 
 
 class ResourceSlice(KubernetesObject, frozen=True):
-    """What a driver has to offer, or a part of it."""
+    """Devices or counters of a pool, published by a driver."""
 
     spec: ResourceSliceSpec = always(ResourceSliceSpec)

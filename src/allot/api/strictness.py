@@ -1,6 +1,6 @@
-"""Fields of a document that would be ignored: unknown ones, and those that stand there twice.
+"""Unknown and duplicate fields of a document, which decoding ignores.
 
-Most documents have none, which msgspec can tell in a fraction of the time it takes to find out where they are.
+Most documents have none, which msgspec can tell in a fraction of the time it takes to locate them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ class StrictIssue(NamedTuple):
 
     problem: str
     path: str
-    known: tuple[str, ...] = ()  # the fields there are in its place
+    known: tuple[str, ...] = ()  # the fields of the object it is in
 
     def __str__(self) -> str:
         return f'{self.problem} field "{self.path}"'
 
 
 class Pairs(list[tuple[str, Any]]):
-    """A JSON object with all its fields, also those that stand there twice."""
+    """A JSON object with all its fields, including duplicates."""
 
 
-class _PatientDecoder(json.JSONDecoder):
-    """Reads a document value by value, so that other threads have their turn; the quick one is a single call."""
+class _InterruptibleDecoder(json.JSONDecoder):
+    """Decodes value by value in Python, so that other threads can run meanwhile."""
 
     def __init__(self) -> None:
         super().__init__(object_pairs_hook=Pairs, parse_int=str, parse_float=str)
@@ -41,9 +41,9 @@ class _PatientDecoder(json.JSONDecoder):
 
 
 def decode_pairs(body: bytes) -> Any:
-    """The document in valid JSON with its objects as `Pairs`. Numbers stay texts."""
+    """The document in valid JSON with its objects as `Pairs`. Numbers stay strings."""
     if len(body) > _LARGE:
-        return _PatientDecoder().decode(body.decode())
+        return _InterruptibleDecoder().decode(body.decode())
     return json.loads(body, object_pairs_hook=Pairs, parse_int=str, parse_float=str)
 
 
@@ -101,7 +101,7 @@ def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-# --- the quick way ---
+# --- the fast path ---
 
 FIELD_END: Final = b'":'
 SPACE: Final = b" \t\r\n"
@@ -126,7 +126,7 @@ def has_no_duplicates(body: bytes, document: Any) -> bool:
 
 
 def _field_count(document: bytes) -> int:
-    """How many fields there are, and how often the end of one stands in a text."""
+    """The number of fields, including `":` inside strings."""
     return document.translate(None, SPACE).count(FIELD_END)
 
 
@@ -137,7 +137,7 @@ def _strict_decoder(cls: type[Struct]) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _strict_twin(cls: type[Struct], *, top_level: bool = False) -> Any:
-    """A type with the same fields that refuses others, and does not care what scalars look like."""
+    """A type with the same fields that refuses others and accepts any scalars."""
     fields: list[tuple[str, Any, Any]] = [
         (f"field{number}", _twin_of(shape), None)
         for number, (_, shape) in enumerate(fields_of(cls).values())

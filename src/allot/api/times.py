@@ -1,4 +1,4 @@
-"""Times as raw objects carry them: RFC 3339, in UTC."""
+"""Times in raw objects: RFC 3339, in UTC."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def written_time(moment: datetime) -> str:
-    """A moment as the API writes it, in whole seconds."""
+    """A time as the API writes it, in whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_time(value: Any) -> datetime | None:
-    """The moment in a field; None if there is none, or something else."""
+    """The time in a field; None if it is missing or not a time."""
     if not isinstance(value, str):
         return None
     try:

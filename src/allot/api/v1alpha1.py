@@ -1,8 +1,7 @@
 """ResourcePoolStatusRequest as KEP-5677 writes it, and conversion to and from the hub.
 
-`truncated` and `totalMatchingPools` say in other words what the hub's pool count says; what a pool's
-own validation error says, this version says in a list for all pools. When it was counted, a status without an
-observation time says in its condition.
+`truncated` and `totalMatchingPools` correspond to the hub's pool count, and the list of validation errors to the
+errors of single pools. A status without an observation time has it in its condition.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class ResourcePoolStatusRequestSpec(ApiObject, frozen=True):
 
 
 class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
-    """The answer. Written once."""
+    """The pool status. Written once."""
 
     observation_time: Time | None = None
     pools: tuple[PoolStatus, ...] = ()
@@ -60,7 +59,7 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
 
 
 class ResourcePoolStatusRequest(KubernetesObject, frozen=True):
-    """A question about the pools of a driver, and, once a controller has seen it, the answer."""
+    """A request for the status of a driver's pools; a controller writes the status once."""
 
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: ResourcePoolStatusRequestStatus | None = None

@@ -1,6 +1,6 @@
 """ResourcePoolStatusRequest as Kubernetes v1.38 serves it, and conversion to and from the hub.
 
-An answer that has an observation time also carries the other fields of KEP-5677's status, which v1.38 does not know:
+A status with an observation time also carries the other fields of KEP-5677's status, which v1.38 does not know:
 a union of both versions, for clients that see this version only.
 """
 
@@ -24,7 +24,7 @@ class ResourcePoolStatusRequestSpec(ApiObject, frozen=True):
 
 
 class KubernetesStatus(ApiObject, frozen=True):
-    """The answer with nothing but the fields of v1.38."""
+    """The status with the fields of v1.38 only."""
 
     pool_count: Int32 | None = None
     pools: tuple[pool_status.PoolStatus, ...] = ()
@@ -32,7 +32,7 @@ class KubernetesStatus(ApiObject, frozen=True):
 
 
 class KubernetesRequest(KubernetesObject, frozen=True):
-    """A request with nothing but the fields of v1.38: for those who must say which fields it does not know."""
+    """A request with the fields of v1.38 only, to report fields that it does not know."""
 
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: KubernetesStatus | None = None
@@ -45,7 +45,7 @@ class PoolStatus(pool_status.PoolStatus, frozen=True):
 
 
 class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
-    """The answer. Written once."""
+    """The pool status. Written once."""
 
     pool_count: Int32 | None = None
     pools: tuple[PoolStatus, ...] = ()
@@ -58,7 +58,7 @@ class ResourcePoolStatusRequestStatus(ApiObject, frozen=True):
 
 
 class ResourcePoolStatusRequest(KubernetesObject, frozen=True):
-    """A question about the pools of a driver, and, once a controller has seen it, the answer."""
+    """A request for the status of a driver's pools; a controller writes the status once."""
 
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
     status: ResourcePoolStatusRequestStatus | None = None

@@ -67,7 +67,7 @@ class DeviceRequest(ApiObject, frozen=True):
 
 
 class DeviceClaim(ApiObject, frozen=True):
-    """All that one claim asks for."""
+    """The requests, constraints and configuration of a claim."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -75,7 +75,7 @@ class DeviceClaim(ApiObject, frozen=True):
 
 
 class ResourceClaimSpec(ApiObject, frozen=True):
-    """What is asked for. Immutable."""
+    """The requested devices. Immutable."""
 
     devices: DeviceClaim = always(DeviceClaim)
 
@@ -95,7 +95,7 @@ class ResourceClaimTemplateSpec(ApiObject, frozen=True):
 
 
 class ResourceClaimTemplate(KubernetesObject, frozen=True):
-    """From which claims are made, one per pod."""
+    """A template for claims, one per pod."""
 
     spec: ResourceClaimTemplateSpec = always(ResourceClaimTemplateSpec)
 
@@ -120,7 +120,7 @@ class BasicDevice(ApiObject, frozen=True):
 
 
 class Device(ApiObject, frozen=True):
-    """One thing that can be allocated."""
+    """A device that can be allocated."""
 
     name: str = always(str)
     basic: BasicDevice | None = None
@@ -142,7 +142,7 @@ class ResourceSliceSpec(ApiObject, frozen=True):
 
 
 class ResourceSlice(KubernetesObject, frozen=True):
-    """What a driver has to offer, or a part of it."""
+    """Devices or counters of a pool, published by a driver."""
 
     spec: ResourceSliceSpec = always(ResourceSliceSpec)
 

@@ -235,7 +235,7 @@ async def _run(options: Options, attacher: Attacher) -> None:
 
 async def warn_about_driver(client: Client, driver: str) -> None:
     """A driver without slices may come later. It may as well be misspelled."""
-    from allot.api.texts import without_slices
+    from allot.api.messages import no_slice_of_driver
     from allot.client.errors import ClientError
     from allot.client.options import Scope
     from allot.client.resources import RESOURCE_SLICES
@@ -247,5 +247,5 @@ async def warn_about_driver(client: Client, driver: str) -> None:
         others = await client.list(RESOURCE_SLICES)
     except ClientError:
         return  # the controller itself says what it cannot read
-    text = without_slices(driver, {slice_.spec.driver for slice_ in others.items})
+    text = no_slice_of_driver(driver, {slice_.spec.driver for slice_ in others.items})
     click.echo(f"warning: {text}", err=True)

@@ -15,9 +15,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from allot.api.identities import DeviceId
+from allot.api.messages import no_slice_of_driver
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice
-from allot.api.texts import without_slices
 from allot.cel import (
     UNBOUNDED_COST,
     AttributeValue,
@@ -141,7 +141,7 @@ def _why_no_device(
     if not drivers:
         return f"no ResourceSlice {where}, so no devices"
     if driver is not None and driver not in drivers:
-        return without_slices(driver, drivers)
+        return no_slice_of_driver(driver, drivers)
     pools = {slice_.spec.pool.name for slice_ in slices if driver in (None, slice_.spec.driver)}
     if pool is not None and pool not in pools:
         return f"no pool {pool} {where}{did_you_mean(similar_names(pool, pools))}"

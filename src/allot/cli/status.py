@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from allot.api.decoding import to_builtin
-from allot.api.texts import without_slices
+from allot.api.messages import no_slice_of_driver
 from allot.cli.availability import (
     COUNTED,
     Availability,
@@ -143,7 +143,7 @@ def _warn_about(wanted: Wanted, found: Availability, objects: ClusterObjects) ->
     if wanted.driver is not None and not found.pools:
         drivers = {slice_.spec.driver for slice_ in objects.slices}
         if wanted.driver not in drivers:
-            click.echo(f"warning: {without_slices(wanted.driver, drivers)}", err=True)
+            click.echo(f"warning: {no_slice_of_driver(wanted.driver, drivers)}", err=True)
 
 
 # --- output ---

@@ -1,4 +1,4 @@
-"""Judges the expressions of new objects by compiling them."""
+"""Checks the expressions of new objects by compiling them."""
 
 from __future__ import annotations
 

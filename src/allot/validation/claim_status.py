@@ -63,7 +63,7 @@ STATUS: Final = FieldPath("status")
 def validate_claim_status_update(
     new: ResourceClaim, old: ResourceClaim, gates: FeatureGates
 ) -> Iterator[FieldError]:
-    """A write to the status. The spec is the stored one, whatever was sent."""
+    """A write to the status. The spec is always the stored one."""
     yield from validate_metadata_update(new.metadata, old.metadata)
     yield from _validate_consumers(new, old)
     yield from _validate_device_statuses(new, old)
@@ -144,7 +144,7 @@ def _validate_result(
     names: RequestNames,
     gates: FeatureGates,
 ) -> Iterator[FieldError]:
-    """One allocated device. The same device, or share, may well stand there twice."""
+    """One allocated device. Duplicates of a device or share are allowed."""
     yield from names.validate_reference(result.request, path / "request")
     yield from validate_declared_driver_name(result.driver, path / "driver")
     if not result.pool:
@@ -175,7 +175,7 @@ def _validate_share_id(share_id: str | None, path: FieldPath) -> Iterator[FieldE
 
 
 def allocated_device_ids(claim: ResourceClaim) -> frozenset[SharedDeviceId]:
-    """The devices, and shares of devices, that a claim has."""
+    """The devices and shares that are allocated for a claim."""
     allocation = claim.status.allocation
     if allocation is None:
         return frozenset()
@@ -203,7 +203,7 @@ def _validate_device_status(
     yield from validate_driver_name(status.driver, path / "driver")
     yield from validate_pool_name(status.pool, path / "pool")
     yield from validate_label(status.device, path / "device")
-    if before is None:  # the share id is part of the identity: a stored one is not judged again
+    if before is None:  # the share id is part of the identity: a stored one is not validated again
         yield from _validate_share_id(status.share_id, path / "shareID")
     yield from validate_conditions(status.conditions, path / "conditions", MAX_DEVICE_CONDITIONS)
     if is_set(status.data):
@@ -227,7 +227,7 @@ def _validate_network(network: NetworkDeviceData, path: FieldPath) -> Iterator[F
 
 
 def _validate_interface_address(text: str, path: FieldPath) -> Iterator[FieldError]:
-    """An address with its prefix length, written the one canonical way."""
+    """An address with its prefix length, in canonical form."""
     canonical = canonical_interface_address(text)
     if canonical is None:
         yield invalid(
@@ -240,7 +240,7 @@ def _validate_interface_address(text: str, path: FieldPath) -> Iterator[FieldErr
 
 
 def canonical_interface_address(text: str) -> str | None:
-    """`text` as it should be written; leading zeros are read as decimal, mapped IPv4 as IPv4."""
+    """The canonical form of `text`; leading zeros are read as decimal, mapped IPv4 as IPv4."""
     address_text, slash, length_text = text.partition("/")
     if not slash or not (length_text.isascii() and length_text.isdecimal()) or len(length_text) > 9:
         return None

@@ -31,7 +31,7 @@ def validate_conditions(
     *,
     limit_declared: bool = False,
 ) -> Iterator[FieldError]:
-    """At most `limit` conditions, one of each type. Only a declared limit ends the look at them."""
+    """At most `limit` conditions, one of each type. Only a declared limit stops the validation of items."""
     if len(conditions) > limit:
         yield too_many(path, len(conditions), limit, declared=limit_declared)
         if limit_declared:

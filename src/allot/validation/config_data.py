@@ -79,7 +79,7 @@ def validate_secret_update(new: RawObject, old: RawObject) -> Iterator[FieldErro
 def _validate_immutability(
     new: RawObject, old: RawObject, fields: Iterable[str]
 ) -> Iterator[FieldError]:
-    """What was declared immutable once stays so, declaration included."""
+    """An immutable object stays immutable, including the flag."""
     if not old.get("immutable", default=False):
         return
     if not new.get("immutable", default=False):

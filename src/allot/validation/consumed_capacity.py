@@ -1,7 +1,6 @@
 """What a newly allocated share consumes (KEP-5075): every capacity that its device publishes, none negative.
 
-Kubernetes v1.38 takes the scheduler's word for it. A share that says nothing would leave room for
-others that is not there.
+Kubernetes v1.38 does not check this. A share without consumed capacity would let others overcommit the device.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ def validate_consumed_capacity(
     published: Mapping[DeviceId, Device],
     gates: FeatureGates,
 ) -> Iterator[FieldError]:
-    """What is wrong with an allocation that was not there before. Stored ones are not judged again."""
+    """Errors of a new allocation. Stored ones are not validated again."""
     allocation = new.status.allocation
     if (
         CHECK_CONSUMED_CAPACITY not in gates

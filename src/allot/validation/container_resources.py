@@ -1,4 +1,4 @@
-"""What a container asks for in cpu, memory and resources that drivers offer by a name."""
+"""Resource requests and limits of containers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUOTA_PREFIX: Final = "requests."
 
 
 def is_extended(name: str) -> bool:
-    """Whether it is a resource that Kubernetes itself knows nothing about."""
+    """Whether it is an extended resource."""
     return "/" in name and OF_KUBERNETES not in name
 
 

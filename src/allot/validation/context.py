@@ -1,4 +1,4 @@
-"""What validation needs to know besides the object: gates, version, and who judges expressions."""
+"""The context of validation: feature gates, API version, expression checker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from allot.validation.expressions import AcceptEverything, ExpressionChecker
 
 
 class Context(NamedTuple):
-    """The circumstances of one request."""
+    """The context of one request."""
 
     gates: FeatureGates = features.DEFAULTS
     version: str = "v1"

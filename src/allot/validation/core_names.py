@@ -8,7 +8,7 @@ from typing import Final
 from allot.validation.formats import SUBDOMAIN_LENGTH, byte_length, subdomain_problems
 
 MAX_CRON_JOB_NAME: Final = 52
-"""A job made from it adds a dash and the time to the name, and has 63 for all."""
+"""The name of its jobs has a dash and the time appended, and at most 63 characters."""
 
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _is_config_key: Final = re.compile(_CONFIG_KEY).fullmatch

@@ -1,4 +1,4 @@
-"""Kinds of which only a rule or two is worth keeping: quotas, leases, priorities, services, volumes."""
+"""Core kinds with few rules: quotas, leases, priority classes, services, volumes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _COUNTED: Final = frozenset(
 
 
 def _is_counted(name: str) -> bool:
-    """Whether a quota of this name counts things, of which there are no halves."""
+    """Whether a quota entry counts objects, which are whole numbers."""
     is_extended = "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
     return name in _COUNTED or is_extended
 
@@ -173,7 +173,7 @@ CLUSTER_EVENT_NAMESPACES: Final = ("default", "kube-system")
 
 
 def validate_event(event: RawObject) -> Iterator[FieldError]:
-    """An event lives beside what it is about, or in a namespace for what has none."""
+    """An event is in the namespace of its object, or in the default one for cluster-scoped objects."""
     about = event.get("involvedObject", "namespace", default="")
     allowed = (about,) if about else CLUSTER_EVENT_NAMESPACES
     if event.metadata.namespace not in allowed:
@@ -214,7 +214,7 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
 
 
 def validate_service_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
-    """The address of a service stays for as long as it has one."""
+    """The address of a service is immutable once set."""
     before, after = old.get("spec", "clusterIP"), new.get("spec", "clusterIP")
     has_address = "ExternalName" not in (old.get("spec", "type"), new.get("spec", "type"))
     if before and has_address and after != before:

@@ -46,9 +46,9 @@ def _is_bare_name(name: str) -> bool:
 def referenced_attributes(
     claim: DeviceClaim, request: str, alternative: str = ""
 ) -> frozenset[str]:
-    """The attributes that constraints on this request, or alternative, are about."""
+    """The attributes of the constraints that cover this request or alternative."""
     mine = {request, f"{request}/{alternative}"} if alternative else {request}
-    # Kubernetes takes a constraint that has both for one on matchAttribute.
+    # Kubernetes treats a constraint with both as one on matchAttribute.
     names = (
         constraint.match_attribute
         if constraint.match_attribute is not None
@@ -94,7 +94,7 @@ def validate_derived_attributes(
     if features.DERIVED_ATTRIBUTES not in context.gates:
         if stored:
             return
-        # KEP-6080: not dropped in silence, the claim would then be allocated wrongly.
+        # KEP-6080: refused, not dropped: the claim would be allocated wrongly.
         yield forbidden(
             path, f"may not be used while feature gate {features.DERIVED_ATTRIBUTES} is off"
         )

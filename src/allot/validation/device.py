@@ -66,9 +66,9 @@ _VALUE_NAMES: Final = ", ".join(f"`{wire}`" for wire, _ in _VALUE_FIELDS)
 
 
 class DeviceRules(NamedTuple):
-    """What the slice says about all its devices.
+    """Rules that follow from the slice.
 
-    `unchanged`: an update left the whole list as it was, and declared rules do not look at it again.
+    `unchanged`: an update left the whole list as it was, and declared rules skip it.
     """
 
     per_device_node_selection: bool
@@ -91,7 +91,7 @@ def validate_device(
         )
     yield from _validate_nodes(device, path, rules.per_device_node_selection)
     if device.taints and not rules.unchanged:
-        # Hand-written rules leave the stored taints of a device alone, declared ones do not.
+        # Hand-written rules skip the stored taints of a device, declared ones do not.
         stored = old is not None and old.taints == device.taints
         for error in _validate_taints(device, path / "taints"):
             if error.declared or not stored:
@@ -143,7 +143,7 @@ def _validate_attributes_and_capacity(
 
 
 def is_sound_scalar(attribute: DeviceAttribute) -> bool:
-    """One value that is no list, and nothing wrong with it: the quick answer for the common case."""
+    """A valid single value: the fast path for the common case."""
     _, _, string, version, *lists = fields = astuple(attribute)
     return (
         fields.count(None) == len(fields) - 1
@@ -194,7 +194,7 @@ def _set_fields(attribute: DeviceAttribute) -> list[str]:
 def _wrong_number_of_values(
     attribute: DeviceAttribute, set_: list[str], before: DeviceAttribute | None, path: FieldPath
 ) -> Iterator[FieldError]:
-    """What is to be said about `set_` fields, if anything."""
+    """The error for the number of `set_` fields, if any."""
     if before is not None and _set_fields(before) == set_:
         # An update that leaves the fields as they are is left to the hand-written rule, for which
         # an empty list is a value too.

@@ -1,4 +1,4 @@
-"""DeviceClass: selectors, configuration, and the extended resource it stands for."""
+"""DeviceClass: selectors, configuration, and its extended resource name."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _validate_extended_resource_name(
 ) -> Iterator[FieldError]:
     problems = _extended_resource_name_problems(name)
     if problems and stored:
-        # The hand-written rule, which answers for what an update leaves alone, does not go into detail.
+        # The hand-written rule, which applies to unchanged values, gives no details.
         yield invalid(path, name, "must be a valid extended resource name")
         return
     for problem in problems:

@@ -20,7 +20,7 @@ def validate_opaque_configuration(
     stored: bool = False,
     limit_size: bool = True,
 ) -> Iterator[FieldError]:
-    """The driver and its parameters. `stored`: unchanged by an update, so hand-written rules answer."""
+    """The driver and its parameters. `stored`: unchanged by an update, so hand-written rules apply."""
     opaque_path = path / "opaque"
     if opaque is None:
         yield required(opaque_path)

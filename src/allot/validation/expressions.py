@@ -1,7 +1,7 @@
-"""The border to CEL: what validation asks about an expression, and who answers.
+"""The interface to CEL: an `ExpressionChecker` compiles expressions for validation.
 
-Validation itself only measures an expression; whether it compiles, what it returns and what it costs
-is for an `ExpressionChecker` to say.
+Validation itself only checks the length of an expression; the checker reports whether it compiles, what it
+returns and what it costs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TOO_COMPLEX: Final = "too complex, exceeds cost limit"
 
 
 class CheckedExpression(NamedTuple):
-    """What is wrong with an expression, if anything, and what it may cost to evaluate.
+    """The problem of an expression, if any, and its estimated cost.
 
-    `internal` problems are those that Kubernetes blames on itself.
+    `internal` problems are reported as internal errors, as Kubernetes does.
     """
 
     problem: str = ""
@@ -39,7 +39,7 @@ class CheckedExpression(NamedTuple):
 
 
 class ExpressionChecker(Protocol):
-    """Judges CEL expressions in new objects."""
+    """Checks CEL expressions in new objects."""
 
     def check_selector(self, expression: str, gates: FeatureGates) -> CheckedExpression: ...
 
@@ -49,7 +49,7 @@ class ExpressionChecker(Protocol):
 
 
 class AcceptEverything:
-    """Finds nothing wrong: for expressions that are stored already, and where CEL is not at hand."""
+    """Accepts every expression: for stored ones, and where CEL is not available."""
 
     def check_selector(self, expression: str, gates: FeatureGates) -> CheckedExpression:
         return CheckedExpression()
@@ -61,7 +61,7 @@ class AcceptEverything:
 def validate_selector(
     selector: DeviceSelector, path: FieldPath, checker: ExpressionChecker, gates: FeatureGates
 ) -> Iterator[FieldError]:
-    """One device selector; CEL is the only kind there is."""
+    """One device selector; CEL is the only kind."""
     if selector.cel is None:
         yield required(path / "cel")
         return

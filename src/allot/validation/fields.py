@@ -1,4 +1,4 @@
-"""Field paths and field errors: what is wrong where, as values."""
+"""Field paths and field errors, as values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FieldPath:
 
 
 class ErrorType(Enum):
-    """The type as vectors name it, the reason of a status cause, and the words people read."""
+    """The type as vectors name it, the reason of a status cause, and the start of the message."""
 
     REQUIRED = ("Required", "FieldValueRequired", "Required value")
     INVALID = ("Invalid", "FieldValueInvalid", "Invalid value")
@@ -74,7 +74,7 @@ WITHOUT_VALUE: Final = frozenset(
 
 
 class FieldError(NamedTuple):
-    """One thing that is wrong. `declared`: found by a rule declared on the request's version."""
+    """One error. `declared`: found by a rule declared on the request's version."""
 
     type: ErrorType
     path: FieldPath
@@ -97,16 +97,16 @@ class FieldError(NamedTuple):
 
 
 MAX_ERRORS: Final = 500
-"""More errors than a person corrects at a time; errors of one kind often repeat."""
+"""Further errors are left out; errors of one kind often repeat."""
 
 
 def first_errors(errors: Iterable[FieldError]) -> list[FieldError]:
-    """All errors, or the first ones if there are too many to be of use."""
+    """The first errors, up to `MAX_ERRORS`."""
     return list(islice(errors, MAX_ERRORS))
 
 
 def show_value(value: Any) -> str:
-    """A value in an error text: strings quoted, the rest as compact JSON."""
+    """A value in an error message: strings quoted, the rest as compact JSON."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if value is None:

@@ -1,6 +1,6 @@
-"""Names and other texts with a format: every function returns what is wrong with one, in words.
+"""Names and other strings with a format: every function returns the problems of one.
 
-Lengths count bytes. Texts say "characters" or "bytes" as the family of the rule does.
+Lengths count bytes. Messages say "characters" or "bytes" as the family of the rule does.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def byte_length(text: str) -> int:
 
 
 def is_label(text: str) -> bool:
-    """A valid DNS label: the quick answer for the common case."""
+    """Whether it is a DNS label: the fast path for the common case."""
     return len(text) <= LABEL_LENGTH and _is_label(text) is not None
 
 
@@ -113,7 +113,7 @@ def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
 
 
 def caseless_subdomain_problems(text: str) -> list[str]:
-    """A DNS subdomain in which upper case is fine."""
+    """A DNS subdomain that may have upper case."""
     problems = []
     if byte_length(text) > SUBDOMAIN_LENGTH:
         problems.append(f"must be no more than {SUBDOMAIN_LENGTH} bytes")
@@ -164,7 +164,7 @@ def is_share_id(text: str) -> bool:
 
 
 def generated_name_problems(prefix: str) -> list[str]:
-    """What is wrong with a `generateName`; a dash at its end is fine, since more follows."""
+    """The problems of a `generateName`; it may end in a dash."""
     return subdomain_problems(prefix[:-2] + "a" if prefix.endswith("-") else prefix)
 
 

@@ -1,7 +1,7 @@
-"""What Kubernetes v1.38 would make of an object that is accepted here: refuse it, or decide otherwise.
+"""Warnings about accepted objects that Kubernetes v1.38 would refuse or treat differently.
 
-One list for all who tell people: the API server in Warning headers, `allot lint` for a target. Each entry names
-the rule (`allot.rules`) that makes the difference, as `docs/decisions/0003` explains it.
+Used by the API server for Warning headers and by `allot lint --target`. Each warning names the rule (`allot.rules`)
+behind the difference; `docs/decisions/0003` explains the rules.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def validate_items(
     limit: int,
     validate: Callable[[T, FieldPath], Iterator[FieldError]],
 ) -> Iterator[FieldError]:
-    """Every item, unless there are too many to look at. The limit is a declared rule."""
+    """Every item, unless there are too many. The limit is a declared rule."""
     if len(items) > limit:
         yield too_many(path, len(items), limit, declared=True)
         return
@@ -31,7 +31,7 @@ def duplicates(
     *,
     declared: bool = True,
 ) -> Iterator[FieldError]:
-    """Items whose key has been there before. A declared rule shows the item, others its key."""
+    """Items whose key occurred before. A declared rule shows the item, others its key."""
     seen: set[Hashable] = set()
     for index, item in enumerate(items):
         identity = key(item)

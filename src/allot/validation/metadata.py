@@ -134,7 +134,7 @@ def _validate_finalizer_names(finalizers: tuple[str, ...], path: FieldPath) -> I
 def validate_metadata_update(
     new: ObjectMeta, old: ObjectMeta, *, needs_resource_version: bool = False
 ) -> Iterator[FieldError]:
-    """The metadata of an existing object. Its name is not looked at again."""
+    """The metadata of an existing object. Its name is not validated again."""
     path = METADATA
     if old.deletion_timestamp is not None:
         added = sorted(set(new.finalizers) - set(old.finalizers))

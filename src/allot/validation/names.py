@@ -67,7 +67,7 @@ def validate_driver_name(name: str, path: FieldPath) -> Iterator[FieldError]:
 def validate_declared_driver_name(
     name: str, path: FieldPath, *, max_length: int | None = DRIVER_NAME_LENGTH
 ) -> Iterator[FieldError]:
-    """The declared rule, which says the same in other words."""
+    """The declared rule: the same with other messages."""
     if not name:
         yield required(path, declared=True)
         return
@@ -110,7 +110,7 @@ def _validate_identifier(
 
 
 def validate_qualified_name(name: str, path: FieldPath) -> Iterator[FieldError]:
-    """A key of attributes or capacities. With two slashes or more it is not looked at: so it is."""
+    """A key of attributes or capacities. With two slashes or more it is not checked, as in Kubernetes."""
     match name.split("/"):
         case [identifier]:
             yield from _validate_identifier(identifier, path)
@@ -127,7 +127,7 @@ def validate_qualified_name(name: str, path: FieldPath) -> Iterator[FieldError]:
 
 @lru_cache(maxsize=4096)
 def is_qualified_name(name: str) -> bool:
-    """The quick answer: the same few names come up on every device. Ask only about short ones."""
+    """The cached answer: the same few names occur on every device. For short names only."""
     return not any(validate_qualified_name(name, FieldPath("")))
 
 
@@ -146,7 +146,7 @@ def validate_fully_qualified_name(name: str, path: FieldPath) -> Iterator[FieldE
 
 
 def validate_stored_fully_qualified_name(name: str, path: FieldPath) -> Iterator[FieldError]:
-    """The hand-written twin, which answers for what an update leaves alone."""
+    """The hand-written rule, which applies to unchanged values."""
     yield from validate_qualified_name(name, path)
     if "/" not in name:
         yield invalid(path, name, NOT_FULLY_QUALIFIED)

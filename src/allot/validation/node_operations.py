@@ -1,4 +1,4 @@
-"""Operations on the node that a driver does without."""
+"""Node operations that a driver skips."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPERATIONS: Final = (EVERY, PREPARE, UNPREPARE)
 def validate_skipped_operations(
     operations: tuple[str, ...], path: FieldPath
 ) -> Iterator[FieldError]:
-    """A set of operations. What was never undone must not be done."""
+    """A set of operations. Preparing may be skipped only together with unpreparing."""
     for index, operation in enumerate(operations):
         if operation not in OPERATIONS:
             yield not_supported(path @ index, operation, OPERATIONS, declared=True)

@@ -1,4 +1,4 @@
-"""Parts of objects that have no types of their own here: what is not of the expected form is not looked at."""
+"""Untyped parts of objects: what does not have the expected shape is skipped."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def parts(owner: Part, field: str) -> list[Part]:
 
 
 def part(owner: Part, field: str) -> Part:
-    """The object in a field; an empty one if there is none."""
+    """The object in a field; empty if it is missing."""
     found = owner.get(field)
     return found if isinstance(found, dict) else {}

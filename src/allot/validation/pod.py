@@ -1,4 +1,4 @@
-"""The DRA parts of pods. The rest of a pod is not ours to judge."""
+"""The DRA parts of pods: claims and their use by containers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What nobody should have to find out on the node: the plain parts of a pod's spec.
+"""The basic parts of a pod's spec: containers, ports, volumes and mounts.
 
-Claims are in `pod`, where the pod may run is in `pod_placement`. Of the rest this is what Kubernetes checks first.
+Claims are in `pod`, placement is in `pod_placement`.
 """
 
 from __future__ import annotations

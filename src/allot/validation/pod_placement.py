@@ -1,6 +1,6 @@
-"""Where a pod may run, as its spec says: selectors, affinity, spread, tolerations, gates.
+"""Pod placement: node selectors, affinity, topology spread, tolerations, scheduling gates.
 
-A scheduler should never meet what it cannot understand, so it is refused before.
+Schedulers can rely on these being well-formed.
 """
 
 from __future__ import annotations

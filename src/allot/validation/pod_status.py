@@ -114,7 +114,7 @@ def _validate_extended(
                 "must match the extended resource name of an entry in "
                 "spec.initContainers.resources.requests or spec.containers.resources.requests",
             )
-        # This path has no index: so it is in Kubernetes.
+        # This path has no index, as in Kubernetes.
         yield from validate_label(mapping.request_name, path / "requestName")
         if mapping in seen:
             yield duplicate(mapping_path / "containerName", mapping.container_name)
@@ -158,7 +158,7 @@ def _validate_container_statuses(
 ) -> Iterator[FieldError]:
     by_name = {container.name: container for container in containers}
     for index, status in enumerate(statuses):
-        container = by_name.get(status.name)  # Kubernetes lets statuses of others be
+        container = by_name.get(status.name)  # Kubernetes ignores statuses of other containers
         for number, resource in enumerate(status.allocated_resources_status):
             resource_path = path @ index / "allocatedResourcesStatus" @ number
             yield from _validate_resource_status(resource, container, resource_path)

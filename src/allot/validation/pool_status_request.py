@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest (KEP-5677): the question, and the answer that is written once."""
+"""ResourcePoolStatusRequest (KEP-5677): the spec, and the status that is written once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def validate_pool_status_update(
 
 
 def is_answered(request: ResourcePoolStatusRequest, gates: FeatureGates) -> bool:
-    """Whether the status is final. v1.38 takes any status for an answer, the KEP one with an observationTime."""
+    """Whether the status is final. In v1.38 any status is final, in the KEP one with an observationTime."""
     if request.status is None:
         return False
     return KEP_FIELDS_IN_V1ALPHA3 not in gates or request.status.observation_time is not None
@@ -207,7 +207,7 @@ def _validate_shareable(summary: ShareableSummaryStatus, path: FieldPath) -> Ite
     yield from _validate_count(
         summary.partially_available_devices, path / "partiallyAvailableDevices"
     )
-    # Answers have many thousands of these, and next to all are complete.
+    # Statuses have many thousands of these; almost all are complete.
     if len(summary.capacity) > MAX_SUMMARIES or not all(map(_is_complete, summary.capacity)):
         yield from validate_items(
             summary.capacity, path / "capacity", MAX_SUMMARIES, _validate_shareable_capacity

@@ -86,6 +86,6 @@ def _validate_subject(subject: Mapping[str, Any], path: FieldPath) -> Iterator[F
 
 
 def validate_role_binding_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
-    """What a binding grants cannot change; who gets it can."""
+    """The role of a binding is immutable; its subjects are not."""
     if new.get("roleRef") != old.get("roleRef"):
         yield invalid(ROLE_REF, new.get("roleRef"), "cannot change roleRef")

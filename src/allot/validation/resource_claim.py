@@ -92,13 +92,13 @@ class RequestNames(NamedTuple):
 
 
 def validate_claim(claim: ResourceClaim, context: Context) -> Iterator[FieldError]:
-    """A new claim. Its status is empty, so there is nothing to say about it."""
+    """A new claim. Its status is empty and not validated."""
     yield from validate_metadata(claim.metadata, namespaced=True)
     yield from validate_claim_spec(claim.spec, SPEC, context)
 
 
 def validate_claim_update(new: ResourceClaim, old: ResourceClaim) -> Iterator[FieldError]:
-    """An existing claim. A spec that is stored already is not judged again."""
+    """An existing claim. A stored spec is not validated again."""
     yield from validate_metadata_update(new.metadata, old.metadata)
     if new.spec != old.spec:
         yield invalid(SPEC, None, IMMUTABLE)
@@ -107,7 +107,7 @@ def validate_claim_update(new: ResourceClaim, old: ResourceClaim) -> Iterator[Fi
 def validate_claim_spec(
     spec: ResourceClaimSpec, path: FieldPath, context: Context, *, stored: bool = False
 ) -> Iterator[FieldError]:
-    """`stored`: an update left it as it was, and hand-written rules answer, in their own words."""
+    """`stored`: unchanged by an update, so hand-written rules apply, with their own messages."""
     claim, path = spec.devices, path / "devices"
     names = RequestNames.of(claim)
     bare_names = bare_derived_names(claim, context, stored=stored)
@@ -167,7 +167,7 @@ def _validate_request(
             yield from validate_items(alternatives, list_path, MAX_ALTERNATIVES, check_alternative)
         case _:
             yield invalid(path, None, f"{ONE_OF}, but multiple fields are set")
-            # Hand-written rules stop here, declared ones look into both.
+            # Hand-written rules stop here, declared ones validate both.
             assert request.exactly is not None
             yield from _declared_only(
                 _validate_exactly(request.exactly, exactly_path, request, claim, context, stored)
@@ -195,7 +195,7 @@ def _validate_exactly(
         yield required(path / "deviceClassName")
     else:
         yield from validate_subdomain(exactly.device_class_name, path / "deviceClassName")
-    yield from _validate_alike(exactly, path, context)
+    yield from _validate_common_fields(exactly, path, context)
     yield from validate_derived_attributes(
         exactly.derived_attributes,
         path / "derivedAttributes",
@@ -221,7 +221,7 @@ def _validate_alternative(
         yield from validate_subdomain(
             alternative.device_class_name, class_path, declared=not stored
         )
-    yield from _validate_alike(alternative, path, context)
+    yield from _validate_common_fields(alternative, path, context)
     yield from validate_derived_attributes(
         alternative.derived_attributes,
         path / "derivedAttributes",
@@ -231,10 +231,10 @@ def _validate_alternative(
     )
 
 
-def _validate_alike(
+def _validate_common_fields(
     request: ExactDeviceRequest | DeviceSubRequest, path: FieldPath, context: Context
 ) -> Iterator[FieldError]:
-    """What `exactly` and alternatives have in common. Capacity requests are not looked at."""
+    """What `exactly` and alternatives have in common. Capacity requests are not validated."""
     yield from validate_items(
         request.selectors,
         path / "selectors",
@@ -253,14 +253,14 @@ def _validate_alike(
         if request.count <= 0:
             yield invalid(count_path, request.count, "must be greater than zero")
     else:
-        # v1beta1 may leave it out, and only a hand-written rule minds that.
+        # v1beta1 may leave it out, and only a hand-written rule refuses that.
         yield not_supported(path / "allocationMode", mode, ALLOCATION_MODES, declared=bool(mode))
     for index, toleration in enumerate(request.tolerations):
         yield from validate_toleration(toleration, path / "tolerations" @ index)
 
 
 def how_to_qualify(name: str, gates: FeatureGates) -> str:
-    """What to do about a name without a domain that no request of the claim derives."""
+    """How to fix a name without a domain that no request of the claim derives."""
     advice = f"{NOT_FULLY_QUALIFIED}: write DRIVER/{name}, with the driver that publishes it"
     if features.DERIVED_ATTRIBUTES not in gates:
         return advice

@@ -1,4 +1,4 @@
-"""ResourceClaimTemplate: a claim spec, and metadata for the claims made from it."""
+"""ResourceClaimTemplate: a claim spec, and metadata for the claims created from it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def validate_template(template: ResourceClaimTemplate, context: Context) -> Iter
 def validate_template_update(
     new: ResourceClaimTemplate, old: ResourceClaimTemplate, context: Context
 ) -> Iterator[FieldError]:
-    """An existing template. Unlike a claim, it is judged again as a whole."""
+    """An existing template. Unlike a claim, it is validated again as a whole."""
     yield from validate_metadata_update(new.metadata, old.metadata)
     if new.spec == old.spec:
-        # Declared rules leave alone what did not change, and their hand-written twins answer.
+        # Declared rules skip unchanged values; the hand-written ones apply.
         for error in _validate_spec(new.spec, context, stored=True):
             yield error._replace(declared=False)
     else:

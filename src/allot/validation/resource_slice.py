@@ -54,7 +54,7 @@ def validate_slice(slice_: ResourceSlice, context: Context) -> Iterator[FieldErr
 def validate_slice_update(
     new: ResourceSlice, old: ResourceSlice, context: Context
 ) -> Iterator[FieldError]:
-    """An existing slice. Stored capacities and taints are left alone, all else is judged again."""
+    """An existing slice. Stored capacities and taints are skipped, all else is validated again."""
     yield from validate_metadata_update(new.metadata, old.metadata)
     yield from _validate_spec(new.spec, old.spec, context)
     for path, value, before in (
@@ -97,7 +97,7 @@ def _validate_pool(spec: ResourceSliceSpec) -> Iterator[FieldError]:
 
 
 def _validate_nodes(spec: ResourceSliceSpec) -> Iterator[FieldError]:
-    """Exactly one way to say which nodes. What says nothing is wrong and does not count."""
+    """Exactly one form of node selection. An empty one is an error and does not count."""
     set_ = []
     if spec.node_name is not None:
         if spec.node_name:

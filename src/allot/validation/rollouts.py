@@ -1,4 +1,4 @@
-"""How workloads replace their pods: strategies, and how many pods may be missing or too many meanwhile."""
+"""Update strategies of workloads: types, maxUnavailable and maxSurge."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _validate_daemon_set(spec: Part, path: FieldPath) -> Iterator[FieldError]:
 
 
 def _validate_daemon_update(update: Part, path: FieldPath) -> Iterator[FieldError]:
-    """A node has one pod too few for a while, or one too many: one of them."""
+    """Exactly one of maxUnavailable and maxSurge must be positive."""
     missing, surplus = update.get("maxUnavailable"), update.get("maxSurge")
     for field, value in (("maxUnavailable", missing), ("maxSurge", surplus)):
         yield from validate_number_or_percentage(value, path / field)

@@ -43,7 +43,7 @@ def validate_toleration(toleration: DeviceToleration, path: FieldPath) -> Iterat
 def validate_taint(
     taint: DeviceTaint, path: FieldPath, *, stored_effect: str | None = None
 ) -> Iterator[FieldError]:
-    """A taint. An effect that is stored already is kept, known or not."""
+    """A taint. A stored effect is accepted, known or not."""
     yield from validate_label_key(taint.key, path / "key")
     yield from validate_label_value(taint.value, path / "value")
     if taint.effect == stored_effect:

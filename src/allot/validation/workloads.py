@@ -1,4 +1,4 @@
-"""Kinds that run pods from a template: selectors that find the pods, templates that can run."""
+"""Workload kinds: selectors and pod templates."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ JOB_RESTART_POLICIES: Final = ("OnFailure", "Never")
 
 
 def validate_job(job: RawObject) -> Iterator[FieldError]:
-    """Its selector is made by the server later on."""
+    """The server sets the selector later."""
     yield from _validate_job_spec(_mapping(job.get("spec")), SPEC)
 
 
@@ -138,7 +138,7 @@ def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[Fie
     template = _mapping(spec.get("template"))
     policy = _mapping(template.get("spec")).get("restartPolicy", "Always")
     if policy == "Always":
-        # What was left out has become "Always" by now.
+        # Defaulting has set "Always" by now.
         yield required(
             path / "template" / "spec" / "restartPolicy", 'valid values: "OnFailure", "Never"'
         )
@@ -148,7 +148,7 @@ def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[Fie
 
 
 def validate_job_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
-    """A job runs what it was made for; only one that is suspended may still be changed."""
+    """The template of a job is immutable unless the job is suspended."""
     fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
     if old.get("spec", "completionMode") != "Indexed":
         fixed.insert(0, "completions")

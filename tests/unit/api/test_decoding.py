@@ -10,8 +10,9 @@ import pytest
 from msgspec import Struct
 
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import DecodeError, Shape, decode, fields_of, go_time_problem, is_too_deep
+from allot.api.decoding import DecodeError, Shape, decode, fields_of, go_time_problem
 from allot.api.identities import GroupVersionKind
+from allot.api.json_limits import is_too_deep
 from allot.api.quantity import Quantity
 from allot.api.resource import GROUP
 from allot.api.scheme import KINDS, decode_object, lookup

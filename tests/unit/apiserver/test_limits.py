@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from allot.api.decoding import MAX_VALUES, has_too_many_values, is_too_deep
+from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.apiserver.api_errors import MAX_ERROR_TEXT, MAX_SHOWN, invalid
 from allot.apiserver.http import list_bodies
 from allot.apiserver.http.responses import MAX_WARNINGS, warning_headers

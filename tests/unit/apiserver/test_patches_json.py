@@ -9,7 +9,8 @@ import pytest
 from msgspec import Raw
 from msgspec.json import encode
 
-from allot.api.decoding import MAX_DEPTH, DecodeError
+from allot.api.decoding import DecodeError
+from allot.api.json_limits import MAX_DEPTH
 from allot.apiserver.registry.patches import PatchError, decode_document, json_patch, json_patches
 from allot.apiserver.registry.patches.json_patches import MAX_COPIED_BYTES, MAX_OPERATIONS
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from allot.api.decoding import MAX_DEPTH
 from allot.api.identities import GroupVersionKind
+from allot.api.json_limits import MAX_DEPTH
 from allot.apiserver.registry.patches import PatchError, merge_patch, strategic_merge_patch
 from allot.apiserver.schemas.types import Type, type_of
 

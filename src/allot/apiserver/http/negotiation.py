@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from allot.api.decoding import MAX_VALUES
+from allot.api.json_limits import MAX_VALUES
 from allot.apiserver.yaml_documents import YamlError, parse_documents
 
 JSON: Final = "application/json"

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.base import replace
-from allot.api.decoding import MAX_VALUES, DecodeError, has_too_many_values, is_too_deep
+from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
+from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.api.meta import ObjectMeta
 from allot.api.resource import GROUP as DRA
 from allot.apiserver import api_errors

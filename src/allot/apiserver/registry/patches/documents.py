@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from allot.api.decoding import MAX_DEPTH, MAX_VALUES, DecodeError, has_too_many_values
+from allot.api.decoding import DecodeError
+from allot.api.json_limits import MAX_DEPTH, MAX_VALUES, has_too_many_values
 from allot.apiserver.registry.patches.errors import PatchError
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from allot.api.decoding import MAX_DEPTH
+from allot.api.json_limits import MAX_DEPTH
 from allot.apiserver.registry.patches.documents import decode_patch, depth, is_same, kind_of, plain
 from allot.apiserver.registry.patches.errors import PatchError
 

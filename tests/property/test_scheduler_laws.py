@@ -351,7 +351,7 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
                 queued = trying.pop(name)
                 match data.draw(st.sampled_from(["bound", "failed", "rejected"])):
                     case "bound":
-                        queue.decided(queued)
+                        queue.end_in_flight(queued)
                         if any(one is queued for one in queue.pods()):
                             queue.done(queued)
                             alive.discard(name)

@@ -18,6 +18,11 @@ from allot.scheduler.core.background_decisions import (
     decide_with_limits,
     slow_plugins,
 )
+from allot.scheduler.core.binding_cycle import (
+    run_post_bind,
+    run_pre_bind_and_bind,
+    run_reserve_and_permit,
+)
 from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE, FailureExplainer
 from allot.scheduler.core.failure_handler import FailedAttempt, FailureHandler, SchedulerHooks
 from allot.scheduler.core.forked import ChildFailedError
@@ -38,20 +43,12 @@ from allot.scheduler.framework.deadlines import (
     DecisionTime,
     TimeSlice,
 )
-from allot.scheduler.framework.durations import (
-    BIND,
-    PERMIT,
-    POST_BIND,
-    PRE_BIND,
-    RESERVE,
-    Durations,
-)
 from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.framework.status import Code, Status, failed
-from allot.scheduler.framework.waiting_pods import WaitingPods
+from allot.scheduler.framework.status import Status, failed
+from allot.scheduler.framework.waiting_pods import WaitingPod, WaitingPods
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 
@@ -75,7 +72,7 @@ class Scheduler:
         profiles: Mapping[str, Profile],
         queue: SchedulingQueue,
         cluster: ClusterState,
-        outcomes: PodStatusReporter,
+        pod_status: PodStatusReporter,
         metrics: SchedulerMetrics,
         clock: Callable[[], float] = time.monotonic,
         reasons: FailureExplainer | None = None,
@@ -101,7 +98,7 @@ class Scheduler:
             name: SchedulingCycle(profile, cluster, self._durations[name])
             for name, profile in profiles.items()
         }
-        self._outcomes = outcomes
+        self._pod_status = pod_status
         self._metrics = metrics
         self._clock = clock
         self._awake = asyncio.Event()
@@ -110,8 +107,8 @@ class Scheduler:
         beside = SchedulerHooks(
             self.spawn, self.wake, self._handle_scheduling_error, self._reporting
         )
-        self._rejected = FailureHandler(
-            queue, cluster, outcomes, clock, reasons, limits, beside, self._durations
+        self._failure_handler = FailureHandler(
+            queue, cluster, pod_status, clock, reasons, limits, beside, self._durations
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._bindings: dict[str, asyncio.Task[None]] = {}
@@ -218,45 +215,58 @@ class Scheduler:
             return
         if pod.is_terminating:
             self.queue.done(queued)
-            self._outcomes.skipped(pod)
+            self._pod_status.skipped(pod)
             return
         started = self._clock()
         decision = self._cycles[pod.scheduler_name].decide(pod, time)
         if self._reasons is not None:
             self._reasons.decided(self._clock() - started)
         match decision:
-            case Chosen(node_name, state):
-                reasons = self._reasons
-                passed_over = (
-                    reasons.of_choice(profile, decision, pod) if reasons is not None else ""
-                )
-                failure = self._reserve(profile, state, pod, node_name)
-                if failure is None:
-                    self.queue.decided(queued)
-                    if passed_over:
-                        self._outcomes.pending(pod, ALTERNATIVE_UNAVAILABLE, passed_over)
-                    binding = self.spawn(self._bind(profile, state, queued, node_name, started))
-                    binding.add_done_callback(
-                        partial(self._binding_ended, profile, state, pod, node_name, started)
-                    )
-                    self._bindings[pod.uid] = binding
-                    return
-                self.spawn(self._handle_scheduling_error(queued, failure.message))
-                result = "error"
+            case Chosen():
+                self._assume_and_bind(profile, queued, decision, started)
+                return
             case NoNode() if decision.is_pending:
                 result = "unschedulable"
-                self._rejected.wait(FailedAttempt(profile, queued, decision))
+                self._failure_handler.wait(FailedAttempt(profile, queued, decision))
             case NoNode():
                 result = "unschedulable"
-                self._rejected.add(FailedAttempt(profile, queued, decision))
+                self._failure_handler.add(FailedAttempt(profile, queued, decision))
             case CycleError(_, status):
                 result = "error"
                 reasons = self._reasons
-                more = reasons.of_error(profile, pod, decision) if reasons is not None else ""
-                self.spawn(self._handle_scheduling_error(queued, status.message, more))
-        self._ended(profile, result, started)
+                detail = reasons.of_error(profile, pod, decision) if reasons is not None else ""
+                self.spawn(self._handle_scheduling_error(queued, status.message, detail))
+        self._observe_attempt(profile, result, started)
 
-    def _ended(self, profile: Profile, result: str, started: float) -> None:
+    def _assume_and_bind(
+        self, profile: Profile, queued: QueuedPodInfo, chosen: Chosen, started: float
+    ) -> None:
+        """Assume the pod on its node; its binding cycle runs beside the next decisions."""
+        pod, node_name, state = queued.pod, chosen.node_name, chosen.state
+        reasons = self._reasons
+        skipped = reasons.of_choice(profile, chosen, pod) if reasons is not None else ""
+        outcome = self._reserve(profile, state, pod, node_name)
+        if isinstance(outcome, Status):
+            if outcome.is_rejection:
+                self.spawn(self._handle_rejection(queued, outcome))
+            else:
+                self.spawn(self._handle_scheduling_error(queued, outcome.message))
+            result = "unschedulable" if outcome.is_rejection else "error"
+            self._observe_attempt(profile, result, started)
+            return
+        if outcome is None:
+            self.queue.end_in_flight(queued)
+        else:
+            self._waiting_pods.add(outcome)
+        if skipped:
+            self._pod_status.pending(pod, ALTERNATIVE_UNAVAILABLE, skipped)
+        binding = self.spawn(self._bind(profile, state, queued, node_name, started, outcome))
+        binding.add_done_callback(
+            partial(self._binding_ended, profile, state, pod, node_name, started)
+        )
+        self._bindings[pod.uid] = binding
+
+    def _observe_attempt(self, profile: Profile, result: str, started: float) -> None:
         """Count an attempt: with its binding, if it came to that."""
         seconds = self._clock() - started
         self._metrics.attempts.labels(result, profile.scheduler_name).inc()
@@ -264,19 +274,19 @@ class Scheduler:
 
     def _reserve(
         self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
-    ) -> Status | None:
-        """Assume the choice; what stands against it, if anything."""
+    ) -> Status | WaitingPod | None:
+        """Assume the pod and run reserve and permit; after a failure, nothing is assumed."""
         self.cluster.assume_pod(pod, node_name)
         self.cluster.nominations.remove(pod.uid)
         try:
             durations = self._durations[profile.scheduler_name]
-            objection = run_reserve_and_permit(profile, durations, state, pod, node_name)
+            outcome = run_reserve_and_permit(profile, durations, state, pod, node_name)
         except Exception:
             self._unreserve(profile, state, pod, node_name)
             raise
-        if objection is not None:
+        if isinstance(outcome, Status):
             self._unreserve(profile, state, pod, node_name)
-        return objection
+        return outcome
 
     def _unreserve(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
         for plugin in reversed(profile.reserve):
@@ -329,7 +339,7 @@ class Scheduler:
                 )
         if needs_more:
             message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
-            self.spawn(self._outcomes.failed(queued.pod, UNSCHEDULABLE, message))
+            self.spawn(self._pod_status.failed(queued.pod, UNSCHEDULABLE, message))
         else:
             has_ended = self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds))
             for plugin in slow_plugins(profile):
@@ -353,7 +363,7 @@ class Scheduler:
         message += f" the decision ran into its limit of {self._limits.decision_seconds:g} s: {why}"
         try:
             async with self._reporting.slot():
-                await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
+                await self._pod_status.failed(queued.pod, UNSCHEDULABLE, message)
         finally:
             rejected_by = [plugin.name for plugin in slow_plugins(profile)]
             self.queue.requeue(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
@@ -369,11 +379,21 @@ class Scheduler:
         self.cluster.nominations.put(queued.pod, nominated_node)
         try:
             async with self._reporting.slot():
-                await self._outcomes.failed(
+                await self._pod_status.failed(
                     queued.pod, SCHEDULER_ERROR, message, nominated_node, more
                 )
         finally:
             self.queue.requeue(queued, self._clock())
+            self.wake()
+
+    async def _handle_rejection(self, queued: QueuedPodInfo, status: Status) -> None:
+        """A plugin rejected the chosen node: the pod is unschedulable until an event of that plugin."""
+        message = no_node_fits(1, (status,))
+        try:
+            async with self._reporting.slot():
+                await self._pod_status.failed(queued.pod, UNSCHEDULABLE, message)
+        finally:
+            self.queue.requeue(queued, self._clock(), rejected_by=(status.plugin,))
             self.wake()
 
     # --- binding ---
@@ -385,41 +405,57 @@ class Scheduler:
         queued: QueuedPodInfo,
         node_name: str,
         started: float,
+        waiting: WaitingPod | None,
     ) -> None:
-        """Write what was decided. Cancelled between two writes it leaves all as it is: who comes next goes on."""
+        """The binding cycle. Cancelled between two writes, it leaves everything as it is for the next scheduler."""
         pod = queued.pod
+        if waiting is not None:
+            status = await waiting.wait()
+            self._waiting_pods.remove(pod.uid)
+            if not status.is_success:
+                self._bindings.pop(pod.uid, None)
+                self._observe_attempt(profile, "unschedulable", started)
+                self._unreserve(profile, state, pod, node_name)
+                await self._handle_rejection(queued, status)
+                return
+            self.queue.end_in_flight(queued)
+        durations = self._durations[profile.scheduler_name]
         try:
             async with self._binding.slot():
-                status = await self._bound(profile, state, pod, node_name)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                status = await run_pre_bind_and_bind(profile, durations, state, pod, node_name)
+        except Exception as error:  # noqa: BLE001 - the other pods go on
             log_failure(log, error, "pod %s: binding failed", pod.key)
             status = failed(error)
         self._bindings.pop(pod.uid, None)
-        self._ended(profile, "scheduled" if status.is_success else "error", started)
+        self._observe_attempt(profile, "scheduled" if status.is_success else "error", started)
         if status.is_success:
-            self._outcomes.scheduled(pod, node_name)
+            self._pod_status.scheduled(pod, node_name)
             self._metrics.pod_attempts.observe(queued.attempts)
             waited = self._clock() - queued.added_at
             shown = str(queued.attempts) if queued.attempts < 15 else "15+"
             self._metrics.pod_seconds.labels(shown).observe(waited)
-            self._post_bind(profile, state, pod, node_name)
+            run_post_bind(profile, durations, state, pod, node_name)
             self.queue.done(queued)
             return
         self._unreserve(profile, state, pod, node_name)
-        if isinstance(status.error, BoundElsewhereError) or self.cluster.pod(pod.uid) is not None:
-            log.info("pod %s: another scheduler was quicker", pod.key)
+        await self._handle_binding_failure(queued, status, node_name)
+
+    async def _handle_binding_failure(
+        self, queued: QueuedPodInfo, status: Status, node_name: str
+    ) -> None:
+        pod, error = queued.pod, status.error
+        if isinstance(error, BoundElsewhereError) or self.cluster.pod(pod.uid) is not None:
+            log.info("pod %s: bound by another scheduler", pod.key)
             self.queue.done(queued)
             return
-        cause = status.error
-        if isinstance(cause, UnknownBindingError):
-            log.warning("pod %s: binding to node %s: %s", pod.key, node_name, cause)
+        if isinstance(error, UnknownBindingError):
+            log.warning("pod %s: binding to node %s: %s", pod.key, node_name, error)
             self.queue.requeue(queued, self._clock())
             self.wake()
             return
-        keeps = isinstance(cause, KeepsNominationError) and cause.keeps_nomination
-        await self._handle_scheduling_error(
-            queued, status.message, nominated_node=node_name if keeps else ""
-        )
+        keeps = isinstance(error, KeepsNominationError) and error.keeps_nomination
+        nominated = node_name if keeps else ""
+        await self._handle_scheduling_error(queued, status.message, nominated_node=nominated)
 
     def _binding_ended(
         self,
@@ -437,69 +473,6 @@ class Scheduler:
         is_gone = pod.uid in self._gone
         self._gone.discard(pod.uid)
         if is_gone and task.cancelled():
-            self._ended(profile, "error", started)
+            self._waiting_pods.remove(pod.uid)
+            self._observe_attempt(profile, "error", started)
             self._unreserve(profile, state, pod, node_name)
-
-    async def _bound(
-        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
-    ) -> Status:
-        durations, samples = self._durations[profile.scheduler_name], state.samples
-        began = started = durations.now()
-        for plugin in profile.pre_bind:
-            if not plugin.needs_pre_bind(state, pod, node_name):
-                continue
-            started = durations.now()
-            status = await plugin.pre_bind(state, pod, node_name)
-            if samples is not None:
-                samples.add(plugin.name, PRE_BIND, status.code, started)
-            if not status.is_success:
-                durations.point(PRE_BIND, status.code, began)
-                text = f'running PreBind plugin "{plugin.name}": {status.message}'
-                return Status(Code.ERROR, (text,), plugin.name, status.error)
-        began = started = durations.point(PRE_BIND, Code.SUCCESS, began)
-        for binder in profile.bind:
-            status = await binder.bind(state, pod, node_name)
-            if samples is not None:
-                samples.add(binder.name, BIND, status.code, started)
-                started = samples.now()
-            if not status.is_skip:
-                durations.point(BIND, status.code, began)
-                return status
-        return Status(Code.ERROR, ("no bind plugin took the pod",))
-
-    def _post_bind(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        durations, samples = self._durations[profile.scheduler_name], state.samples
-        began = started = durations.now()
-        for plugin in profile.post_bind:
-            plugin.post_bind(state, pod, node_name)
-            if samples is not None:
-                samples.add(plugin.name, POST_BIND, Code.SUCCESS, started)
-                started = samples.now()
-        durations.point(POST_BIND, Code.SUCCESS, began)
-
-
-def run_reserve_and_permit(
-    profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
-) -> Status | None:
-    """What a plugin has against the choice when it is made."""
-    samples = state.samples
-    began = started = durations.now()
-    for plugin in profile.reserve:
-        status = plugin.reserve(state, pod, node_name)
-        if samples is not None:
-            samples.add(plugin.name, RESERVE, status.code, started)
-            started = samples.now()
-        if not status.is_success:
-            durations.point(RESERVE, status.code, began)
-            return status
-    began = started = durations.point(RESERVE, Code.SUCCESS, began)
-    for permit in profile.permit:
-        status = permit.permit(state, pod, node_name).status
-        if samples is not None:
-            samples.add(permit.name, PERMIT, status.code, started)
-            started = samples.now()
-        if not status.is_success:
-            durations.point(PERMIT, status.code, began)
-            return status
-    durations.point(PERMIT, Code.SUCCESS, began)
-    return None

@@ -133,7 +133,7 @@ class SchedulingQueue:
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)
-        self._end_in_flight(uid)
+        self._end_tracking(uid)
         if queued is not None:
             self._unschedulable_pods.remove(queued)
             queued.ticket = 0
@@ -158,7 +158,7 @@ class SchedulingQueue:
 
     def suspend_attempt(self, queued: QueuedPodInfo) -> None:
         """The attempt goes on later, when `resume_attempt` is called. It begins anew, so events do not matter meanwhile."""
-        self._end_in_flight(queued.pod.uid)
+        self._end_tracking(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is queued:
             self._move(queued, SubQueue.BACKOFF, next(self._tickets))
 
@@ -173,9 +173,9 @@ class SchedulingQueue:
         """Whether the pod is being tried, as opposed to gone or waiting."""
         return queued.sub_queue is SubQueue.IN_FLIGHT and self._pods.get(queued.pod.uid) is queued
 
-    def decided(self, queued: QueuedPodInfo) -> None:
+    def end_in_flight(self, queued: QueuedPodInfo) -> None:
         """The attempt chose a node; from now on no event can change that."""
-        self._end_in_flight(queued.pod.uid)
+        self._end_tracking(queued.pod.uid)
 
     def done(self, queued: QueuedPodInfo) -> None:
         """The pod is bound, or somebody else's now."""
@@ -198,7 +198,7 @@ class SchedulingQueue:
         observed_events = (
             [*self._in_flight_events.since(flight.since), *flight.own] if flight else ()
         )
-        self._end_in_flight(queued.pod.uid)
+        self._end_tracking(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is not queued:
             return  # deleted meanwhile
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
@@ -329,7 +329,7 @@ class SchedulingQueue:
         for plugin in self._gates.get(pod.scheduler_name, ()):
             yield from plugin.referenced_objects(pod)
 
-    def _end_in_flight(self, uid: str) -> None:
+    def _end_tracking(self, uid: str) -> None:
         """The attempt is over."""
         if self._in_flight.pop(uid, None) is not None:
             # The first of them has been in flight longest.

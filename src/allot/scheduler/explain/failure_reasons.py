@@ -129,6 +129,7 @@ class FailureReasons:
         self._clock = clock
         self._cpu_clock = cpu_clock or clock
         self.time_budget = TimeBudget(clock)
+        self.decided = self.time_budget.earn
         self._known: LRUCache[Hashable, _Known] = LRUCache(MAX_KNOWN)
         self._waiting: OrderedDict[str, tuple[UnschedulablePod, ReportReason]] = OrderedDict()
         """By uid of the pod."""
@@ -138,9 +139,6 @@ class FailureReasons:
     def __len__(self) -> int:
         """The number of pods that wait to be told."""
         return len(self._waiting)
-
-    def decided(self, seconds: float) -> None:
-        self.time_budget.earn(seconds)
 
     def of(self, rejection: UnschedulablePod) -> str | None:
         """The reason, empty if devices are not the trouble; None if that is to be found out later."""

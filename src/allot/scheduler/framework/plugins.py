@@ -203,7 +203,7 @@ class ReservePlugin(Plugin):
 
 
 class PermitResult(NamedTuple):
-    """Whether to bind now, or (WAIT) after somebody allowed it within the timeout."""
+    """Whether to bind now. WAIT: once the pod is allowed through `Handle.waiting_pods` within the timeout."""
 
     status: Status
     timeout_seconds: float = 0.0

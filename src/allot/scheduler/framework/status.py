@@ -60,6 +60,7 @@ _REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PEND
 
 SUCCESS: Final = Status(Code.SUCCESS)
 SKIP: Final = Status(Code.SKIP)
+WAIT: Final = Status(Code.WAIT)
 
 
 def unschedulable(*reasons: str) -> Status:

@@ -98,5 +98,5 @@ class WaitingPods:
         waiting = self._pods.get(uid)
         if waiting is None:
             return False
-        waiting.reject("", message)
+        waiting.reject(min(waiting.pending_plugins, default=""), message)
         return True

@@ -10,18 +10,24 @@ from allot.client import resources
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import PatchType
+from allot.scheduler.framework.waiting_pods import WaitingPods
 from allot.scheduler.state.pods import PodInfo
 
 
 class Evictor:
     """Marks a pod as preempted, and deletes it."""
 
-    def __init__(self, client: Client, utc_now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, client: Client, utc_now: Callable[[], datetime], waiting_pods: WaitingPods
+    ) -> None:
         self._client = client
+        self._waiting_pods = waiting_pods
         self._utc_now = utc_now
 
     async def evict(self, victim: PodInfo, pod: PodInfo, node_name: str) -> None:
-        """Make room for `pod` on the node."""
+        """Make room for `pod` on the node. A victim that waits for a permit is not bound, and stays."""
+        if self._waiting_pods.reject(victim.uid, "preempted"):
+            return
         condition = {
             "type": "DisruptionTarget",
             "status": "True",

@@ -98,7 +98,7 @@ def _default_preemption(args: Mapping[str, Any], handle: Handle) -> Plugin:
     return DefaultPreemption(
         handle.filters,
         lambda: map(DisruptionBudget.of, budgets.list()),
-        Evictor(handle.client, handle.utc_now).evict,
+        Evictor(handle.client, handle.utc_now, handle.waiting_pods).evict,
         random.randrange,
         args,
         handle.metrics.preemption_attempts.inc if handle.metrics is not None else lambda: None,

@@ -181,7 +181,7 @@ def test_a_pod_that_changes_while_it_is_bound_is_not_forgotten() -> None:
     followed.pod()
     queued = followed.queue.pop(0.0)
     assert queued is not None
-    followed.queue.decided(queued)
+    followed.queue.end_in_flight(queued)
     followed.cluster.assume_pod(queued.pod, "n")
 
     followed.pod(labels={"v": "2"}, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})

@@ -561,7 +561,7 @@ def test_a_pod_that_was_bound_is_gone() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.decided(queued)
+    desk.queue.end_in_flight(queued)
     assert desk.where() is SubQueue.IN_FLIGHT
 
     desk.queue.done(queued)
@@ -574,7 +574,7 @@ def test_a_binding_that_fails_brings_the_pod_back() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.decided(queued)
+    desk.queue.end_in_flight(queued)
 
     desk.queue.requeue(queued, 5.0)
 
@@ -610,7 +610,7 @@ def in_flight(desk: Desk) -> None:
 
 def in_binding(desk: Desk) -> None:
     desk.add("pod")
-    desk.queue.decided(desk.pop())
+    desk.queue.end_in_flight(desk.pop())
 
 
 def in_unschedulable(desk: Desk) -> None:

@@ -1,0 +1,92 @@
+"""The extension points after a node is chosen, from reserve to post_bind, each timed.
+
+reserve ─► permit ─► (wait) ─► pre_bind ─► bind ─► post_bind
+"""
+
+from __future__ import annotations
+
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.durations import (
+    BIND,
+    PERMIT,
+    POST_BIND,
+    PRE_BIND,
+    RESERVE,
+    Durations,
+)
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.framework.status import Code, Status
+from allot.scheduler.framework.waiting_pods import WaitingPod
+from allot.scheduler.state.pods import PodInfo
+
+
+def run_reserve_and_permit(
+    profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
+) -> Status | WaitingPod | None:
+    """None if the pod can be bound, a waiting pod if a permit plugin says WAIT, or the failure."""
+    samples = state.samples
+    began = started = durations.now()
+    for plugin in profile.reserve:
+        status = plugin.reserve(state, pod, node_name)
+        if samples is not None:
+            samples.add(plugin.name, RESERVE, status.code, started)
+            started = samples.now()
+        if not status.is_success:
+            durations.point(RESERVE, status.code, began)
+            return status.by(plugin.name)
+    began = started = durations.point(RESERVE, Code.SUCCESS, began)
+    timeouts: dict[str, float] = {}
+    for permit in profile.permit:
+        status, timeout_seconds = permit.permit(state, pod, node_name)
+        if samples is not None:
+            samples.add(permit.name, PERMIT, status.code, started)
+            started = samples.now()
+        if status.code is Code.WAIT:
+            timeouts[permit.name] = timeout_seconds
+        elif not status.is_success:
+            durations.point(PERMIT, status.code, began)
+            return status.by(permit.name)
+    durations.point(PERMIT, Code.WAIT if timeouts else Code.SUCCESS, began)
+    return WaitingPod(pod, node_name, timeouts) if timeouts else None
+
+
+async def run_pre_bind_and_bind(
+    profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
+) -> Status:
+    """SUCCESS once the pod is bound, or the first failure."""
+    samples = state.samples
+    began = started = durations.now()
+    for plugin in profile.pre_bind:
+        if not plugin.needs_pre_bind(state, pod, node_name):
+            continue
+        started = durations.now()
+        status = await plugin.pre_bind(state, pod, node_name)
+        if samples is not None:
+            samples.add(plugin.name, PRE_BIND, status.code, started)
+        if not status.is_success:
+            durations.point(PRE_BIND, status.code, began)
+            message = f'running PreBind plugin "{plugin.name}": {status.message}'
+            return Status(Code.ERROR, (message,), plugin.name, status.error)
+    began = started = durations.point(PRE_BIND, Code.SUCCESS, began)
+    for binder in profile.bind:
+        status = await binder.bind(state, pod, node_name)
+        if samples is not None:
+            samples.add(binder.name, BIND, status.code, started)
+            started = samples.now()
+        if not status.is_skip:
+            durations.point(BIND, status.code, began)
+            return status
+    return Status(Code.ERROR, ("no bind plugin took the pod",))
+
+
+def run_post_bind(
+    profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
+) -> None:
+    samples = state.samples
+    began = started = durations.now()
+    for plugin in profile.post_bind:
+        plugin.post_bind(state, pod, node_name)
+        if samples is not None:
+            samples.add(plugin.name, POST_BIND, Code.SUCCESS, started)
+            started = samples.now()
+    durations.point(POST_BIND, Code.SUCCESS, began)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from allot.rules import RuleSet
+from allot.scheduler.configuration_file import (
+    ClientConnectionFile,
+    LeaderElectionFile,
+    PluginConfig,
+    PluginSets,
+    ProfileFile,
+    decode_configuration,
+)
 from allot.scheduler.framework.plugin_args import ConfigurationError, duration_seconds
 from allot.scheduler.framework.plugins import EXTENSION_POINTS
-from allot.scheduler.plugins.registry import IN_TREE
+from allot.scheduler.plugins.registry import IN_TREE, PluginRegistry
 
 __all__ = [
     "ConfigurationError",
@@ -20,14 +28,13 @@ __all__ = [
     "read_configuration",
 ]
 
-API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
-KIND: Final = "KubeSchedulerConfiguration"
+T = TypeVar("T")
+
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {spec.name: spec.weight for spec in IN_TREE}
 """The plugins that are enabled by default, in order, with the weights of their scores."""
 
-POINTS: Final = tuple(EXTENSION_POINTS)
 MULTI_POINT: Final = "multiPoint"
 EVERYTHING: Final = "*"
 
@@ -71,180 +78,134 @@ class SchedulerConfiguration:
     """Whose answers, where the KEPs and Kubernetes v1.38 differ; None: as the component is started."""
 
 
-def read_configuration(document: Any) -> SchedulerConfiguration:
-    """The configuration in a decoded file; `ConfigurationError` if it is none."""
-    if not isinstance(document, dict):
-        raise ConfigurationError("the configuration is not an object")
-    kind, version = document.get("kind"), document.get("apiVersion")
-    if kind != KIND or version != API_VERSION:
-        raise ConfigurationError(f"expected {KIND} in {API_VERSION}, found {kind!r} in {version!r}")
-    listed = _list(document, "profiles", "profiles") or [{}]
-    percentage = _integer(document, "percentageOfNodesToScore", 0)
+def read_configuration(
+    document: Any, registry: PluginRegistry | None = None
+) -> SchedulerConfiguration:
+    """The configuration in a decoded YAML file; `ConfigurationError` if it cannot be used.
+
+    Plugins come from `registry`: by default those of this package and of all installed ones.
+    """
+    file = decode_configuration(document)
+    registry = registry or PluginRegistry.with_installed()
+    percentage = file.percentage_of_nodes_to_score or 0
     profiles = tuple(
-        _profile(_is_object(profile, f"profiles[{index}]"), f"profiles[{index}]", percentage)
-        for index, profile in enumerate(listed)
+        _profile(profile or ProfileFile(), f"profiles[{index}]", percentage, registry)
+        for index, profile in enumerate(file.profiles or (ProfileFile(),))
     )
     names = [profile.scheduler_name for profile in profiles]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError(f"profiles: schedulerName {name!r} stands there twice")
-    connection = _object(document, "clientConnection", "clientConnection")
+            raise ConfigurationError(f"profiles: duplicate schedulerName {name!r}")
+    defaults = SchedulerConfiguration()
+    connection = file.client_connection or ClientConnectionFile()
     return SchedulerConfiguration(
         profiles=profiles,
-        initial_backoff_seconds=_number(document, "podInitialBackoffSeconds", 1.0),
-        max_backoff_seconds=_number(document, "podMaxBackoffSeconds", 10.0),
-        leader_election=_leader_election(_object(document, "leaderElection", "leaderElection")),
-        kubeconfig=str(connection.get("kubeconfig") or ""),
-        qps=_number(connection, "qps", 50.0),
-        burst=_integer(connection, "burst", 100),
-        rules=_rules(document.get("rules")),
+        initial_backoff_seconds=_or(
+            file.pod_initial_backoff_seconds, defaults.initial_backoff_seconds
+        ),
+        max_backoff_seconds=_or(file.pod_max_backoff_seconds, defaults.max_backoff_seconds),
+        leader_election=_leader_election(file.leader_election or LeaderElectionFile()),
+        kubeconfig=connection.kubeconfig or "",
+        qps=_or(connection.qps, defaults.qps),
+        burst=_or(connection.burst, defaults.burst),
+        rules=file.rules,
     )
 
 
-def _rules(value: Any) -> RuleSet | None:
-    if value is None:
-        return None
-    try:
-        return RuleSet(value)
-    except ValueError:
-        known = ", ".join(RuleSet)
-        raise ConfigurationError(f"rules: {value!r} is not one of {known}") from None
+def _or(value: T | None, default: T) -> T:
+    return default if value is None else value
 
 
-def _leader_election(document: Mapping[str, Any]) -> LeaderElection:
-    def seconds(name: str, default: float) -> float:
-        text = document.get(name)
-        return default if text is None else duration_seconds(text, f"leaderElection.{name}")
+def _leader_election(file: LeaderElectionFile) -> LeaderElection:
+    def seconds(value: Any, name: str, default: float) -> float:
+        return default if value is None else duration_seconds(value, f"leaderElection.{name}")
 
+    defaults = LeaderElection()
     return LeaderElection(
-        enabled=bool(document.get("leaderElect", True)),
-        namespace=str(document.get("resourceNamespace") or "kube-system"),
-        name=str(document.get("resourceName") or "kube-scheduler"),
-        lease_seconds=seconds("leaseDuration", 15.0),
-        renew_seconds=seconds("renewDeadline", 10.0),
-        retry_seconds=seconds("retryPeriod", 2.0),
+        enabled=_or(file.leader_elect, defaults.enabled),
+        namespace=file.resource_namespace or defaults.namespace,
+        name=file.resource_name or defaults.name,
+        lease_seconds=seconds(file.lease_duration, "leaseDuration", defaults.lease_seconds),
+        renew_seconds=seconds(file.renew_deadline, "renewDeadline", defaults.renew_seconds),
+        retry_seconds=seconds(file.retry_period, "retryPeriod", defaults.retry_seconds),
     )
 
 
-def _profile(document: Mapping[str, Any], path: str, percentage: int) -> ProfileConfiguration:
-    sets = _object(document, "plugins", f"{path}.plugins")
-    for point in sets:
-        if point not in POINTS and point != MULTI_POINT:
-            raise ConfigurationError(f"{path}.plugins.{point}: there is no such extension point")
-    where = f"{path}.plugins.{MULTI_POINT}"
-    multi = _object(sets, MULTI_POINT, where)
-    off = set(_names(multi, "disabled", where))
-    plugins = [] if EVERYTHING in off else [name for name in DEFAULT_WEIGHTS if name not in off]
-    weights = dict(DEFAULT_WEIGHTS)
-    for name, weight in _entries(multi, "enabled", where):
-        if name not in plugins:
-            plugins.append(name)
-        if weight:
-            weights[name] = weight
-    disabled = _disabled(sets, plugins, weights, path)
-    _check_plugins(plugins, path)
+def _profile(
+    file: ProfileFile, path: str, percentage: int, registry: PluginRegistry
+) -> ProfileConfiguration:
+    sets = file.plugins or PluginSets()
+    multi = sets.at(MULTI_POINT)
+    off = {entry.name for entry in multi.disabled or ()}
+    everything = EVERYTHING in off
+    plugins = [] if everything else [name for name in registry.default_names if name not in off]
+    weights: dict[str, int] = {}
+    for entry in multi.enabled or ():
+        if entry.name not in plugins:
+            plugins.append(entry.name)
+        if entry.weight:
+            weights[entry.name] = entry.weight
+    disabled = _disabled(sets, plugins, weights)
+    _check_plugins(plugins, f"{path}.plugins", registry)
+    defaults = {name: registry[name].weight for name in (*registry.default_names, *plugins)}
     return ProfileConfiguration(
-        scheduler_name=str(document.get("schedulerName") or DEFAULT_SCHEDULER),
+        scheduler_name=file.scheduler_name or DEFAULT_SCHEDULER,
         plugins=tuple(plugins),
         disabled={point: frozenset(names) for point, names in disabled.items() if names},
-        weights=weights,
-        args=_args(_list(document, "pluginConfig", f"{path}.pluginConfig"), path),
-        percentage_of_nodes_to_score=_integer(document, "percentageOfNodesToScore", percentage),
+        weights=defaults | weights,
+        args=_args(file.plugin_config or (), f"{path}.pluginConfig", registry),
+        percentage_of_nodes_to_score=_or(file.percentage_of_nodes_to_score, percentage),
     )
 
 
-def _disabled(
-    sets: Mapping[str, Any], plugins: list[str], weights: dict[str, int], path: str
-) -> dict[str, set[str]]:
-    """The plugins that are off at single points; those enabled there alone are added. Weights count."""
+def _disabled(sets: PluginSets, plugins: list[str], weights: dict[str, int]) -> dict[str, set[str]]:
+    """The plugins that are disabled at single extension points.
+
+    Plugins that are enabled at single points only are added to `plugins`, and their weights to `weights`.
+    """
     everywhere = tuple(plugins)
     disabled: dict[str, set[str]] = {}
     enabled: dict[str, set[str]] = {}
-    for point in POINTS:
-        where = f"{path}.plugins.{point}"
-        set_ = _object(sets, point, where)
-        off = disabled[point] = set(_names(set_, "disabled", where))
+    for point in EXTENSION_POINTS:
+        plugin_set = sets.at(point)
+        off = disabled[point] = {entry.name for entry in plugin_set.disabled or ()}
         if EVERYTHING in off:
             off.remove(EVERYTHING)
             off.update(everywhere)
-        for name, weight in _entries(set_, "enabled", where):
-            off.discard(name)
-            enabled.setdefault(name, set()).add(point)
-            if weight:
-                weights[name] = weight
+        for entry in plugin_set.enabled or ():
+            off.discard(entry.name)
+            enabled.setdefault(entry.name, set()).add(point)
+            if entry.weight:
+                weights[entry.name] = entry.weight
     for name, points in enabled.items():
         if name not in everywhere:
             plugins.append(name)
-            for point in POINTS:
+            for point in EXTENSION_POINTS:
                 if point not in points:
                     disabled[point].add(name)
     return disabled
 
 
-def _check_plugins(plugins: list[str], path: str) -> None:
-    unknown = [name for name in plugins if name not in DEFAULT_WEIGHTS]
+def _check_plugins(plugins: list[str], path: str, registry: PluginRegistry) -> None:
+    unknown = [name for name in plugins if name not in registry]
     if unknown:
         raise ConfigurationError(
-            f"{path}.plugins: unknown plugin {', '.join(unknown)}; known are "
-            f"{', '.join(DEFAULT_WEIGHTS)}"
+            f"{path}: unknown plugin {', '.join(unknown)}; available: {', '.join(registry)}"
         )
-    for needed in ("PrioritySort", "DefaultBinder"):
-        if needed not in plugins:
-            raise ConfigurationError(f"{path}.plugins: nothing can be scheduled without {needed}")
+    points = {point for name in plugins for point in registry[name].extension_points}
+    for point, example in (("queueSort", "PrioritySort"), ("bind", "DefaultBinder")):
+        if point not in points:
+            raise ConfigurationError(
+                f"{path}: no plugin for {point}; enable one, such as {example}"
+            )
 
 
-def _args(listed: list[Any], path: str) -> dict[str, Mapping[str, Any]]:
+def _args(
+    configs: Iterable[PluginConfig], path: str, registry: PluginRegistry
+) -> dict[str, Mapping[str, Any]]:
     args: dict[str, Mapping[str, Any]] = {}
-    for index, entry in enumerate(listed):
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if not name:
-            raise ConfigurationError(f"{path}.pluginConfig[{index}]: it has no name")
-        if name not in DEFAULT_WEIGHTS:
-            raise ConfigurationError(f"{path}.pluginConfig[{index}]: unknown plugin {name}")
-        args[name] = _object(entry, "args", f"{path}.pluginConfig[{index}].args")
+    for index, config in enumerate(configs):
+        if config.name not in registry:
+            raise ConfigurationError(f"{path}[{index}]: unknown plugin {config.name}")
+        args[config.name] = config.args or {}
     return args
-
-
-def _entries(set_: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[str, int]]:
-    """The plugins in one of the lists of a set, and their weights."""
-    for index, entry in enumerate(_list(set_, field, f"{path}.{field}")):
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or not name:
-            raise ConfigurationError(f"{path}.{field}[{index}]: it has no name")
-        yield name, _integer(entry, "weight", 0)
-
-
-def _names(set_: Mapping[str, Any], field: str, path: str) -> list[str]:
-    return [name for name, _ in _entries(set_, field, path)]
-
-
-def _is_object(value: Any, path: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"{path}: it is not an object")
-    return value
-
-
-def _object(document: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
-    return _is_object(document.get(name), path)
-
-
-def _list(document: Mapping[str, Any], name: str, path: str) -> list[Any]:
-    value = document.get(name)
-    if value is not None and not isinstance(value, list):
-        raise ConfigurationError(f"{path}: it is not a list")
-    return value or []
-
-
-def _number(document: Mapping[str, Any], name: str, default: float) -> float:
-    value = document.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ConfigurationError(f"{name}: {value!r} is not a number that makes sense here")
-    return float(value)
-
-
-def _integer(document: Mapping[str, Any], name: str, default: int) -> int:
-    return int(_number(document, name, float(default)))

@@ -253,38 +253,39 @@ def test_files_that_are_no_configuration(document: Any, message: str) -> None:
     [
         pytest.param(
             "profiles: [{schedulerName: a}, {schedulerName: a}]",
-            "profiles: schedulerName 'a' stands there twice",
+            "profiles: duplicate schedulerName 'a'",
             id="a-name-twice",
         ),
         pytest.param(
             "profiles: [{}, {}]",
-            "profiles: schedulerName 'default-scheduler' stands there twice",
+            "profiles: duplicate schedulerName 'default-scheduler'",
             id="the-default-name-twice",
         ),
         pytest.param(
             "profiles: [{plugins: {sort: {}}}]",
-            "profiles[0].plugins.sort: there is no such extension point",
+            "profiles[0].plugins.sort: unknown extension point; available: multiPoint, preEnqueue, queueSort, "
+            "preFilter, filter, postFilter, preScore, score, reserve, permit, preBind, bind, postBind",
             id="no-such-point",
         ),
         pytest.param(
             "profiles: [{plugins: {score: {enabled: [{weight: 1}]}}}]",
-            "profiles[0].plugins.score.enabled[0]: it has no name",
+            "profiles[0].plugins.score.enabled[0]: missing required field name",
             id="a-plugin-without-a-name",
         ),
         pytest.param(
             "profiles: [{plugins: {multiPoint: {disabled: [{name: DefaultBinder}]}}}]",
-            "profiles[0].plugins: nothing can be scheduled without DefaultBinder",
-            id="nobody-binds",
+            "profiles[0].plugins: no plugin for bind; enable one, such as DefaultBinder",
+            id="no-bind-plugin",
         ),
         pytest.param(
             "profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]",
-            "profiles[0].plugins: nothing can be scheduled without PrioritySort",
-            id="nobody-sorts",
+            "profiles[0].plugins: no plugin for queueSort; enable one, such as PrioritySort",
+            id="no-queue-sort-plugin",
         ),
         pytest.param(
             "profiles: [{pluginConfig: [{args: {}}]}]",
-            "profiles[0].pluginConfig[0]: it has no name",
-            id="arguments-for-nobody",
+            "profiles[0].pluginConfig[0]: missing required field name",
+            id="arguments-without-a-name",
         ),
         pytest.param(
             "profiles: [{pluginConfig: [{name: Coscheduling}]}]",
@@ -293,37 +294,49 @@ def test_files_that_are_no_configuration(document: Any, message: str) -> None:
         ),
         pytest.param(
             "podInitialBackoffSeconds: -1",
-            "podInitialBackoffSeconds: -1 is not a number that makes sense here",
+            "podInitialBackoffSeconds: expected float >= 0.0, found -1",
             id="negative",
         ),
         pytest.param(
             "podMaxBackoffSeconds: long",
-            "podMaxBackoffSeconds: 'long' is not a number that makes sense here",
+            "podMaxBackoffSeconds: expected float, found 'long'",
             id="no-number",
+        ),
+        pytest.param("rules: v1.37", "rules: 'v1.37' is not one of seeds, v1.38", id="rules"),
+        pytest.param(
+            "clientConnection: {burst: many}",
+            "clientConnection.burst: expected int, found 'many'",
+            id="no-integer",
         ),
         pytest.param(
             "leaderElection: {leaseDuration: 15}",
             "leaderElection.leaseDuration: 15 is not a duration such as 10s or 1m30s",
             id="no-duration",
         ),
-        pytest.param("profiles: {a: b}", "profiles: it is not a list", id="profiles-no-list"),
-        pytest.param("profiles: [a]", "profiles[0]: it is not an object", id="profile-no-object"),
+        pytest.param(
+            "profiles: {a: b}", "profiles: expected array, found an object", id="profiles-no-list"
+        ),
+        pytest.param(
+            "profiles: [a]", "profiles[0]: expected object, found 'a'", id="profile-no-object"
+        ),
         pytest.param(
             "profiles: [{plugins: [a]}]",
-            "profiles[0].plugins: it is not an object",
+            "profiles[0].plugins: expected object, found ['a']",
             id="plugins-no-object",
         ),
         pytest.param(
             "profiles: [{plugins: {score: {enabled: {a: b}}}}]",
-            "profiles[0].plugins.score.enabled: it is not a list",
+            "profiles[0].plugins.score.enabled: expected array, found an object",
             id="enabled-no-list",
         ),
         pytest.param(
-            "leaderElection: yes", "leaderElection: it is not an object", id="election-no-object"
+            "leaderElection: yes",
+            "leaderElection: expected object, found True",
+            id="election-no-object",
         ),
         pytest.param(
             "profiles: [{pluginConfig: [{name: NodeAffinity, args: 1}]}]",
-            "profiles[0].pluginConfig[0].args: it is not an object",
+            "profiles[0].pluginConfig[0].args: expected object, found 1",
             id="args-no-object",
         ),
     ],
@@ -336,7 +349,7 @@ def test_mistakes_are_named_with_their_place(text: str, message: str) -> None:
 
 
 def test_an_unknown_plugin_is_named_with_those_that_are_known() -> None:
-    with pytest.raises(ConfigurationError, match="unknown plugin Coscheduling; known are Sched"):
+    with pytest.raises(ConfigurationError, match="unknown plugin Coscheduling; available: Sched"):
         read("profiles: [{plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}}]")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, NamedTuple
 
@@ -147,18 +148,22 @@ class PluginRegistry:
     """Plugins by name: in-tree ones, and those of other packages."""
 
     def __init__(
-        self, specs: Iterable[PluginSpec] = (), installed: Iterable[EntryPoint] = ()
+        self,
+        specs: Iterable[PluginSpec] = (),
+        find_installed: Callable[[], Iterable[EntryPoint]] = tuple,
     ) -> None:
-        """`specs` are out-of-tree plugins; `installed` are loaded when they are first used."""
+        """`specs` are out-of-tree plugins. `find_installed` is called when a name is not among those."""
         self._specs = {spec.name: spec for spec in (*IN_TREE, *specs)}
-        self._installed = {
-            point.name: point for point in installed if point.name not in self._specs
-        }
+        self._find_installed = find_installed
 
     @classmethod
     def with_installed(cls, specs: Iterable[PluginSpec] = ()) -> PluginRegistry:
-        """The registry with the plugins of all installed packages."""
-        return cls(specs, entry_points(group=ENTRY_POINT_GROUP))
+        """The registry with the plugins of all installed packages, loaded when they are first used."""
+        return cls(specs, partial(entry_points, group=ENTRY_POINT_GROUP))
+
+    @cached_property
+    def _installed(self) -> Mapping[str, EntryPoint]:
+        return {point.name: point for point in self._find_installed()}
 
     def __iter__(self) -> Iterator[str]:
         yield from self._specs
@@ -182,11 +187,6 @@ class PluginRegistry:
     def default_names(self) -> tuple[str, ...]:
         """The plugins that are enabled by default, in order."""
         return tuple(name for name, spec in self._specs.items() if spec.is_default)
-
-    @property
-    def weights(self) -> Mapping[str, int]:
-        """The default weights of the plugins that are loaded."""
-        return {name: spec.weight for name, spec in self._specs.items()}
 
 
 def _loaded(point: EntryPoint) -> PluginSpec:

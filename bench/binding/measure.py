@@ -110,7 +110,7 @@ class Cluster:
 
     @property
     def waiting(self) -> int:
-        return sum(len(gate) for gate in self.scheduler.binding_gates)
+        return self.scheduler.cluster.assumed_count
 
     async def schedule(self, prefix: str, count: int, class_name: str = "") -> float:
         """Pods per unit of effort, from the first creation to the last binding."""

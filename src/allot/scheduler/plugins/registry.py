@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, NamedTuple
 
@@ -159,7 +159,7 @@ class PluginRegistry:
     @classmethod
     def with_installed(cls, specs: Iterable[PluginSpec] = ()) -> PluginRegistry:
         """The registry with the plugins of all installed packages, loaded when they are first used."""
-        return cls(specs, partial(entry_points, group=ENTRY_POINT_GROUP))
+        return cls(specs, lambda: entry_points(group=ENTRY_POINT_GROUP))
 
     @cached_property
     def _installed(self) -> Mapping[str, EntryPoint]:

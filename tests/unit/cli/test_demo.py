@@ -31,15 +31,15 @@ def test_no_kubeconfig(tmp_path: Path) -> None:
     said = complaint(tmp_path / "nope")
 
     assert said.startswith(
-        f"{tmp_path / 'nope'}: there is none; start a cluster with `./scripts/up`"
+        f"{tmp_path / 'nope'}: no such file; start a cluster with `./scripts/up`"
     )
 
 
-def test_nobody_answers(tmp_path: Path) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # and does not listen
+def test_no_cluster_answers(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and does not listen
         path = tmp_path / "kubeconfig"
-        path.write_text(KUBECONFIG % nobody.getsockname()[1])
+        path.write_text(KUBECONFIG % closed.getsockname()[1])
 
         said = complaint(path)
 

@@ -1,4 +1,4 @@
-"""`allot demo`: the stories of the KEPs, played in a running cluster."""
+"""The command: options, the terminal, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from allot.cli.data_directory import DEFAULT, KUBECONFIG
-from allot.cli.demo_script import HARDWARE, NAMESPACE, Story
-from allot.cli.demo_stories import STORIES
+from allot.cli.demo.steps import Story
+from allot.cli.demo.stories import NAMESPACE, START, STORIES
 from allot.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
 from allot.cli.examples import examples_directory
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from allot.client.client import Client
 
 _BY_KEP: Final = {story.kep: story for story in STORIES}
-_START: Final = "`./scripts/up` or `allot up " + " ".join(f"--hardware {x}" for x in HARDWARE) + "`"
 _STDIN: Final = 0
 
 
@@ -40,13 +39,13 @@ _STDIN: Final = 0
 )
 @click.option("--fast", is_flag=True, help="Do not wait for Enter between scenes.")
 def demo(keps: tuple[str, ...], kubeconfig: Path, fast: bool) -> int:
-    """Play what the KEPs are about, in a running cluster, with commentary.
+    """Play the stories of the KEPs in a running cluster, with commentary.
 
     All of them, or those you name: 4816, 5075, 5007, 5677, 6080. The commands shown can be typed in another
-    terminal. Everything happens in the namespace allot-demo and is removed in the end, and on Ctrl-C.
+    terminal. Everything happens in the namespace allot-demo and is removed at the end, and on Ctrl-C.
     """
     if not kubeconfig.exists():
-        raise CommandError(f"{kubeconfig}: there is none; start a cluster with {_START}")
+        raise CommandError(f"{kubeconfig}: no such file; start a cluster with {START}")
     logging.getLogger("allot").setLevel(logging.ERROR)  # the commentary says what happens
     stories = [_BY_KEP[kep] for kep in keps] if keps else STORIES
     try:
@@ -70,8 +69,8 @@ async def _run(kubeconfig: Path, stories: Sequence[Story], fast: bool) -> None:
         await play(client, stories, kubeconfig=kubeconfig, fast=fast)
     except TransportError as error:
         raise CommandError(
-            f"the cluster no longer answers; what is left of the demo, in the namespace {NAMESPACE}, "
-            "is removed when it plays again"
+            f"the cluster no longer answers; objects left in the namespace {NAMESPACE} are removed "
+            "when the demo runs again"
         ) from error
     except ClientError as error:
         raise CommandError(str(error)) from error
@@ -87,7 +86,7 @@ async def _check(client: Client, kubeconfig: Path) -> None:
         await without_retries(client).request("GET", "/version")
     except TransportError as error:
         raise CommandError(
-            f"no cluster answers at the address in {kubeconfig}; start it with {_START}"
+            f"no cluster answers at the address in {kubeconfig}; start it with {START}"
         ) from error
     except ConfigError as error:
         raise CommandError(f"{kubeconfig}: {' '.join(str(error).split())}") from error
@@ -103,8 +102,8 @@ async def play(
     fast: bool = True,
     console: Console | None = None,
 ) -> None:
-    """Play the stories and remove all traces of them, however it ends."""
-    from allot.cli.demo_stage import Stage
+    """Play the stories, and remove everything they created, however it ends."""
+    from allot.cli.demo.runner import Runner
 
     console = console or Console(highlight=False, emoji=False)
 
@@ -119,30 +118,29 @@ async def play(
     def say(text: str) -> None:
         console.print(Text(f"\n{text}"))
 
-    say(f"To look yourself, in another terminal: export KUBECONFIG={kubeconfig.absolute()}")
-    stage = Stage(client, examples_directory(), show, kubectl="kubectl")
+    say(f"To try the commands in another terminal: export KUBECONFIG={kubeconfig.absolute()}")
+    runner = Runner(client, examples_directory(), show)
     try:
-        await stage.set_up()
+        await runner.set_up()
         for story in stories:
             console.print()
             console.rule(Text(f"KEP-{story.kep}: {story.title}", "bold"), align="left")
             for scene in story.scenes:
                 say(scene.before)
-                for act in scene.acts:
-                    await stage.perform(act)
+                for step in scene.steps:
+                    await runner.step(step)
                 say(scene.after)
                 if not fast:
                     await _enter(console)
-                for act in scene.exits:
-                    await stage.perform(act)
+                await runner.end(scene)
     finally:
         say(f"Cleaning up the namespace {NAMESPACE} ...")
-        await stage.clear()
+        await runner.clean_up()
     say("That was it. docs/ and examples/ have more of each.")
 
 
 async def _enter(console: Console) -> None:
-    """Wait for Enter. If nobody is there who could press it, go on."""
+    """Wait for Enter; without a terminal that could send it, go on."""
     loop = asyncio.get_running_loop()
     pressed = asyncio.Event()
     console.print(Text("\n[Enter to go on, Ctrl-C to end]", "dim"), end=" ")

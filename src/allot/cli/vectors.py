@@ -28,10 +28,10 @@ from allot.api.quantity import (
 from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
 from allot.api.semver import Semver, SemverError, is_version_attribute
 from allot.api.strictness import strict_issues
-from allot.apiserver import printers
-from allot.apiserver.kinds import pod as pod_strategy
+from allot.apiserver.kinds import pod_strategy
 from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
 from allot.apiserver.kinds.resources import find_kind
+from allot.apiserver.printers.column import UNKNOWN
 from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected, pipeline_for
 from allot.features import KUBERNETES_DEFAULTS, FeatureGates
 from allot.quota.claims import claim_usage, matching_names
@@ -270,13 +270,15 @@ def _convert(vector: Vector) -> Answer:
 def _table(vector: Vector) -> Answer:
     gvk = GroupVersionKind.parse(vector.gvk)
     hub = decode_object(bytes(vector.object), gvk, NOW)
-    columns = [column._asdict() for column in printers.COLUMNS[gvk.kind]]
-    return {"cells": printers.cells(hub, _age), "columns": columns}
+    resource = find_kind(gvk)
+    assert resource is not None
+    columns = [column._asdict() for column in resource.table.columns]
+    return {"cells": resource.table.row(hub, _age), "columns": columns}
 
 
 def _age(time: datetime | None) -> str:
     """Vectors do not say how old a thing is, only that it has an age."""
-    return "AGE" if time else printers.UNKNOWN
+    return "AGE" if time else UNKNOWN
 
 
 def _quota(vector: Vector) -> Answer:

@@ -15,7 +15,6 @@ from allot.api.scheme import KINDS, UnknownKindError, decode_object, lookup
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.apiserver.kinds.resources import find_kind
-from allot.apiserver.kinds.strategies import strategy_for
 from allot.apiserver.registry.write_pipeline import (
     Accepted,
     Outcome,
@@ -128,7 +127,7 @@ def prepared_object(subject: Subject, known: KnownObjects, gates: FeatureGates) 
     """The object as it would be stored: without fields whose gate is off."""
     resource = find_kind(subject.gvk)
     assert resource is not None
-    return strategy_for(resource).prepare_create(
+    return resource.strategy.prepare_create(
         _as_new(subject.object), write_request(subject, known, gates)
     )
 

@@ -10,28 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.defaults import (
-    Denied,
-    PriorityClasses,
-    apply_defaults,
-    resolve_priority,
-    with_addresses,
-    with_job_selector,
-)
+from allot.apiserver.defaults.pod_priority import Denied, PriorityClasses, resolve_priority
 from allot.apiserver.defaults.pods import pull_policy
-from allot.apiserver.defaults.services import NODE_PORTS, keep_addresses
-from allot.apiserver.kinds.resources import RESOURCES
+from allot.apiserver.defaults.services import NODE_PORTS, keep_addresses, with_addresses
+from allot.apiserver.kinds.job import with_job_selector
+from allot.apiserver.kinds.resources import RESOURCES, find_kind
 
 Data = dict[str, Any]
 
 
 def filled(kind: str, data: Data) -> Data:
     """With defaults, applied twice: what is filled in once needs no more."""
-    gvk = GroupVersionKind.parse(kind)
+    resource = find_kind(GroupVersionKind.parse(kind))
+    assert resource is not None
     before = copy.deepcopy(data)
-    once = apply_defaults(data, gvk)
+    once = resource.defaults(data)
     assert data == before
-    assert apply_defaults(once, gvk) is once
+    assert resource.defaults(once) is once
     return once
 
 

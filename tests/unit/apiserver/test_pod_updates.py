@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from allot.api.core import Pod
-from allot.apiserver.kinds import pod as strategy
+from allot.apiserver.kinds import pod_strategy as strategy
 from tests.unit.apiserver.test_pods import REQUEST, a_pod
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from allot import features
 from allot.api.core import Pod
-from allot.apiserver.kinds import pod as strategy
+from allot.apiserver.kinds import pod_strategy as strategy
 from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.validation.expressions import AcceptEverything
 

@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from allot.apiserver.printers import COLUMNS, cells, human_age
+from allot.api.identities import GroupVersionKind
+from allot.apiserver.kinds.resources import find_kind
+from allot.apiserver.printers.ages import human_age
 from allot.testing.builders import a_slice
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,7 +42,9 @@ def test_unknown_age() -> None:
 
 
 def test_a_row_has_a_cell_per_column() -> None:
-    row = cells(a_slice(), lambda time: human_age(time, NOW))
+    slices = find_kind(GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice"))
+    assert slices is not None
+    row = slices.table.row(a_slice(), lambda time: human_age(time, NOW))
 
     assert row == ["slice", "node-1", "gpu.example.com", "node-1", "<unknown>"]
-    assert len(row) == len(COLUMNS["ResourceSlice"])
+    assert len(row) == len(slices.table.columns)

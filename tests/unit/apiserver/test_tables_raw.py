@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from allot.api.identities import GroupVersion
+from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.resources import RESOURCES, Resource, find
-from allot.apiserver.printers import Cell, cells, columns, human_age
+from allot.apiserver.kinds.resources import RESOURCES, Resource, find, find_kind
+from allot.apiserver.printers.ages import human_age
+from allot.apiserver.printers.column import Cell, Column
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -31,7 +32,13 @@ def row(api_version: str, kind: str, data: dict[str, Any], **metadata: Any) -> l
         "kind": kind,
         "metadata": {"name": "x", "creationTimestamp": ago(minutes=5)} | metadata,
     }
-    return cells(RawObject(document | data), lambda time: human_age(time, NOW))
+    found = find_kind(GroupVersionKind.parse(f"{api_version}/{kind}"))
+    assert found is not None
+    return found.table.row(RawObject(document | data), lambda time: human_age(time, NOW))
+
+
+def columns(item: Resource) -> tuple[Column, ...]:
+    return item.table.columns
 
 
 def test_every_row_has_a_cell_per_column() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes
-from allot.apiserver.defaults import Denied, PriorityClasses, resolve_priority
+from allot.apiserver.defaults.pod_priority import Denied, PriorityClasses, resolve_priority
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.caches import Caches, resource_named

@@ -15,7 +15,8 @@ import msgspec
 
 from allot._version import VERSION
 from allot.api.identities import GroupVersion
-from allot.apiserver.kinds.resources import Resource, Subresource
+from allot.apiserver.kinds.definition import Subresource
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import ServedResources
 
 KUBERNETES_MINOR: Final = "38"

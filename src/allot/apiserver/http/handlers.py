@@ -126,7 +126,7 @@ class Handlers:
                 return await answer.written(200, await self._writes.patch(request, target))
             case "delete":
                 written = await self._writes.delete(request, target)
-                if written.gone and target.version not in target.resource.deleted_shown_in:
+                if written.gone and target.version not in target.resource.returns_deleted_in:
                     return await answer.formatted(json_response(200, _deleted(target, written)))
                 return await answer.written(200, written)
             case _:

@@ -29,7 +29,8 @@ def selection_for(request: ApiRequest, target: Target) -> Selection:
     try:
         labels = parse_label_selector(request.query.get("labelSelector", ""))
         fields = parse_field_selector(request.query.get("fieldSelector", ""))
-        require_supported(fields, resource.fields, resource.kind if resource.fields else "")
+        own = resource.selectable_fields
+        require_supported(fields, own, resource.kind if own else "")
     except SelectorError as error:
         raise bad_request(str(error)) from None
     if target.name:

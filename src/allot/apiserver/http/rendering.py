@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -13,7 +13,8 @@ from allot.apiserver.api_errors import bad_request
 from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
 from allot.apiserver.http.requests import ApiRequest
-from allot.apiserver.printers import Column, cells, columns, human_age
+from allot.apiserver.printers.ages import human_age
+from allot.apiserver.printers.column import Column
 from allot.apiserver.registry.reading import ListMeta
 from allot.apiserver.watch_cache.cache import ObjectChange, event_line
 from allot.apiserver.watch_cache.codecs import Codec
@@ -123,7 +124,7 @@ class TableRenderer(Renderer):
         self._meta_version = f"{META}/{meta_version}"
         self._include = include
         self._clock = clock
-        self._columns: Sequence[Column] = columns(codec.resource)
+        self._table = codec.resource.table
         self._headed = False
 
     def one(self, stored: StoredObject) -> bytes:
@@ -165,7 +166,7 @@ class TableRenderer(Renderer):
 
     def _document(self, rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
         """The columns are described once; later events of a watch leave them out."""
-        described = [] if self._headed else [_described(column) for column in self._columns]
+        described = [] if self._headed else [_described(column) for column in self._table.columns]
         self._headed = True
         return {
             "kind": "Table",
@@ -177,7 +178,9 @@ class TableRenderer(Renderer):
 
     def _row(self, stored: StoredObject, revision: int) -> dict[str, Any]:
         now = self._clock()
-        row: dict[str, Any] = {"cells": cells(stored.object, lambda time: human_age(time, now))}
+        row: dict[str, Any] = {
+            "cells": self._table.row(stored.object, lambda time: human_age(time, now))
+        }
         if self._include == "Object":
             body = stored.without_revision(self.codec, self.version)
             whole = msgspec.json.decode(with_type(body, self._gvk.kind, self._api_version))

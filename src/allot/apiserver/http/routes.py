@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from allot.api.identities import GroupVersion
-from allot.apiserver.kinds.resources import Resource, Subresource
+from allot.apiserver.kinds.definition import Subresource
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import ServedResources
 
 

@@ -19,7 +19,6 @@ from allot.apiserver.http.requests import ApiRequest, WriteOptions, write_option
 from allot.apiserver.http.responses import Response, json_response, warning_headers
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.writing import WriteHandlers, check_options, check_type
-from allot.apiserver.kinds import namespaces
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
     EvictionGranted,
@@ -27,6 +26,7 @@ from allot.apiserver.kinds.eviction import (
     decide_eviction,
     evicted,
 )
+from allot.apiserver.kinds.namespace import finalize
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
@@ -216,7 +216,7 @@ class Subresources:
 
         def complete(new: RawObject, old: RawObject, _: WriteRequest) -> Outcome:
             refused = unmet_precondition(new.metadata, old.metadata)
-            return refused or Accepted(namespaces.finalize(new, old), [])
+            return refused or Accepted(finalize(new, old), [])
 
         update = Update(lambda _old, _write: sent, complete)
         return await self._writes.apply(request, target, update, "update", options)

@@ -1,4 +1,4 @@
-"""ResourceClaim and ResourceClaimTemplate."""
+"""ResourceClaims. `claim_authorization` says who may write their status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from allot.api.claims import (
     ResourceClaim,
     ResourceClaimSpec,
     ResourceClaimStatus,
-    ResourceClaimTemplate,
 )
 from allot.apiserver.kinds.claim_authorization import (
     ADMIN_ACCESS_NEEDS_LABEL,
@@ -21,25 +20,22 @@ from allot.apiserver.kinds.claim_fields import (
     drop_disabled_spec_fields,
     drop_disabled_status_fields,
 )
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import (
     StatusStrategy,
-    Strategy,
     metadata_for_status_update,
 )
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.validation.claim_status import (
     allocated_device_ids,
     validate_claim_status_update,
 )
 from allot.validation.fields import FieldError, forbidden
 from allot.validation.resource_claim import SPEC, validate_claim, validate_claim_update
-from allot.validation.resource_claim_template import (
-    validate_template,
-    validate_template_update,
-)
 
 
-def _validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> Iterator[FieldError]:
+def validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> Iterator[FieldError]:
     """Only the first offender is named, on a path without `exactly`."""
     if request.grants_admin_access:
         return
@@ -66,7 +62,7 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         return replace(new, spec=spec, status=ResourceClaimStatus())
 
     def validate_create(self, new: ResourceClaim, request: WriteRequest) -> Iterator[FieldError]:
-        yield from _validate_admin_access(new.spec, request)
+        yield from validate_admin_access(new.spec, request)
         yield from validate_claim(new, request.context)
 
     def prepare_update(
@@ -105,35 +101,27 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         return flat_request_path(path)
 
 
-class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):
-    """A claim spec that is judged as strictly as a claim's, also on update."""
+def claim_state(claim: ResourceClaim) -> str:
+    states = []
+    deleting = claim.metadata.deletion_timestamp is not None
+    if deleting:
+        states.append("deleted")
+    if claim.status.allocation is not None:
+        states.append("allocated")
+        if claim.status.reserved_for:
+            states.append("reserved")
+    elif not deleting:
+        states.append("pending")
+    return ",".join(states)
 
-    def prepare_create(
-        self, new: ResourceClaimTemplate, request: WriteRequest
-    ) -> ResourceClaimTemplate:
-        return self._with_enabled_fields(new, None, request)
 
-    def validate_create(
-        self, new: ResourceClaimTemplate, request: WriteRequest
-    ) -> Iterator[FieldError]:
-        yield from _validate_admin_access(new.spec.spec, request)
-        yield from validate_template(new, request.context)
+def _row(claim: ResourceClaim, age: Age) -> list[Cell]:
+    return [claim.metadata.name, claim_state(claim), age(claim.metadata.creation_timestamp)]
 
-    def prepare_update(
-        self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
-    ) -> ResourceClaimTemplate:
-        return self._with_enabled_fields(new, old.spec.spec, request)
 
-    def validate_update(
-        self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
-    ) -> Iterator[FieldError]:
-        return validate_template_update(new, old, request.context)
-
-    def flat_path(self, path: str) -> str:
-        return flat_request_path(path)
-
-    def _with_enabled_fields(
-        self, new: ResourceClaimTemplate, old: ResourceClaimSpec | None, request: WriteRequest
-    ) -> ResourceClaimTemplate:
-        spec = drop_disabled_spec_fields(new.spec.spec, old, None, request.gates)
-        return replace(new, spec=replace(new.spec, spec=spec))
+DEFINITION: Final = KindDefinition(
+    strategy=ResourceClaimStrategy,
+    table=Table((NAME, Column("State"), AGE), _row),
+    subresources=(STATUS,),
+    returns_deleted_in=("v1", "v1beta2", "v1beta1"),
+)

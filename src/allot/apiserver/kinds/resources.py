@@ -1,67 +1,63 @@
-"""The table of everything that can be served: groups, resources, versions, subresources, selectable fields.
+"""The table of everything that can be served: each kind with its definition.
 
-Discovery, routes, OpenAPI and storage keys all come from here. A new kind is a new line. What one server serves of
-it is in `served`.
+Discovery, routes, OpenAPI, codecs and storage keys are derived from it. What one server serves of it is in
+`allot.apiserver.registry.served`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NamedTuple
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
 
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.kinds import KINDS, Kind
-from allot.api.resource import GROUP as DRA
-from allot.apiserver.kinds.pool_index import pool_of
-
-VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-STATUS_VERBS: Final = ("get", "patch", "update")
-
-
-class Subresource(NamedTuple):
-    """A part of an object with a path of its own. Without a `kind`, what is sent is the object itself."""
-
-    name: str
-    verbs: tuple[str, ...] = STATUS_VERBS
-    kind: GroupVersionKind | None = None
+from allot.apiserver.defaults.filling import Step
+from allot.apiserver.kinds.definition import KindDefinition, Subresource
+from allot.apiserver.kinds.strategy import Strategy
+from allot.apiserver.printers.column import Table
+from allot.features import FeatureGates
 
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """A kind and where it is served. The first version is the preferred one.
+    """A kind and how it is served. The first version is the preferred one.
 
     There is one of each, so they are compared by identity.
     """
 
+    info: Kind = field(repr=False)
+    """Its row in the table of kinds."""
     group: str
     kind: str
     plural: str
-    versions: tuple[str, ...] = ("v1",)
-    namespaced: bool = True
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    subresources: tuple[Subresource, ...] = ()
-    fields: Mapping[str, str] = field(default_factory=dict)
-    """Field selectors beyond name and namespace: the path each of them reads."""
-    verbs: tuple[str, ...] = VERBS
-    deleted_shown_in: tuple[str, ...] = ()
-    """The versions in which a delete is answered with the deleted object instead of a Status."""
-    stored_as: tuple[str, str] | None = None
-    """The group and plural under which it is stored, if it is another view of that resource."""
-    index: Callable[[bytes], Hashable] | None = None
-    """The value by which the watch cache indexes objects, read from their stored JSON."""
-    info: Kind = field(kw_only=True, repr=False)
-    """Its row in the table of kinds."""
+    versions: tuple[str, ...]
+    namespaced: bool
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    stored_as: tuple[str, str] | None = field(repr=False)
+    strategy: Strategy[Any] = field(repr=False)
+    defaults: Step = field(repr=False)
+    table: Table = field(repr=False)
+    subresources: tuple[Subresource, ...] = field(repr=False)
+    selectable_fields: Mapping[str, str] = field(repr=False)
+    verbs: tuple[str, ...] = field(repr=False)
+    returns_deleted_in: tuple[str, ...] = field(repr=False)
+    cache_index: Callable[[bytes], Hashable] | None = field(repr=False)
+    is_served: Callable[[FeatureGates], bool] = field(repr=False)
+    has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
 
     @property
     def singular(self) -> str:
-        return self.kind.lower()
+        return self.info.singular
 
     @property
     def qualified_name(self) -> str:
-        """As error texts call it: `pods`, `resourceclaims.resource.k8s.io`."""
+        """As error messages call it: `pods`, `resourceclaims.resource.k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def gvk(self, version: str) -> GroupVersionKind:
@@ -73,112 +69,11 @@ class Resource:
 
 _gvk: Final = cache(GroupVersionKind)
 
-STATUS: Final = Subresource("status")
-SCALE: Final = Subresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scale"))
-BINDING: Final = Subresource("binding", ("create",), GroupVersionKind("", "v1", "Binding"))
-EVICTION: Final = Subresource("eviction", ("create",), GroupVersionKind("policy", "v1", "Eviction"))
-TOKEN: Final = Subresource(
-    "token", ("create",), GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
-)
-FINALIZE: Final = Subresource("finalize", ("update",))
 
-_V1: Final = ("v1",)
-_EVENT_FIELDS: Final = {
-    "involvedObject.kind": "involvedObject.kind",
-    "involvedObject.namespace": "involvedObject.namespace",
-    "involvedObject.name": "involvedObject.name",
-    "involvedObject.uid": "involvedObject.uid",
-    "involvedObject.apiVersion": "involvedObject.apiVersion",
-    "involvedObject.resourceVersion": "involvedObject.resourceVersion",
-    "involvedObject.fieldPath": "involvedObject.fieldPath",
-    "reason": "reason",
-    "reportingComponent": "reportingComponent",
-    "source": "source.component",
-    "type": "type",
-}
-_NEW_EVENT_FIELDS: Final = {
-    name.replace("involvedObject", "regarding").replace("Component", "Controller"): path
-    for name, path in _EVENT_FIELDS.items()
-    if name != "source"
-}
-_POD_FIELDS: Final = {
-    "spec.nodeName": "spec.nodeName",
-    "spec.restartPolicy": "spec.restartPolicy",
-    "spec.schedulerName": "spec.schedulerName",
-    "spec.serviceAccountName": "spec.serviceAccountName",
-    "spec.hostNetwork": "spec.hostNetwork",
-    "status.phase": "status.phase",
-    "status.podIP": "status.podIP",
-    "status.nominatedNodeName": "status.nominatedNodeName",
-}
-_SLICE_FIELDS: Final = {
-    "spec.nodeName": "spec.nodeName",
-    "spec.driver": "spec.driver",
-    "spec.pool.name": "spec.pool.name",
-}
-
-
-class _Serving(NamedTuple):
-    """How a kind is served beyond what its row says."""
-
-    subresources: tuple[Subresource, ...] = ()
-    fields: Mapping[str, str] = {}
-    verbs: tuple[str, ...] = VERBS
-    deleted_shown_in: tuple[str, ...] = ()
-
-
-_SERVING: Final[Mapping[tuple[str, str], _Serving]] = {
-    ("", "Event"): _Serving(fields=_EVENT_FIELDS),
-    ("", "Namespace"): _Serving(
-        (FINALIZE, STATUS),
-        {"status.phase": "status.phase"},
-        tuple(verb for verb in VERBS if verb != "deletecollection"),
-    ),
-    ("", "Node"): _Serving((STATUS,), {"spec.unschedulable": "spec.unschedulable"}),
-    ("", "PersistentVolumeClaim"): _Serving((STATUS,), deleted_shown_in=_V1),
-    ("", "PersistentVolume"): _Serving((STATUS,), deleted_shown_in=_V1),
-    ("", "Pod"): _Serving((BINDING, EVICTION, STATUS), _POD_FIELDS, deleted_shown_in=_V1),
-    ("", "PodTemplate"): _Serving(deleted_shown_in=_V1),
-    ("", "ReplicationController"): _Serving(
-        (SCALE, STATUS), {"status.replicas": "status.replicas"}
-    ),
-    ("", "ResourceQuota"): _Serving((STATUS,), deleted_shown_in=_V1),
-    ("", "Secret"): _Serving(fields={"type": "type"}),
-    ("", "ServiceAccount"): _Serving((TOKEN,), deleted_shown_in=_V1),
-    ("", "Service"): _Serving(
-        (STATUS,),
-        {"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},
-        deleted_shown_in=_V1,
-    ),
-    ("apps", "DaemonSet"): _Serving((STATUS,)),
-    ("apps", "Deployment"): _Serving((SCALE, STATUS)),
-    ("apps", "ReplicaSet"): _Serving((SCALE, STATUS), {"status.replicas": "status.replicas"}),
-    ("apps", "StatefulSet"): _Serving((SCALE, STATUS)),
-    ("events.k8s.io", "Event"): _Serving(fields=_NEW_EVENT_FIELDS),
-    ("batch", "CronJob"): _Serving((STATUS,)),
-    ("batch", "Job"): _Serving((STATUS,), {"status.successful": "status.succeeded"}),
-    ("policy", "PodDisruptionBudget"): _Serving((STATUS,)),
-    ("storage.k8s.io", "CSIDriver"): _Serving(deleted_shown_in=_V1),
-    ("storage.k8s.io", "CSINode"): _Serving(deleted_shown_in=_V1),
-    ("storage.k8s.io", "StorageClass"): _Serving(deleted_shown_in=_V1),
-    ("storage.k8s.io", "VolumeAttachment"): _Serving((STATUS,), deleted_shown_in=_V1),
-    ("storage.k8s.io", "VolumeAttributesClass"): _Serving(deleted_shown_in=_V1),
-    (DRA, "ResourceClaim"): _Serving((STATUS,), deleted_shown_in=("v1", "v1beta2", "v1beta1")),
-    (DRA, "ResourceClaimTemplate"): _Serving(deleted_shown_in=("v1", "v1beta2", "v1beta1")),
-    (DRA, "ResourceSlice"): _Serving(
-        fields=_SLICE_FIELDS, deleted_shown_in=("v1", "v1beta2", "v1beta1")
-    ),
-    (DRA, "DeviceClass"): _Serving(deleted_shown_in=("v1", "v1beta2", "v1beta1")),
-    (DRA, "DeviceTaintRule"): _Serving((STATUS,), deleted_shown_in=("v1beta2", "v1alpha3")),
-    (DRA, "ResourcePoolStatusRequest"): _Serving(
-        (STATUS,), deleted_shown_in=("v1alpha3", "v1alpha1")
-    ),
-}
-
-
-def _resource(kind: Kind) -> Resource:
-    serving = _SERVING.get((kind.group, kind.name), _Serving())
+def resource_for(kind: Kind, definition: KindDefinition) -> Resource:
+    """The resource of a kind with this definition."""
     return Resource(
+        kind,
         kind.group,
         kind.name,
         kind.plural,
@@ -186,14 +81,30 @@ def _resource(kind: Kind) -> Resource:
         kind.namespaced,
         kind.short_names,
         kind.categories,
-        *serving,
-        stored_as=kind.stored_as,
-        index=pool_of if kind.name == "ResourceSlice" else None,
-        info=kind,
+        kind.stored_as,
+        definition.strategy(kind),
+        *definition[1:],
     )
 
 
-RESOURCES: Final = tuple(map(_resource, KINDS))
+_word_boundary: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def definition_of(kind: Kind) -> KindDefinition:
+    """The definition in the module named after the kind (`csi_driver` for CSIDriver); the default one if there is none.
+
+    If kinds of several groups have the same name, the module has a `DEFINITION_BY_GROUP`, too.
+    """
+    name = f"{__package__}.{_word_boundary.sub('_', kind.name).lower()}"
+    if find_spec(name) is None:
+        return KindDefinition()
+    module = import_module(name)
+    by_group: Mapping[str, KindDefinition] = getattr(module, "DEFINITION_BY_GROUP", {})
+    definition: KindDefinition = by_group.get(kind.group) or module.DEFINITION
+    return definition
+
+
+RESOURCES: Final = tuple(resource_for(kind, definition_of(kind)) for kind in KINDS)
 
 
 def preference(version: str) -> tuple[int, int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from allot.api.base import ApiObject, replace
+from allot.api.kinds import Kind
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.apiserver.kinds.request import WriteRequest
@@ -17,6 +18,9 @@ T = TypeVar("T", bound=ApiObject | RawObject)
 
 class Strategy(ABC, Generic[T]):
     """The steps of a write that differ between kinds. All of them are pure."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
 
     @abstractmethod
     def prepare_create(self, new: T, request: WriteRequest) -> T:

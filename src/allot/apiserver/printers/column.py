@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final, NamedTuple
-
-from allot.api.raw import RawObject
+from typing import Any, Final, NamedTuple
 
 Cell = str | int | bool
 Age = Callable[[datetime | None], str]
-Row = Callable[[RawObject, Age], list[Cell]]
+Row = Callable[[Any, Age], list[Cell]]
 
 UNKNOWN: Final = "<unknown>"
 NONE: Final = "<none>"
@@ -51,6 +49,13 @@ def wide(name: str) -> Column:
 
 NAME: Final = Column("Name", format="name")
 AGE: Final = Column("Age")
+
+
+def _name_and_age(obj: Any, age: Age) -> list[Cell]:
+    return [obj.metadata.name, age(obj.metadata.creation_timestamp)]
+
+
+NAME_AND_AGE: Final = Table((NAME, AGE), _name_and_age)
 TEMPLATE: Final = (wide("Containers"), wide("Images"))
 
 DESCRIPTIONS: Final = {

@@ -10,6 +10,20 @@ from allot.api.selectors import selector_string
 from allot.apiserver.printers.column import NAME, NONE, Age, Cell, Column, Table
 
 
+def text_at(obj: RawObject, *path: str) -> str:
+    """The value at a path as a string; empty if it is not set."""
+    return str(obj.get(*path, default=""))
+
+
+def count_at(obj: RawObject, *path: str) -> int:
+    value = obj.get(*path, default=0)
+    return value if isinstance(value, int) else 0
+
+
+def age_of(obj: RawObject, age: Age) -> str:
+    return age(obj.metadata.creation_timestamp)
+
+
 def or_none(text: object) -> str:
     return str(text) if text else NONE
 
@@ -34,6 +48,15 @@ def template_cells(template: Mapping[str, Any]) -> list[str]:
         joined(container.get("name", "") for container in containers),
         joined(container.get("image", "") for container in containers),
     ]
+
+
+def template_of(workload: RawObject) -> list[str]:
+    """The same of the pod template in a workload's spec."""
+    return template_cells(workload.get("spec", "template", default={}))
+
+
+def selector_of(workload: RawObject) -> str:
+    return selector_cell(workload.get("spec", "selector"))
 
 
 def first_few(texts: Sequence[object], limit: int = 3) -> str:

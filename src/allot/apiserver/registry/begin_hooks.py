@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
-from allot.apiserver.defaults import with_job_selector
+from allot.apiserver.kinds.job import with_job_selector
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Operation

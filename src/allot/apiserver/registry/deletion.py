@@ -9,7 +9,7 @@ from allot.api.base import ApiObject, Int64, replace
 from allot.api.core import Namespace, Pod
 from allot.api.meta import ObjectMeta
 from allot.apiserver.api_errors import ApiError, conflict
-from allot.apiserver.kinds import namespaces
+from allot.apiserver.kinds.namespace import terminate
 from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.watch_cache.codecs import Codec
@@ -87,7 +87,7 @@ def delete_outcome(obj: Any, codec: Codec, options: DeleteOptions, now: datetime
     )
     kept = codec.with_metadata(obj, marked)
     if isinstance(kept, Namespace):
-        kept = namespaces.terminate(kept, now)
+        kept = terminate(kept, now)
     return Kept(kept)
 
 

@@ -46,6 +46,6 @@ class Selection(NamedTuple):
                     return str(metadata.name)
                 case "metadata.namespace":
                     return str(metadata.namespace)
-            return codec.field(obj, self.resource.fields[name])
+            return codec.field(obj, self.resource.selectable_fields[name])
 
         return self.fields.matches(field)

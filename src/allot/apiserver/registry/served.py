@@ -6,41 +6,28 @@ when the gate is on again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
 from allot.api.identities import GroupVersion
-from allot.api.resource import GROUP as DRA
 from allot.apiserver.kinds.resources import RESOURCES, Resource, preference
-from allot.features import DEFAULTS, RESOURCE_POOL_STATUS, FeatureGates
-from allot.rules import KEP_FIELDS_IN_V1ALPHA3, POOL_STATUS_NOT_SERVED_WHEN_OFF
-
-_POOL_STATUS: Final = (DRA, "resourcepoolstatusrequests")
+from allot.features import DEFAULTS, FeatureGates
 
 
 class ServedResources:
     """The resources of one server, by group, version and name."""
 
-    def __init__(self, gates: FeatureGates) -> None:
+    def __init__(self, gates: FeatureGates, resources: Iterable[Resource] = RESOURCES) -> None:
         self._gates = gates
         self.resources: Final = tuple(
-            resource for resource in RESOURCES if self._is_served(resource)
+            resource for resource in resources if resource.is_served(gates)
         )
         self._by_plural: Final[Mapping[tuple[str, str, str], Resource]] = {
             (resource.group, version, resource.plural): resource
             for resource in self.resources
             for version in resource.versions
         }
-
-    def _is_served(self, resource: Resource) -> bool:
-        """v1.38 serves this API whatever its gate says (if alpha versions are on)."""
-        if (resource.group, resource.plural) != _POOL_STATUS:
-            return True
-        return (
-            RESOURCE_POOL_STATUS in self._gates
-            or POOL_STATUS_NOT_SERVED_WHEN_OFF not in self._gates
-        )
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -71,14 +58,8 @@ class ServedResources:
         return sorted(found, key=lambda resource: resource.plural)
 
     def short_names(self, resource: Resource, version: str) -> tuple[str, ...]:
-        """v1.38 has no short name for ResourcePoolStatusRequests; KEP-5677, in its own version, has one."""
-        if (
-            (resource.group, resource.plural) == _POOL_STATUS
-            and version != "v1alpha1"
-            and KEP_FIELDS_IN_V1ALPHA3 not in self._gates
-        ):
-            return ()
-        return resource.short_names
+        """The short names that discovery lists in a version."""
+        return resource.short_names if resource.has_short_names(version, self._gates) else ()
 
 
 BY_DEFAULT: Final = ServedResources(DEFAULTS)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes
-from allot.apiserver.defaults import with_addresses
+from allot.apiserver.defaults.services import with_addresses
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.begin_hooks import Begun

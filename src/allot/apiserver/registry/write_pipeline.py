@@ -17,7 +17,6 @@ from allot.api.base import replace
 from allot.api.meta import ObjectMeta
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.kinds.strategies import strategy_for
 from allot.apiserver.kinds.strategy import StatusStrategy
 from allot.validation.fields import FieldError
 
@@ -65,7 +64,7 @@ class WritePipeline:
 
     def __init__(self, resource: Resource) -> None:
         self._namespaced = resource.namespaced
-        self._strategy = strategy_for(resource)
+        self._strategy = resource.strategy
 
     def create(self, new: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy

@@ -57,7 +57,7 @@ class Caches:
             codec_for(home),
             window=self._window,
             budget=self._budget,
-            index=home.index,
+            index=home.cache_index,
         )
         return found
 

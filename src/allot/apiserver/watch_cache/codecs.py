@@ -22,7 +22,6 @@ from allot.api.identities import GroupVersion
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
-from allot.apiserver.defaults import apply_defaults
 from allot.apiserver.kinds.resources import Resource, find
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
 from allot.apiserver.watch_cache import event_versions
@@ -138,7 +137,7 @@ class RawCodec(Codec):
             raise problem
         cleaned = _without_nulls(data) if b"null" in body else dict(data)
         stored = self._to_storage(cleaned, version)
-        filled = apply_defaults(stored, self.resource.gvk(self.storage_version))
+        filled = self.resource.defaults(stored)
         return self.view({**filled, **self._type_meta})
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:

@@ -9,7 +9,8 @@ from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.apiserver.http.openapi import parameters
 from allot.apiserver.http.openapi.components import PATCH, reference
 from allot.apiserver.http.openapi.parameters import Parameter
-from allot.apiserver.kinds.resources import Resource, Subresource
+from allot.apiserver.kinds.definition import Subresource
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.schemas.tables import META
 from allot.apiserver.schemas.types import type_of
 
@@ -155,7 +156,7 @@ class _Operations:
                 parameters.WRITE, both, body=schema, gvk=gvk,
             )  # fmt: skip
         if "delete" in verbs:
-            shown = gvk.version in self._resource.deleted_shown_in
+            shown = gvk.version in self._resource.returns_deleted_in
             answer = schema if shown else _STATUS
             yield self._operation(
                 path, "delete", "delete", "delete", name, f"Deletes {what}.",

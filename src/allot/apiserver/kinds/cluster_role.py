@@ -1,0 +1,7 @@
+"""ClusterRoles. The API server treats them like Roles."""
+
+from __future__ import annotations
+
+from allot.apiserver.kinds.role import DEFINITION
+
+__all__ = ["DEFINITION"]

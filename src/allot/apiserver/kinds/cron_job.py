@@ -1,0 +1,105 @@
+"""CronJobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import (
+    Data,
+    change,
+    change_at,
+    fill,
+)
+from allot.apiserver.defaults.pods import template_defaults
+from allot.apiserver.kinds.definition import (
+    STATUS,
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
+from allot.apiserver.printers.ages import time_at
+from allot.apiserver.printers.column import (
+    AGE,
+    NAME,
+    NONE,
+    TEMPLATE,
+    UNSET,
+    Age,
+    Cell,
+    Column,
+    Table,
+    flag,
+    number,
+    wide,
+)
+from allot.apiserver.printers.words import (
+    or_none,
+    selector_cell,
+    template_cells,
+)
+from allot.validation import workloads
+from allot.validation.core_names import cron_job_name_problems
+
+
+def cron_job_defaults(cron_job: Data) -> Data:
+    """The jobs it makes get their own defaults when they are made."""
+    cron_job = change(
+        cron_job,
+        "spec",
+        lambda spec: fill(
+            spec,
+            concurrencyPolicy="Allow",
+            suspend=False,
+            successfulJobsHistoryLimit=3,
+            failedJobsHistoryLimit=1,
+        ),
+    )
+    return change_at(cron_job, ("spec", "jobTemplate", "spec"), template_defaults)
+
+
+def _cron_job_row(cron_job: RawObject, age: Age) -> list[Cell]:
+    last = time_at(cron_job, "status", "lastScheduleTime")
+    job: Mapping[str, Any] = cron_job.get("spec", "jobTemplate", "spec", default={})
+    return [
+        cron_job.metadata.name,
+        str(cron_job.get("spec", "schedule", default="")),
+        or_none(cron_job.get("spec", "timeZone")),
+        _yes_or_no(cron_job.get("spec", "suspend")),
+        len(cron_job.get("status", "active", default=[])),
+        age(last) if last is not None else NONE,
+        age(cron_job.metadata.creation_timestamp),
+        *template_cells(job.get("template") or {}),
+        selector_cell(job.get("selector")),
+    ]
+
+
+def _yes_or_no(value: object) -> str:
+    return UNSET if value is None else str(bool(value))
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(
+        RawStrategy,
+        KindRules(
+            cron_job_name_problems, workloads.validate_cron_job, status={}, generation=COUNTED
+        ),
+    ),
+    defaults=cron_job_defaults,
+    table=Table(
+        (
+            NAME,
+            Column("Schedule"),
+            Column("Timezone"),
+            flag("Suspend"),
+            number("Active"),
+            Column("Last Schedule"),
+            AGE,
+            *TEMPLATE,
+            wide("Selector"),
+        ),
+        _cron_job_row,
+    ),
+    subresources=(STATUS,),
+)

@@ -1,0 +1,115 @@
+"""DaemonSets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import (
+    Data,
+    change,
+    fill,
+    make,
+)
+from allot.apiserver.defaults.pods import template_defaults
+from allot.apiserver.defaults.workloads import (
+    HISTORY,
+    rolling_update,
+    with_counters,
+)
+from allot.apiserver.kinds.definition import (
+    STATUS,
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
+from allot.apiserver.printers.column import (
+    AGE,
+    NAME,
+    TEMPLATE,
+    Age,
+    Cell,
+    Column,
+    Table,
+    number,
+    wide,
+)
+from allot.apiserver.printers.words import (
+    count_at,
+    labels_text,
+    selector_of,
+    template_of,
+)
+from allot.validation import workloads
+
+
+def daemon_set_defaults(daemon_set: Data) -> Data:
+    daemon_set = change(daemon_set, "spec", _daemon_set_spec_defaults)
+    return with_counters(daemon_set, _COUNTERS)
+
+
+def _daemon_set_spec_defaults(spec: Data) -> Data:
+    spec = fill(template_defaults(spec), revisionHistoryLimit=HISTORY)
+    return make(
+        spec,
+        "updateStrategy",
+        lambda strategy: rolling_update(strategy, maxUnavailable=1, maxSurge=0),
+    )
+
+
+_DAEMON_COUNTS: Final = (
+    "desiredNumberScheduled",
+    "currentNumberScheduled",
+    "numberReady",
+    "updatedNumberScheduled",
+    "numberAvailable",
+)
+
+
+def _daemon_set_row(daemon_set: RawObject, age: Age) -> list[Cell]:
+    return [
+        daemon_set.metadata.name,
+        *(count_at(daemon_set, "status", field) for field in _DAEMON_COUNTS),
+        labels_text(daemon_set.get("spec", "template", "spec", "nodeSelector")),
+        age(daemon_set.metadata.creation_timestamp),
+        *template_of(daemon_set),
+        selector_of(daemon_set),
+    ]
+
+
+_COUNTERS: Final = {
+    "currentNumberScheduled": 0,
+    "numberMisscheduled": 0,
+    "desiredNumberScheduled": 0,
+    "numberReady": 0,
+}
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(
+        RawStrategy,
+        KindRules(
+            validate=workloads.validate_workload,
+            validate_change=workloads.validate_workload_update,
+            status=_COUNTERS,
+            generation=COUNTED,
+        ),
+    ),
+    defaults=daemon_set_defaults,
+    table=Table(
+        (
+            NAME,
+            number("Desired"),
+            number("Current"),
+            number("Ready"),
+            number("Up-to-date"),
+            number("Available"),
+            Column("Node Selector"),
+            AGE,
+            *TEMPLATE,
+            wide("Selector"),
+        ),
+        _daemon_set_row,
+    ),
+    subresources=(STATUS,),
+)

@@ -1,0 +1,70 @@
+"""What can be special about a kind. The defaults are those of a kind that needs nothing special."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from allot.api.identities import GroupVersionKind
+from allot.api.kinds import Kind
+from allot.apiserver.defaults.filling import Step
+from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.kinds.strategy import Strategy
+from allot.apiserver.printers.column import NAME_AND_AGE, Table
+from allot.features import FeatureGates
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS: Final = ("get", "patch", "update")
+
+
+class Subresource(NamedTuple):
+    """A part of an object with a path of its own. Without a `kind`, the whole object is sent."""
+
+    name: str
+    verbs: tuple[str, ...] = STATUS_VERBS
+    kind: GroupVersionKind | None = None
+
+
+STATUS: Final = Subresource("status")
+SCALE: Final = Subresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scale"))
+BINDING: Final = Subresource("binding", ("create",), GroupVersionKind("", "v1", "Binding"))
+EVICTION: Final = Subresource("eviction", ("create",), GroupVersionKind("policy", "v1", "Eviction"))
+TOKEN: Final = Subresource(
+    "token", ("create",), GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+)
+FINALIZE: Final = Subresource("finalize", ("update",))
+
+
+def _unchanged(data: dict[str, Any]) -> dict[str, Any]:
+    return data
+
+
+def _always(_: FeatureGates) -> bool:
+    return True
+
+
+def _in_all_versions(_version: str, _gates: FeatureGates) -> bool:
+    return True
+
+
+class KindDefinition(NamedTuple):
+    """How the API server serves a kind, beyond its row in the table of kinds."""
+
+    strategy: Callable[[Kind], Strategy[Any]] = partial(RawStrategy, KindRules())
+    """Prepares and validates writes."""
+    defaults: Step = _unchanged
+    """Fills in missing fields of a raw kind's documents. Typed kinds are defaulted by the scheme."""
+    table: Table = NAME_AND_AGE
+    """The columns of `kubectl get`."""
+    subresources: tuple[Subresource, ...] = ()
+    selectable_fields: Mapping[str, str] = {}
+    """Field selectors beyond name and namespace, and the path that each of them reads."""
+    verbs: tuple[str, ...] = VERBS
+    returns_deleted_in: tuple[str, ...] = ()
+    """The versions in which a delete is answered with the deleted object instead of a Status."""
+    cache_index: Callable[[bytes], Hashable] | None = None
+    """The value by which the watch cache indexes objects, read from their stored JSON."""
+    is_served: Callable[[FeatureGates], bool] = _always
+    has_short_names: Callable[[str, FeatureGates], bool] = _in_all_versions
+    """Whether discovery lists the short names in a version."""

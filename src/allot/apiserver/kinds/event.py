@@ -1,0 +1,95 @@
+"""Events. Those of events.k8s.io are stored as core events, with other field names."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.kinds.definition import (
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.printers.ages import time_at
+from allot.apiserver.printers.column import (
+    Age,
+    Cell,
+    Column,
+    Table,
+    wide,
+)
+from allot.apiserver.printers.words import (
+    joined,
+    text_at,
+)
+from allot.validation import core_objects
+from allot.validation.core_names import path_segment_problems
+
+
+def _event_row(event: RawObject, age: Age) -> list[Cell]:
+    first = time_at(event, "firstTimestamp") or time_at(event, "eventTime")
+    last = time_at(event, "series", "lastObservedTime") or time_at(event, "lastTimestamp") or first
+    kind, name = text_at(event, "involvedObject", "kind"), text_at(event, "involvedObject", "name")
+    count = event.get("series", "count") or event.get("count") or 1
+    return [
+        age(last),
+        text_at(event, "type"),
+        text_at(event, "reason"),
+        f"{kind.lower()}/{name}" if name else kind.lower(),
+        text_at(event, "involvedObject", "fieldPath"),
+        _source(event),
+        text_at(event, "message").strip(),
+        age(first),
+        str(count),
+        event.metadata.name,
+    ]
+
+
+def _source(event: RawObject) -> str:
+    component = event.get("source", "component") or event.get("reportingComponent") or ""
+    host = event.get("source", "host") or event.get("reportingInstance") or ""
+    return joined((part for part in (component, host) if part), ", ")
+
+
+_FIELDS: Final = {
+    "involvedObject.kind": "involvedObject.kind",
+    "involvedObject.namespace": "involvedObject.namespace",
+    "involvedObject.name": "involvedObject.name",
+    "involvedObject.uid": "involvedObject.uid",
+    "involvedObject.apiVersion": "involvedObject.apiVersion",
+    "involvedObject.resourceVersion": "involvedObject.resourceVersion",
+    "involvedObject.fieldPath": "involvedObject.fieldPath",
+    "reason": "reason",
+    "reportingComponent": "reportingComponent",
+    "source": "source.component",
+    "type": "type",
+}
+_EVENTS_GROUP_FIELDS: Final = {
+    name.replace("involvedObject", "regarding").replace("Component", "Controller"): path
+    for name, path in _FIELDS.items()
+    if name != "source"
+}
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(RawStrategy, KindRules(path_segment_problems, core_objects.validate_event)),
+    table=Table(
+        (
+            Column("Last Seen"),
+            Column("Type"),
+            Column("Reason"),
+            Column("Object"),
+            wide("Subobject"),
+            wide("Source"),
+            Column("Message"),
+            wide("First Seen"),
+            wide("Count"),
+            wide("Name"),
+        ),
+        _event_row,
+    ),
+    selectable_fields=_FIELDS,
+)
+DEFINITION_BY_GROUP: Final = {
+    "events.k8s.io": DEFINITION._replace(selectable_fields=_EVENTS_GROUP_FIELDS)
+}

@@ -1,0 +1,182 @@
+"""Jobs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import (
+    Data,
+    change,
+    change_each,
+    fill,
+    make,
+    part,
+)
+from allot.apiserver.defaults.pods import template_defaults
+from allot.apiserver.defaults.workloads import (
+    with_template_labels,
+)
+from allot.apiserver.kinds.definition import (
+    STATUS,
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
+from allot.apiserver.printers.ages import human_duration, time_at
+from allot.apiserver.printers.column import (
+    AGE,
+    NAME,
+    TEMPLATE,
+    Age,
+    Cell,
+    Column,
+    Table,
+    wide,
+)
+from allot.apiserver.printers.words import (
+    count_at,
+    has_condition,
+    selector_of,
+    template_of,
+)
+from allot.validation import workloads
+
+MAX_INT32: Final = 2**31 - 1
+
+
+def job_defaults(job: Data) -> Data:
+    labels = part(job, "spec", "template", "metadata", "labels")
+    job = change(job, "spec", _job_spec_defaults)
+    return with_template_labels(job, labels) if labels else job
+
+
+def _job_spec_defaults(spec: Data) -> Data:
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec = spec | {"completions": 1}
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    has_failure_policy = spec.get("podFailurePolicy") is not None
+    spec = fill(
+        template_defaults(spec),
+        parallelism=1,
+        backoffLimit=MAX_INT32 if per_index else 6,
+        completionMode="NonIndexed",
+        suspend=False,
+        manualSelector=False,
+        podReplacementPolicy="Failed" if has_failure_policy else "TerminatingOrFailed",
+    )
+    return change(
+        spec,
+        "podFailurePolicy",
+        lambda policy: change_each(policy, "rules", _failure_rule_defaults),
+    )
+
+
+def _failure_rule_defaults(rule: Data) -> Data:
+    return change_each(rule, "onPodConditions", lambda pattern: fill(pattern, status="True"))
+
+
+CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
+
+
+JOB_NAME: Final = "batch.kubernetes.io/job-name"
+
+
+def with_job_selector(job: Data) -> Data:
+    """A new job whose pods are found by its uid, which its metadata must have by now.
+
+    With `manualSelector` the selector is the client's business.
+    """
+    spec, metadata = job.get("spec"), job["metadata"]
+    if not isinstance(spec, dict) or spec.get("manualSelector"):
+        return job
+    uid, name = metadata["uid"], metadata["name"]
+    labels = {
+        JOB_NAME: name,
+        "job-name": name,
+        CONTROLLER_UID: uid,
+        "controller-uid": uid,
+    }
+    spec = make(
+        spec,
+        "template",
+        lambda template: make(
+            template,
+            "metadata",
+            lambda template_metadata: (
+                template_metadata | {"labels": part(template_metadata, "labels") | labels}
+            ),
+        ),
+    )
+    matched = part(spec, "selector", "matchLabels") | {CONTROLLER_UID: uid}
+    selector = part(spec, "selector") | {"matchLabels": matched}
+    return job | {"spec": spec | {"selector": selector}}
+
+
+def _job_row(job: RawObject, age: Age) -> list[Cell]:
+    return [
+        job.metadata.name,
+        _job_status(job),
+        _completions(job),
+        _duration(job, age),
+        age(job.metadata.creation_timestamp),
+        *template_of(job),
+        selector_of(job),
+    ]
+
+
+def _job_status(job: RawObject) -> str:
+    for word, condition in (("Complete", "Complete"), ("Failed", "Failed")):
+        if has_condition(job, condition):
+            return word
+    if job.metadata.deletion_timestamp is not None:
+        return "Terminating"
+    for condition in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
+        if has_condition(job, condition):
+            return condition
+    return "Running"
+
+
+def _completions(job: RawObject) -> str:
+    succeeded = count_at(job, "status", "succeeded")
+    wanted = job.get("spec", "completions")
+    if wanted is not None:
+        return f"{succeeded}/{wanted}"
+    parallel = count_at(job, "spec", "parallelism")
+    return f"{succeeded}/1 of {parallel}" if parallel > 1 else f"{succeeded}/1"
+
+
+def _duration(job: RawObject, age: Age) -> str:
+    started = time_at(job, "status", "startTime")
+    if started is None:
+        return ""
+    ended = time_at(job, "status", "completionTime")
+    return age(started) if ended is None else human_duration((ended - started).total_seconds())
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(
+        RawStrategy,
+        KindRules(
+            validate=workloads.validate_job,
+            validate_change=workloads.validate_job_update,
+            status={},
+            generation=COUNTED,
+        ),
+    ),
+    defaults=job_defaults,
+    table=Table(
+        (
+            NAME,
+            Column("Status"),
+            Column("Completions"),
+            Column("Duration"),
+            AGE,
+            *TEMPLATE,
+            wide("Selector"),
+        ),
+        _job_row,
+    ),
+    subresources=(STATUS,),
+    selectable_fields={"status.successful": "status.succeeded"},
+)

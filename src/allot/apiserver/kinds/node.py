@@ -1,0 +1,151 @@
+"""Nodes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from allot.api.base import replace
+from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import (
+    Data,
+    change,
+)
+from allot.apiserver.kinds.definition import (
+    STATUS,
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.printers.column import (
+    AGE,
+    NAME,
+    UNKNOWN,
+    Age,
+    Cell,
+    Column,
+    Table,
+    wide,
+)
+from allot.apiserver.printers.words import (
+    joined,
+    or_none,
+)
+from allot.validation import core_objects
+
+# Clients insist on finding these in a node's system information.
+_NODE_INFO: Final = dict.fromkeys(
+    (
+        "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion",
+        "kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture",
+    ),
+    "",
+)  # fmt: skip
+
+
+def node_defaults(node: Data) -> Data:
+    """A node that does not say what is allocatable offers all it has."""
+    return change(node, "status", _node_status_defaults)
+
+
+def _node_status_defaults(status: Data) -> Data:
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        status = status | {"allocatable": status["capacity"]}
+    return change(status, "nodeInfo", _node_info_defaults)
+
+
+def _node_info_defaults(info: Data) -> Data:
+    return info if info.keys() >= _NODE_INFO.keys() else _NODE_INFO | info
+
+
+_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
+
+
+_ROLE_LABEL: Final = "kubernetes.io/role"
+
+
+_SYSTEM: Final = ("osImage", "kernelVersion", "containerRuntimeVersion")
+
+
+def _node_row(node: RawObject, age: Age) -> list[Cell]:
+    info = node.get("status", "nodeInfo", default={})
+    return [
+        node.metadata.name,
+        _status(node),
+        _roles(node),
+        age(node.metadata.creation_timestamp),
+        str(info.get("kubeletVersion") or ""),
+        _address(node, "InternalIP"),
+        _address(node, "ExternalIP"),
+        *(str(info.get(field) or UNKNOWN) for field in _SYSTEM),
+    ]
+
+
+def _status(node: RawObject) -> str:
+    conditions = node.get("status", "conditions", default=[])
+    words = [
+        "Ready" if condition.get("status") == "True" else "NotReady"
+        for condition in conditions
+        if condition.get("type") == "Ready"
+    ] or ["Unknown"]
+    if node.get("spec", "unschedulable"):
+        words.append("SchedulingDisabled")
+    return joined(words)
+
+
+def _roles(node: RawObject) -> str:
+    roles = {
+        key.removeprefix(_ROLE_PREFIX)
+        for key in node.metadata.labels
+        if key.startswith(_ROLE_PREFIX)
+    }
+    roles.add(node.metadata.labels.get(_ROLE_LABEL, ""))
+    return or_none(joined(sorted(roles - {""})))
+
+
+def _address(node: RawObject, type_: str) -> str:
+    addresses = node.get("status", "addresses", default=[])
+    found = (item.get("address") for item in addresses if item.get("type") == type_)
+    return or_none(next(found, ""))
+
+
+class NodeStrategy(RawStrategy):
+    """Nodes register with their status, and annotate themselves when they report it."""
+
+    def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
+        return new
+
+    def prepare_status_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> RawObject:
+        prepared = super().prepare_status_update(new, old, request)
+        return prepared.with_metadata(
+            replace(
+                prepared.metadata,
+                labels=new.metadata.labels,
+                annotations=new.metadata.annotations,
+            )
+        )
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(NodeStrategy, KindRules(validate=core_objects.validate_node, status={})),
+    defaults=node_defaults,
+    table=Table(
+        (
+            NAME,
+            Column("Status"),
+            Column("Roles"),
+            AGE,
+            Column("Version"),
+            wide("Internal-IP"),
+            wide("External-IP"),
+            wide("OS-Image"),
+            wide("Kernel-Version"),
+            wide("Container-Runtime"),
+        ),
+        _node_row,
+    ),
+    subresources=(STATUS,),
+    selectable_fields={"spec.unschedulable": "spec.unschedulable"},
+)

@@ -1,0 +1,88 @@
+"""PersistentVolumes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import (
+    Data,
+    change,
+    fill,
+    make,
+)
+from allot.apiserver.defaults.pods import source_defaults
+from allot.apiserver.kinds.definition import (
+    STATUS,
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.printers.column import (
+    AGE,
+    NAME,
+    Age,
+    Cell,
+    Column,
+    Table,
+    wide,
+)
+from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
+from allot.apiserver.printers.words import (
+    text_at,
+)
+from allot.validation import core_objects
+
+
+def volume_defaults(volume: Data) -> Data:
+    volume = change(
+        volume,
+        "spec",
+        lambda spec: source_defaults(
+            fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+        ),
+    )
+    return make(volume, "status", lambda status: fill(status, phase="Pending"))
+
+
+def _volume_row(volume: RawObject, age: Age) -> list[Cell]:
+    claim = volume.get("spec", "claimRef", default={})
+    return [
+        volume.metadata.name,
+        text_at(volume, "spec", "capacity", "storage"),
+        access_modes(volume.get("spec", "accessModes", default=[])),
+        text_at(volume, "spec", "persistentVolumeReclaimPolicy"),
+        phase(volume),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        storage_class(volume),
+        or_unset(volume, "volumeAttributesClassName"),
+        text_at(volume, "status", "reason"),
+        age(volume.metadata.creation_timestamp),
+        or_unset(volume, "volumeMode"),
+    ]
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(
+        RawStrategy, KindRules(validate=core_objects.validate_volume, status={"phase": "Pending"})
+    ),
+    defaults=volume_defaults,
+    table=Table(
+        (
+            NAME,
+            Column("Capacity"),
+            Column("Access Modes"),
+            Column("Reclaim Policy"),
+            Column("Status"),
+            Column("Claim"),
+            Column("StorageClass"),
+            Column("VolumeAttributesClass"),
+            Column("Reason"),
+            AGE,
+            wide("VolumeMode"),
+        ),
+        _volume_row,
+    ),
+    subresources=(STATUS,),
+    returns_deleted_in=("v1",),
+)

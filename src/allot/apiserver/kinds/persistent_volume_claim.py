@@ -1,0 +1,82 @@
+"""PersistentVolumeClaims."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import (
+    Data,
+    change,
+    fill,
+    make,
+)
+from allot.apiserver.kinds.definition import (
+    STATUS,
+    KindDefinition,
+)
+from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.printers.column import (
+    AGE,
+    NAME,
+    Age,
+    Cell,
+    Column,
+    Table,
+    wide,
+)
+from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
+from allot.apiserver.printers.words import (
+    text_at,
+)
+from allot.validation import core_objects
+
+
+def volume_claim_defaults(claim: Data) -> Data:
+    claim = change(claim, "spec", lambda spec: fill(spec, volumeMode="Filesystem"))
+    return make(claim, "status", lambda status: fill(status, phase="Pending"))
+
+
+def _volume_claim_row(claim: RawObject, age: Age) -> list[Cell]:
+    bound = bool(claim.get("spec", "volumeName"))
+    return [
+        claim.metadata.name,
+        phase(claim),
+        text_at(claim, "spec", "volumeName"),
+        text_at(claim, "status", "capacity", "storage") if bound else "",
+        access_modes(claim.get("status", "accessModes", default=[])) if bound else "",
+        storage_class(claim),
+        or_unset(claim, "volumeAttributesClassName"),
+        age(claim.metadata.creation_timestamp),
+        or_unset(claim, "volumeMode"),
+    ]
+
+
+DEFINITION: Final = KindDefinition(
+    strategy=partial(
+        RawStrategy,
+        KindRules(
+            validate=core_objects.validate_volume_claim,
+            validate_change=core_objects.validate_volume_claim_update,
+            status={"phase": "Pending"},
+        ),
+    ),
+    defaults=volume_claim_defaults,
+    table=Table(
+        (
+            NAME,
+            Column("Status"),
+            Column("Volume"),
+            Column("Capacity"),
+            Column("Access Modes"),
+            Column("StorageClass"),
+            Column("VolumeAttributesClass"),
+            AGE,
+            wide("VolumeMode"),
+        ),
+        _volume_claim_row,
+    ),
+    subresources=(STATUS,),
+    returns_deleted_in=("v1",),
+)

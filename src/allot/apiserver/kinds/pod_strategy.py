@@ -1,0 +1,305 @@
+"""Pods: what the server fills in, the DRA fields it drops, and what an update may change."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from allot import features
+from allot.api.base import replace
+from allot.api.core import Container, Pod, PodParts
+from allot.api.decoding import from_value
+from allot.apiserver.kinds.request import WriteRequest, generated_name
+from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
+from allot.validation.metadata import validate_metadata_update
+from allot.validation.pod import all_containers, validate_pod
+from allot.validation.pod_status import validate_pod_status
+
+MAY_NOT_CHANGE: Final = (
+    "pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def parts_of(pod: Pod) -> PodParts:
+    """The typed parts of a pod that has been decoded without error before."""
+    return msgspec.convert(pod.data, PodParts, dec_hook=from_value)
+
+
+# --- create ---
+
+
+def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
+    metadata = replace(
+        pod.metadata,
+        name=generated_name(pod.metadata, request.new_name_suffix),
+        namespace=pod.metadata.namespace or request.namespace,
+        uid="",
+        generation=1,
+        creation_timestamp=None,
+        deletion_timestamp=None,
+        deletion_grace_period_seconds=None,
+        self_link="",
+    )
+    pod = pod.with_metadata(metadata)
+    pod = _drop_disabled_spec_fields(pod, None, request)
+    status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of_service(pod)}
+    if pod.get("spec", "schedulingGates"):
+        status["conditions"] = [_SCHEDULING_GATED]
+    return pod.with_value(status, "status")
+
+
+# No scheduler looks at a gated pod, so that it would never say why it waits.
+_SCHEDULING_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
+    errors = list(validate_pod(parts_of(pod)))
+    if pod.get("spec", "ephemeralContainers"):
+        errors.append(
+            forbidden(FieldPath("spec") / "ephemeralContainers", "cannot be set on create")
+        )
+    return errors
+
+
+def quality_of_service(pod: Pod) -> str:
+    """Guaranteed, Burstable or BestEffort, by the cpu and memory of all containers."""
+    containers = all_containers(pod.spec)
+    if all(_asks_for_nothing(container) for container in containers):
+        return "BestEffort"
+    if all(_is_guaranteed(container) for container in containers):
+        return "Guaranteed"
+    return "Burstable"
+
+
+def _asks_for_nothing(container: Container) -> bool:
+    resources = container.resources
+    return not any(
+        amounts.get(name) for amounts in (resources.requests, resources.limits) for name in _COUNTED
+    )
+
+
+def _is_guaranteed(container: Container) -> bool:
+    limits, requests = container.resources.limits, container.resources.requests
+    return all(
+        limits.get(name) and requests.get(name, limits[name]) == limits[name] for name in _COUNTED
+    )
+
+
+_COUNTED: Final = ("cpu", "memory")
+
+
+def _drop_disabled_spec_fields(pod: Pod, old: Pod | None, request: WriteRequest) -> Pod:
+    if features.DYNAMIC_RESOURCE_ALLOCATION in request.gates or (
+        old is not None and old.spec.resource_claims
+    ):
+        return pod
+    pod = pod.with_value(None, "spec", "resourceClaims")
+    for field in ("containers", "initContainers"):
+        containers = pod.get("spec", field)
+        if containers:
+            without = [_without_claims(container) for container in containers]
+            pod = pod.with_value(without, "spec", field)
+    return pod
+
+
+def _without_claims(container: dict[str, Any]) -> dict[str, Any]:
+    resources = container.get("resources")
+    if not resources or "claims" not in resources:
+        return container
+    kept = {name: value for name, value in resources.items() if name != "claims"}
+    return container | {"resources": kept}
+
+
+# --- update ---
+
+
+def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
+    pod = _with_stored_metadata(pod, old)
+    pod = _drop_disabled_spec_fields(pod, old, request)
+    pod = pod.with_value(old.get("status"), "status")
+    if pod.get("spec") != old.get("spec") and old.metadata.generation:
+        pod = pod.with_metadata(replace(pod.metadata, generation=old.metadata.generation + 1))
+    return pod
+
+
+def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
+    errors = list(validate_metadata_update(pod.metadata, old.metadata))
+    errors += _validate_deadline_update(pod, old)
+    expected = _with_allowed_changes(pod, old)
+    if pod.get("spec") != expected:
+        change = _diff(expected, pod.get("spec"))
+        errors.append(forbidden(FieldPath("spec"), f"{MAY_NOT_CHANGE}\n{change}"))
+    return errors
+
+
+def _validate_deadline_update(pod: Pod, old: Pod) -> Iterator[FieldError]:
+    """A deadline may be set and shortened."""
+    path = FieldPath("spec") / "activeDeadlineSeconds"
+    before, after = (each.get("spec", "activeDeadlineSeconds") for each in (old, pod))
+    if after is None:
+        if before is not None:
+            yield invalid(path, None, "must not update from a positive integer to nil value")
+    elif not 0 <= after <= _MAX_DEADLINE:
+        yield invalid(path, after, f"must be between 0 and {_MAX_DEADLINE}, inclusive")
+    elif before is not None and before < after:
+        yield invalid(path, after, "must be less than or equal to previous value")
+
+
+_MAX_DEADLINE: Final = 2**31 - 1
+
+
+def _with_stored_metadata(pod: Pod, old: Pod) -> Pod:
+    stored = old.metadata
+    metadata = replace(
+        pod.metadata,
+        resource_version=pod.metadata.resource_version or stored.resource_version,
+        uid=stored.uid,
+        generation=stored.generation,
+        creation_timestamp=stored.creation_timestamp,
+        deletion_timestamp=stored.deletion_timestamp,
+        deletion_grace_period_seconds=stored.deletion_grace_period_seconds,
+    )
+    return pod.with_metadata(metadata)
+
+
+def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
+    """The old spec with every change of the new one that is allowed."""
+    spec, new = dict(old.get("spec", default={})), pod.get("spec", default={})
+    for field in ("containers", "initContainers"):
+        stored, sent = spec.get(field), new.get(field)
+        if stored and sent and len(stored) == len(sent):
+            spec[field] = [
+                before | {"image": after["image"]}
+                if isinstance(before, dict) and isinstance(after, dict) and "image" in after
+                else before
+                for before, after in zip(stored, sent, strict=True)
+            ]
+    spec.pop("activeDeadlineSeconds", None)
+    if "activeDeadlineSeconds" in new:
+        spec["activeDeadlineSeconds"] = new["activeDeadlineSeconds"]
+    if new.get("tolerations") and _keeps_tolerations(
+        spec.get("tolerations", []), new["tolerations"]
+    ):
+        spec["tolerations"] = new["tolerations"]
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace < 0 and new.get("terminationGracePeriodSeconds") == 1:
+        spec["terminationGracePeriodSeconds"] = 1
+    gates = new.get("schedulingGates", [])
+    if spec.get("schedulingGates") and all(gate in spec["schedulingGates"] for gate in gates):
+        for field in ("schedulingGates", "nodeSelector", "affinity"):
+            spec = {name: value for name, value in spec.items() if name != field}
+            if field in new:
+                spec[field] = new[field]
+    return spec
+
+
+def _keeps_tolerations(before: list[Any], after: list[Any]) -> bool:
+    """Whether all are still there, wherever: only how long they tolerate may change."""
+    kept = [_without_seconds(toleration) for toleration in after]
+    return all(_without_seconds(toleration) in kept for toleration in before)
+
+
+def _without_seconds(toleration: Any) -> Any:
+    if not isinstance(toleration, dict):
+        return toleration
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _diff(before: Any, after: Any) -> str:
+    def pretty(value: Any) -> list[str]:
+        encoded = msgspec.json.encode(value, order="sorted")
+        return msgspec.json.format(encoded, indent=1).decode().splitlines()
+
+    lines = difflib.unified_diff(pretty(before), pretty(after), lineterm="", n=3)
+    return "\n".join(list(lines)[2:])
+
+
+# --- status ---
+
+
+_CONTAINER_STATUSES: Final = (
+    "containerStatuses",
+    "initContainerStatuses",
+    "ephemeralContainerStatuses",
+)
+# Clients expect these in every container status.
+_EMPTY_CONTAINER_STATUS: Final = {
+    "image": "", "imageID": "", "lastState": {}, "name": "", "ready": False, "restartCount": 0,
+    "state": {},
+}  # fmt: skip
+
+
+def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
+    pod = _with_stored_metadata(pod, old)
+    metadata = replace(pod.metadata, owner_references=old.metadata.owner_references)
+    status = pod.get("status")
+    pod = type(pod)(old.data).with_metadata(metadata).with_value(status, "status")
+    for field in ("qosClass", "observedGeneration"):
+        if not pod.get("status", field) and old.get("status", field):
+            pod = pod.with_value(old.get("status", field), "status", field)
+    for field in _CONTAINER_STATUSES:
+        statuses = pod.get("status", field)
+        if statuses:
+            filled = [_EMPTY_CONTAINER_STATUS | status for status in statuses]
+            pod = pod.with_value(filled, "status", field)
+    return _drop_disabled_status_fields(pod, old, request)
+
+
+_STATUS_FIELDS: Final = (
+    (features.DYNAMIC_RESOURCE_ALLOCATION, "resourceClaimStatuses"),
+    (features.EXTENDED_RESOURCE, "extendedResourceClaimStatus"),
+    (features.NODE_ALLOCATABLE_RESOURCES, "nodeAllocatableResourceClaimStatuses"),
+)
+
+
+def _drop_disabled_status_fields(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
+    for gate, field in _STATUS_FIELDS:
+        if gate not in request.gates and not old.get("status", field):
+            pod = pod.with_value(None, "status", field)
+    for field in _CONTAINER_STATUSES:
+        statuses, before = pod.get("status", field), old.get("status", field, default=[])
+        if statuses and not any(status.get(_HEALTH) for status in before):
+            kept = [_with_enabled_health(status, request) for status in statuses]
+            pod = pod.with_value(kept, "status", field)
+    return pod
+
+
+_HEALTH: Final = "allocatedResourcesStatus"
+
+
+def _with_enabled_health(status: dict[str, Any], request: WriteRequest) -> dict[str, Any]:
+    if _HEALTH not in status:
+        return status
+    if features.RESOURCE_HEALTH_STATUS not in request.gates:
+        return {name: value for name, value in status.items() if name != _HEALTH}
+    if features.RESOURCE_HEALTH_STATUS_MESSAGE in request.gates:
+        return status
+    without_messages = [
+        resource
+        | {
+            "resources": [
+                {name: value for name, value in health.items() if name != "message"}
+                for health in resource.get("resources", [])
+            ]
+        }
+        for resource in status[_HEALTH]
+    ]
+    return status | {_HEALTH: without_messages}
+
+
+def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
+    return [
+        *validate_metadata_update(pod.metadata, old.metadata),
+        *validate_pod_status(parts_of(pod)),
+    ]

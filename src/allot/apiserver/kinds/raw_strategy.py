@@ -1,0 +1,147 @@
+"""The strategy of raw kinds: one class, configured by rules.
+
+The rules of a kind say how its name is validated, what its status starts as, which changes count as a new generation,
+and what else is validated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from allot.api.base import replace
+from allot.api.kinds import Kind
+from allot.api.meta import ObjectMeta
+from allot.api.raw import RawObject
+from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
+from allot.validation.core_names import path_segment_problems
+from allot.validation.fields import FieldError, first_errors
+from allot.validation.formats import subdomain_problems
+from allot.validation.metadata import validate_metadata, validate_metadata_update
+
+Rule = Callable[[RawObject], Iterator[FieldError]]
+UpdateRule = Callable[[RawObject, RawObject], Iterator[FieldError]]
+Path = tuple[str, ...]
+
+
+def _anything(_: RawObject) -> Iterator[FieldError]:
+    return iter(())
+
+
+def _any_change(_new: RawObject, _old: RawObject) -> Iterator[FieldError]:
+    return iter(())
+
+
+class Generation(NamedTuple):
+    """A count of the changes at these paths."""
+
+    paths: tuple[Path, ...] = (("spec",),)
+    first: int = 1
+
+
+COUNTED: Final = Generation()
+
+
+class KindRules(NamedTuple):
+    """What is special about a kind."""
+
+    name_problems: Callable[[str], list[str]] = subdomain_problems
+    validate: Rule = _anything
+    """Of a new object, and of an updated one."""
+    validate_change: UpdateRule = _any_change
+    status: Mapping[str, Any] | None = None
+    """What the status of a new object is; None if the kind has no status of its own."""
+    generation: Generation | None = None
+    needs_resource_version: bool = False
+    """Whether an update has to say which version it is based on."""
+
+
+class RawStrategy(StatusStrategy[RawObject]):
+    """The steps of a write that differ between kinds. All of them are pure.
+
+    Names, uids, times and namespaces are the pipeline's: it sets them before or after these steps.
+    """
+
+    def __init__(self, rules: KindRules, kind: Kind) -> None:
+        super().__init__(kind)
+        self.rules = rules
+
+    # --- create ---
+
+    def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
+        """`new` with a status nobody has written yet, and the first generation."""
+        if self.rules.status is not None:
+            new = new.with_value(dict(self.rules.status), "status")
+        if self.rules.generation is not None:
+            new = new.with_metadata(replace(new.metadata, generation=self.rules.generation.first))
+        return new
+
+    def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
+        yield from validate_metadata(
+            new.metadata,
+            namespaced=self.kind.namespaced,
+            check_generate_name=self.rules.name_problems is not path_segment_problems,
+            name_problems=self.rules.name_problems,
+        )
+        yield from self.rules.validate(new)
+
+    # --- update ---
+
+    def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
+        """`new` with the stored status, and a new generation if it asks for something else."""
+        if self.rules.status is not None:
+            new = new.with_value(old.get("status"), "status")
+        return self._with_generation(new, old)
+
+    def validate_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from self._validate_metadata_update(new, old)
+        yield from self.rules.validate(new)
+        yield from self.rules.validate_change(new, old)
+
+    # --- status ---
+
+    def prepare_status_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> RawObject:
+        """`new` with everything but the status taken from `old`."""
+        metadata = metadata_for_status_update(new.metadata, old.metadata)
+        kept = {name: value for name, value in old.data.items() if name != "status"}
+        status = new.get("status")
+        kept |= {"metadata": new.get("metadata", default={})}
+        whole = type(new)(kept if status is None else kept | {"status": status})
+        return whole.with_metadata(metadata)
+
+    def validate_status_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from self._validate_metadata_update(new, old)
+
+    # --- the rest ---
+
+    def accepts_unconditional_update(self, version: str) -> bool:
+        """Whether an update may come without a resourceVersion."""
+        return not self.rules.needs_resource_version
+
+    def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
+        return obj.with_metadata(metadata)
+
+    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
+        return first_errors(errors)
+
+    def _validate_metadata_update(self, new: RawObject, old: RawObject) -> Iterator[FieldError]:
+        yield from validate_metadata_update(
+            new.metadata,
+            old.metadata,
+            needs_resource_version=self.rules.needs_resource_version,
+        )
+
+    def _with_generation(self, new: RawObject, old: RawObject) -> RawObject:
+        generation = self.rules.generation
+        if generation is None:
+            return new
+        changed = any(new.get(*path) != old.get(*path) for path in generation.paths)
+        count = old.metadata.generation + changed
+        return new.with_metadata(replace(new.metadata, generation=count))

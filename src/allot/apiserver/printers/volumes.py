@@ -1,0 +1,36 @@
+"""Cells that volumes and volume claims share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.api.raw import RawObject
+from allot.apiserver.printers.column import UNSET
+from allot.apiserver.printers.words import joined, text_at
+
+_MODES: Final = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+def access_modes(modes: list[str]) -> str:
+    return joined(short for mode, short in _MODES.items() if mode in modes)
+
+
+def phase(obj: RawObject) -> str:
+    if obj.metadata.deletion_timestamp is not None:
+        return "Terminating"
+    return text_at(obj, "status", "phase")
+
+
+def storage_class(obj: RawObject) -> str:
+    annotated = obj.metadata.annotations.get(_CLASS_ANNOTATION)
+    return annotated or text_at(obj, "spec", "storageClassName")
+
+
+def or_unset(obj: RawObject, field: str) -> str:
+    return str(obj.get("spec", field) or UNSET)

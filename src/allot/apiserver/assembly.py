@@ -31,6 +31,7 @@ from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.kinds.request import Caller, RequestInfo
+from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.pacing import Workers
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
@@ -65,6 +66,7 @@ class ApiServer:
         *,
         authorizer: Authorizer | None = None,
         plugins: Sequence[AdmissionPlugin] = (),
+        resources: Sequence[Resource] = RESOURCES,
         clock: Callable[[], datetime] = wall_clock,
         window: int = WINDOW,
         event_ttl: timedelta = DEFAULT_TTL,
@@ -112,7 +114,7 @@ class ApiServer:
         health = Health(
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
-        served = ServedResources(gates)
+        served = ServedResources(gates, resources)
         pages = Pages(health, self.metrics, authorizer, served, address)
         live_tokens = LiveTokens(tokens, self.caches, clock)
         self.app = App(

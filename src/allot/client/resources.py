@@ -90,11 +90,17 @@ def raw_resource(
     return Resource(group, version, plural, kind, namespaced, codec)
 
 
+_named: dict[tuple[str, str], Resource[Any]] = {}
+"""The constants below, by group and plural."""
+
+
 def _raw(cls: type[RawT], group: str, plural: str) -> Resource[RawT]:
     """A raw kind of the table, with objects seen through `cls`."""
     kind = kind_named(group, plural)
     assert issubclass(kind.view, cls)
-    return raw_resource(cls, group, kind.versions[0], plural, kind.name, namespaced=kind.namespaced)
+    made = raw_resource(cls, group, kind.versions[0], plural, kind.name, namespaced=kind.namespaced)
+    _named[group, plural] = made
+    return made
 
 
 def _typed(cls: type[T], plural: str) -> Resource[T]:
@@ -102,7 +108,9 @@ def _typed(cls: type[T], plural: str) -> Resource[T]:
     kind = kind_named(DRA, plural)
     assert kind.hub is cls
     codec: TypedCodec[T] = TypedCodec(kind.gvk(kind.versions[0]))
-    return Resource(DRA, kind.versions[0], plural, kind.name, kind.namespaced, codec)
+    made = Resource(DRA, kind.versions[0], plural, kind.name, kind.namespaced, codec)
+    _named[DRA, plural] = made
+    return made
 
 
 PODS: Final = _raw(Pod, "", "pods")
@@ -145,7 +153,7 @@ RESOURCE_POOL_STATUS_REQUESTS: Final = _typed(
 )
 
 RESOURCES: Final[tuple[Resource[Any], ...]] = tuple(
-    _typed(kind.hub, kind.plural) if kind.hub else _raw(kind.view, kind.group, kind.plural)
+    _named.get((kind.group, kind.plural)) or _raw(kind.view, kind.group, kind.plural)
     for kind in KINDS
 )
 """Every kind of the table."""

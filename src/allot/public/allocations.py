@@ -75,7 +75,9 @@ class Allocation:
 
     def __init__(self, problem: AllocationProblem, max_steps: int = MAX_STEPS) -> None:
         self._problem = problem
-        self._outcome: AllocationOutcome = allocate(problem, StepBudget(max_steps), _share_ids(problem))
+        self._outcome: AllocationOutcome = allocate(
+            problem, StepBudget(max_steps), _share_ids(problem)
+        )
 
     @property
     def node(self) -> str:

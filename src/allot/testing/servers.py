@@ -20,6 +20,7 @@ from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.exchanges import Paces
 from allot.apiserver.http.flow_control import FlowLimits
+from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.client.clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.interface import Store
@@ -103,6 +104,7 @@ class LocalServer:
         gates: FeatureGates = features.DEFAULTS,
         users: Mapping[str, User] | None = None,
         plugins: Sequence[AdmissionPlugin] = (),
+        resources: Sequence[Resource] = RESOURCES,
         window: int = 10_000,
         clock: Callable[[], datetime] = wall_clock,
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
@@ -117,6 +119,7 @@ class LocalServer:
             [StaticTokens({TOKEN: admin, **(users or {})})],
             ServiceAccountTokens(_signing_key),
             plugins=plugins,
+            resources=resources,
             window=window,
             clock=clock,
             pool_status_limit=pool_status_limit,

@@ -6,23 +6,10 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    NONE,
-    Age,
-    Cell,
-    Column,
-    Table,
-    number,
-)
-from allot.apiserver.printers.words import (
-    count_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, NONE, Age, Cell, Column, Table, number
+from allot.apiserver.printers.words import count_at
 from allot.validation import core_objects
 
 

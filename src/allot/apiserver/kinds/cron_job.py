@@ -7,17 +7,9 @@ from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    change_at,
-    fill,
-)
+from allot.apiserver.defaults.filling import Data, change, change_at, fill
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import (
@@ -34,11 +26,7 @@ from allot.apiserver.printers.column import (
     number,
     wide,
 )
-from allot.apiserver.printers.words import (
-    or_none,
-    selector_cell,
-    template_cells,
-)
+from allot.apiserver.printers.words import or_none, selector_cell, template_cells
 from allot.validation import workloads
 from allot.validation.core_names import cron_job_name_problems
 

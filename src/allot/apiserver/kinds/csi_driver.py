@@ -6,30 +6,11 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    fill,
-)
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data, change, fill
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    NONE,
-    UNSET,
-    Age,
-    Cell,
-    Column,
-    Table,
-    flag,
-)
-from allot.apiserver.printers.words import (
-    age_of,
-    joined,
-)
+from allot.apiserver.printers.column import AGE, NAME, NONE, UNSET, Age, Cell, Column, Table, flag
+from allot.apiserver.printers.words import age_of, joined
 
 
 def csi_driver_defaults(driver: Data) -> Data:

@@ -6,21 +6,10 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Table,
-    number,
-)
-from allot.apiserver.printers.words import (
-    age_of,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Table, number
+from allot.apiserver.printers.words import age_of
 
 
 def _csi_node_row(node: RawObject, age: Age) -> list[Cell]:

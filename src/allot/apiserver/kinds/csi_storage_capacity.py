@@ -6,21 +6,10 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    NAME,
-    UNSET,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    text_at,
-)
+from allot.apiserver.printers.column import NAME, UNSET, Age, Cell, Column, Table
+from allot.apiserver.printers.words import text_at
 
 
 def _csi_capacity_row(capacity: RawObject, _: Age) -> list[Cell]:

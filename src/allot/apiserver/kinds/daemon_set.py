@@ -6,22 +6,10 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    fill,
-    make,
-)
+from allot.apiserver.defaults.filling import Data, change, fill, make
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.defaults.workloads import (
-    HISTORY,
-    rolling_update,
-    with_counters,
-)
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.workloads import HISTORY, rolling_update, with_counters
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import (
     AGE,
@@ -34,12 +22,7 @@ from allot.apiserver.printers.column import (
     number,
     wide,
 )
-from allot.apiserver.printers.words import (
-    count_at,
-    labels_text,
-    selector_of,
-    template_of,
-)
+from allot.apiserver.printers.words import count_at, labels_text, selector_of, template_of
 from allot.validation import workloads
 
 

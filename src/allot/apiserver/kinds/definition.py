@@ -65,6 +65,11 @@ class KindDefinition(NamedTuple):
     """The versions in which a delete is answered with the deleted object instead of a Status."""
     cache_index: Callable[[bytes], Hashable] | None = None
     """The value by which the watch cache indexes objects, read from their stored JSON."""
+    schema: str = ""
+    """The types of a raw kind, in the form of `schemas/tables`, if they are not in one of its files.
+
+    Without any, `spec` and `status` are free-form.
+    """
     is_served: Callable[[FeatureGates], bool] = _always
     has_short_names: Callable[[str, FeatureGates], bool] = _in_all_versions
     """Whether discovery lists the short names in a version."""

@@ -8,9 +8,7 @@ from typing import Final
 from allot import features
 from allot.api.base import replace
 from allot.api.classes import DeviceClass
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.generations import with_generation
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import Strategy

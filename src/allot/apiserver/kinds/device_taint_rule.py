@@ -7,21 +7,11 @@ from typing import Final
 
 from allot.api.base import replace
 from allot.api.classes import DeviceTaintRule, DeviceTaintRuleStatus
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.generations import with_generation
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.validation.device_taint_rule import (
     validate_taint_rule,
     validate_taint_rule_status_update,

@@ -6,29 +6,11 @@ from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change_each,
-    fill,
-)
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data, change_each, fill
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    UNSET,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    age_of,
-    first_few,
-    text_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, UNSET, Age, Cell, Column, Table
+from allot.apiserver.printers.words import age_of, first_few, text_at
 from allot.validation import core_objects
 
 

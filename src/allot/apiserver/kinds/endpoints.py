@@ -5,26 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change_each,
-    fill,
-)
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    first_few,
-    or_none,
-)
+from allot.apiserver.defaults.filling import Data, change_each, fill
+from allot.apiserver.kinds.definition import KindDefinition
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
+from allot.apiserver.printers.words import first_few, or_none
 
 
 def endpoints_defaults(endpoints: Data) -> Data:

@@ -6,22 +6,11 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.ages import time_at
-from allot.apiserver.printers.column import (
-    Age,
-    Cell,
-    Column,
-    Table,
-    wide,
-)
-from allot.apiserver.printers.words import (
-    joined,
-    text_at,
-)
+from allot.apiserver.printers.column import Age, Cell, Column, Table, wide
+from allot.apiserver.printers.words import joined, text_at
 from allot.validation import core_objects
 from allot.validation.core_names import path_segment_problems
 

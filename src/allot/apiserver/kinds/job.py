@@ -6,40 +6,14 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    change_each,
-    fill,
-    make,
-    part,
-)
+from allot.apiserver.defaults.filling import Data, change, change_each, fill, make, part
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.defaults.workloads import (
-    with_template_labels,
-)
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.workloads import with_template_labels
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.ages import human_duration, time_at
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    TEMPLATE,
-    Age,
-    Cell,
-    Column,
-    Table,
-    wide,
-)
-from allot.apiserver.printers.words import (
-    count_at,
-    has_condition,
-    selector_of,
-    template_of,
-)
+from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table, wide
+from allot.apiserver.printers.words import count_at, has_condition, selector_of, template_of
 from allot.validation import workloads
 
 MAX_INT32: Final = 2**31 - 1

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    change_each,
-    part,
-)
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
-from allot.apiserver.printers.words import (
-    CREATED,
-)
+from allot.apiserver.defaults.filling import Data, change, change_each, part
+from allot.apiserver.kinds.definition import KindDefinition
+from allot.apiserver.printers.words import CREATED
 
 
 def limit_range_defaults(limit_range: Data) -> Data:

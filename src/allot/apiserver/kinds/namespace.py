@@ -9,32 +9,12 @@ from typing import Final
 
 from allot.api.base import replace, whole_seconds
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    fill,
-    make,
-    part,
-)
-from allot.apiserver.kinds.definition import (
-    FINALIZE,
-    STATUS,
-    VERBS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data, change, fill, make, part
+from allot.apiserver.kinds.definition import FINALIZE, STATUS, VERBS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    text_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
+from allot.apiserver.printers.words import text_at
 from allot.validation import core_objects
 from allot.validation.fields import FieldError
 from allot.validation.formats import label_problems

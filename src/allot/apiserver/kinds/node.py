@@ -7,30 +7,12 @@ from typing import Final
 
 from allot.api.base import replace
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-)
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data, change
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    UNKNOWN,
-    Age,
-    Cell,
-    Column,
-    Table,
-    wide,
-)
-from allot.apiserver.printers.words import (
-    joined,
-    or_none,
-)
+from allot.apiserver.printers.column import AGE, NAME, UNKNOWN, Age, Cell, Column, Table, wide
+from allot.apiserver.printers.words import joined, or_none
 from allot.validation import core_objects
 
 # Clients insist on finding these in a node's system information.

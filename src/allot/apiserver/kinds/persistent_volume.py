@@ -6,31 +6,13 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    fill,
-    make,
-)
+from allot.apiserver.defaults.filling import Data, change, fill, make
 from allot.apiserver.defaults.pods import source_defaults
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-    wide,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
-from allot.apiserver.printers.words import (
-    text_at,
-)
+from allot.apiserver.printers.words import text_at
 from allot.validation import core_objects
 
 

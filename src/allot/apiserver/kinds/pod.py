@@ -10,12 +10,7 @@ from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.pods import pod_defaults
 from allot.apiserver.kinds import pod_strategy
-from allot.apiserver.kinds.definition import (
-    BINDING,
-    EVICTION,
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import BINDING, EVICTION, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.pods import PODS

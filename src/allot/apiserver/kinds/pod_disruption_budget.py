@@ -6,29 +6,12 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-)
-from allot.apiserver.defaults.workloads import (
-    with_counters,
-)
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data
+from allot.apiserver.defaults.workloads import with_counters
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-    number,
-)
-from allot.apiserver.printers.words import (
-    count_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, number
+from allot.apiserver.printers.words import count_at
 from allot.validation import workloads
 
 

@@ -7,21 +7,10 @@ from typing import Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    labels_text,
-    template_cells,
-)
+from allot.apiserver.printers.column import NAME, Age, Cell, Column, Table
+from allot.apiserver.printers.words import labels_text, template_cells
 from allot.validation import workloads
 
 

@@ -6,37 +6,13 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    fill,
-)
+from allot.apiserver.defaults.filling import Data, change, fill
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.defaults.workloads import (
-    with_counters,
-)
-from allot.apiserver.kinds.definition import (
-    SCALE,
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.workloads import with_counters
+from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    TEMPLATE,
-    Age,
-    Cell,
-    Table,
-    number,
-    wide,
-)
-from allot.apiserver.printers.words import (
-    count_at,
-    labels_text,
-    selector_of,
-    template_of,
-)
+from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Table, number, wide
+from allot.apiserver.printers.words import count_at, labels_text, selector_of, template_of
 from allot.validation import workloads
 
 

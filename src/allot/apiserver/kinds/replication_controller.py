@@ -5,22 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    fill,
-    part,
-)
+from allot.apiserver.defaults.filling import Data, change, fill, part
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.defaults.workloads import (
-    with_counters,
-    with_template_labels,
-)
-from allot.apiserver.kinds.definition import (
-    SCALE,
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.workloads import with_counters, with_template_labels
+from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.replica_set import REPLICA_COUNTERS, REPLICA_TABLE
 from allot.validation import workloads

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from allot.api.base import replace
-from allot.api.claims import (
-    ResourceClaim,
-    ResourceClaimSpec,
-    ResourceClaimStatus,
-)
+from allot.api.claims import ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
 from allot.apiserver.kinds.claim_authorization import (
     ADMIN_ACCESS_NEEDS_LABEL,
     authorize_status_update,
@@ -22,10 +18,7 @@ from allot.apiserver.kinds.claim_fields import (
 )
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.kinds.strategy import (
-    StatusStrategy,
-    metadata_for_status_update,
-)
+from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.validation.claim_status import (
     allocated_device_ids,

@@ -8,9 +8,7 @@ from typing import Final
 from allot.api.base import replace
 from allot.api.claims import ResourceClaimSpec, ResourceClaimTemplate
 from allot.apiserver.kinds.claim_fields import drop_disabled_spec_fields
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.resource_claim import flat_request_path, validate_admin_access
 from allot.apiserver.kinds.strategy import Strategy

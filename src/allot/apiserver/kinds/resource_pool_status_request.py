@@ -13,20 +13,10 @@ from allot.api.pool_status import (
     ResourcePoolStatusRequestSpec,
     ResourcePoolStatusRequestStatus,
 )
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
-from allot.apiserver.printers.column import (
-    NAME,
-    NONE,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
+from allot.apiserver.printers.column import NAME, NONE, Age, Cell, Column, Table
 from allot.features import FeatureGates
 from allot.rules import KEP_FIELDS_IN_V1ALPHA3, POOL_STATUS_NOT_SERVED_WHEN_OFF
 from allot.validation.fields import FieldError

@@ -6,22 +6,10 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    joined,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
+from allot.apiserver.printers.words import joined
 from allot.validation import core_objects
 
 

@@ -10,21 +10,12 @@ import msgspec
 
 from allot.api.base import replace
 from allot.api.slices import ResourceSlice
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.generations import with_generation
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.slice_fields import drop_disabled_slice_fields
 from allot.apiserver.kinds.strategy import Strategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.validation.fields import FieldError
 from allot.validation.resource_slice import validate_slice, validate_slice_update
 

@@ -20,6 +20,7 @@ from allot.apiserver.defaults.filling import Step
 from allot.apiserver.kinds.definition import KindDefinition, Subresource
 from allot.apiserver.kinds.strategy import Strategy
 from allot.apiserver.printers.column import Table
+from allot.apiserver.schemas.tables import declare_kind
 from allot.features import FeatureGates
 
 
@@ -48,6 +49,7 @@ class Resource:
     verbs: tuple[str, ...] = field(repr=False)
     returns_deleted_in: tuple[str, ...] = field(repr=False)
     cache_index: Callable[[bytes], Hashable] | None = field(repr=False)
+    schema: str = field(repr=False)
     is_served: Callable[[FeatureGates], bool] = field(repr=False)
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
 
@@ -72,6 +74,9 @@ _gvk: Final = cache(GroupVersionKind)
 
 def resource_for(kind: Kind, definition: KindDefinition) -> Resource:
     """The resource of a kind with this definition."""
+    if not kind.is_typed:
+        for version in kind.versions:
+            declare_kind(kind.group, version, kind.name, definition.schema)
     return Resource(
         kind,
         kind.group,
@@ -90,12 +95,17 @@ def resource_for(kind: Kind, definition: KindDefinition) -> Resource:
 _word_boundary: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+def module_of(kind: Kind) -> str:
+    """The module that is named after a kind: `csi_driver` for CSIDriver."""
+    return f"{__package__}.{_word_boundary.sub('_', kind.name).lower()}"
+
+
 def definition_of(kind: Kind) -> KindDefinition:
-    """The definition in the module named after the kind (`csi_driver` for CSIDriver); the default one if there is none.
+    """The `DEFINITION` in the kind's module; the default one if there is no such module.
 
     If kinds of several groups have the same name, the module has a `DEFINITION_BY_GROUP`, too.
     """
-    name = f"{__package__}.{_word_boundary.sub('_', kind.name).lower()}"
+    name = module_of(kind)
     if find_spec(name) is None:
         return KindDefinition()
     module = import_module(name)

@@ -6,30 +6,11 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    change_each,
-    fill,
-)
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data, change, change_each, fill
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-    wide,
-)
-from allot.apiserver.printers.words import (
-    age_of,
-    joined,
-    text_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
+from allot.apiserver.printers.words import age_of, joined, text_at
 from allot.validation import rbac
 from allot.validation.core_names import path_segment_problems
 

@@ -7,28 +7,11 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    fill,
-    part,
-    without,
-)
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
+from allot.apiserver.defaults.filling import Data, fill, part, without
+from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-    number,
-)
-from allot.apiserver.printers.words import (
-    text_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, number
+from allot.apiserver.printers.words import text_at
 from allot.validation import config_data
 
 

@@ -7,27 +7,11 @@ from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.services import keep_addresses, service_defaults
-from allot.apiserver.kinds.definition import (
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-    wide,
-)
-from allot.apiserver.printers.words import (
-    joined,
-    labels_text,
-    or_none,
-    text_at,
-)
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
+from allot.apiserver.printers.words import joined, labels_text, or_none, text_at
 from allot.validation import core_objects
 from allot.validation.formats import label_problems
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from allot.apiserver.kinds.definition import (
-    TOKEN,
-    KindDefinition,
-)
+from allot.apiserver.kinds.definition import TOKEN, KindDefinition
 
 DEFINITION: Final = KindDefinition(
     subresources=(TOKEN,),

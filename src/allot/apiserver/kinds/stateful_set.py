@@ -6,39 +6,13 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import (
-    Data,
-    change,
-    change_each,
-    fill,
-    is_missing,
-    make,
-)
+from allot.apiserver.defaults.filling import Data, change, change_each, fill, is_missing, make
 from allot.apiserver.defaults.pods import template_defaults
-from allot.apiserver.defaults.workloads import (
-    HISTORY,
-    rolling_update,
-    with_counters,
-)
-from allot.apiserver.kinds.definition import (
-    SCALE,
-    STATUS,
-    KindDefinition,
-)
+from allot.apiserver.defaults.workloads import HISTORY, rolling_update, with_counters
+from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    TEMPLATE,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    count_at,
-    template_of,
-)
+from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table
+from allot.apiserver.printers.words import count_at, template_of
 from allot.validation import workloads
 from allot.validation.formats import label_problems
 

@@ -5,21 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.definition import (
-    KindDefinition,
-)
-from allot.apiserver.printers.column import (
-    AGE,
-    NAME,
-    Age,
-    Cell,
-    Column,
-    Table,
-)
-from allot.apiserver.printers.words import (
-    age_of,
-    text_at,
-)
+from allot.apiserver.kinds.definition import KindDefinition
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
+from allot.apiserver.printers.words import age_of, text_at
 
 
 def _attributes_class_row(attributes: RawObject, age: Age) -> list[Cell]:

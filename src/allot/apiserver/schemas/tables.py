@@ -51,13 +51,36 @@ _CONTAINERS: Final = {"[]": "list", "{}": "map"}
 
 
 def package_of(group: str, version: str) -> str:
-    """The package with the types of a group: `io.k8s.api.rbac.v1`."""
+    """The package with the types of a group: `io.k8s.api.rbac.v1`, `com.example.v1` for example.com."""
+    if "." in group and not group.endswith(".k8s.io"):
+        return f"{'.'.join(reversed(group.split('.')))}.{version}"
     return f"{_API}{group.partition('.')[0] or 'core'}.{version}"
 
 
+@cache
 def types_in(package: str) -> dict[str, Type]:
-    """All types of a package by their names within it; none if there is no table for it."""
-    return _read(package) if package in packages() else {}
+    """All types of a package by their names within it: those of its table, and those that were declared."""
+    types = _read(package) if package in packages() else {}
+    for group, version, kind, table in _declared.get(package, ()):
+        if kind not in types:
+            text = table or _FREE_FORM.format(kind=kind)
+            types = {**types, **_parse(text, package, group, version)}
+    return types
+
+
+_declared: Final[dict[str, list[tuple[str, str, str, str]]]] = {}
+_FREE_FORM: Final = (
+    "{kind} kind list\n  metadata meta.v1.ObjectMeta default={{}}\n  spec raw\n  status raw\n"
+)
+
+
+def declare_kind(group: str, version: str, kind: str, table: str = "") -> None:
+    """Add the types of a kind that may not be in a table file.
+
+    `table` is in the form of a table file. Without it, `spec` and `status` are free-form.
+    """
+    _declared.setdefault(package_of(group, version), []).append((group, version, kind, table))
+    types_in.cache_clear()
 
 
 @cache
@@ -73,12 +96,16 @@ def _read(package: str) -> dict[str, Type]:
     short = package.removeprefix(_API) if package != META else "meta.v1"
     table = files(__package__) / "tables" / f"{short}.txt"
     group, _, version = short.partition(".")
+    return _parse(table.read_text(encoding="utf-8"), package, _GROUPS[group], version)
+
+
+def _parse(table: str, package: str, group: str, version: str) -> dict[str, Type]:
     types: dict[str, Type] = {}
-    for head, *lines in _blocks(table.read_text(encoding="utf-8")):
+    for head, *lines in _blocks(table):
         name, *words = head.split()
         made = _type(f"{package}.{name}", words, lines)
         if "kind" in words:
-            gvk = GroupVersionKind(_GROUPS[group], version, name)
+            gvk = GroupVersionKind(group, version, name)
             types[name] = of_kind(made, gvk)
             if "list" in words:
                 types[f"{name}List"] = list_of(made.name, gvk)

@@ -20,7 +20,9 @@ class Until(NamedTuple):
 
     def holds(self, objects: Sequence[Any]) -> bool:
         found = [values_at(each, self.path) for each in objects]
-        return sum(bool(self.value in each if self.value else each) for each in found) >= self.at_least
+        return (
+            sum(bool(self.value in each if self.value else each) for each in found) >= self.at_least
+        )
 
     def __str__(self) -> str:
         return f"{self.at_least} with {self.path}{f' {self.value}' if self.value else ''}"

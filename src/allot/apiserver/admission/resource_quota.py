@@ -50,6 +50,7 @@ class ResourceQuotaAdmission:
         self._clock = clock
         self._quotas = resource_named("", "resourcequotas")
         self._pods = resource_named("", "pods")
+        self._claims = resource_named(DRA, "resourceclaims")
         self._classes = resource_named(DRA, "deviceclasses")
         self._creation_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -96,6 +97,8 @@ class ResourceQuotaAdmission:
         return [stored for stored in found if is_in_force(stored.object)]
 
     async def _evaluator(self, resource: Resource) -> Evaluator:
+        if resource is self._claims:
+            return await self._claim_evaluator()
         match resource.group, resource.plural:
             case "", "pods":
                 return PodEvaluator(self._clock())
@@ -103,8 +106,6 @@ class ResourceQuotaAdmission:
                 return ServiceEvaluator()
             case "", "persistentvolumeclaims":
                 return PersistentVolumeClaimEvaluator()
-            case group, "resourceclaims" if group == DRA:
-                return await self._claim_evaluator()
             case group, plural:
                 return ObjectCountEvaluator(GroupResource(group, plural))
 

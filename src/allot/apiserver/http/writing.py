@@ -12,7 +12,6 @@ from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.api.meta import ObjectMeta
-from allot.api.resource import GROUP as DRA
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.auth.authorization import Attributes, Authorizer
@@ -239,7 +238,7 @@ class WriteHandlers:
 
 def work_size(request: ApiRequest, target: Target) -> int:
     """How much work the body of a request makes, in bytes of a plain object."""
-    has_expressions = target.resource.group == DRA and b'"expression' in request.body
+    has_expressions = target.resource.info.is_typed and b'"expression' in request.body
     return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
 
 

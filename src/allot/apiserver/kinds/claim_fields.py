@@ -1,13 +1,9 @@
-"""Fields of claims that belong to a feature gate: who uses them, and what is left without them.
-
-While a gate is off its fields are dropped from what clients send, unless the stored object uses the
-feature already: then they stay, so that switching a gate off loses nothing.
-"""
+"""The fields of claims and claim templates behind feature gates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from allot import features
 from allot.api.base import replace
@@ -21,6 +17,7 @@ from allot.api.claims import (
     ResourceClaimSpec,
     ResourceClaimStatus,
 )
+from allot.apiserver.kinds.gated_fields import GatedFields, drop_disabled_fields
 from allot.features import FeatureGates
 from allot.rules import REJECT_DERIVED_ATTRIBUTES_WHEN_OFF
 
@@ -38,70 +35,48 @@ def _results(status: ResourceClaimStatus | None) -> tuple[DeviceRequestAllocatio
     return status.allocation.devices.results
 
 
-# --- who uses a feature ---
+class StoredClaim(NamedTuple):
+    """The stored object, which tells whether a feature is in use. Templates have no status."""
+
+    spec: ResourceClaimSpec
+    status: ResourceClaimStatus | None = None
 
 
-def spec_uses_admin_access(spec: ResourceClaimSpec) -> bool:
+# --- use of a feature ---
+
+
+def _uses_admin_access(stored: StoredClaim) -> bool:
     return any(
         request.exactly is not None and request.exactly.admin_access is not None
-        for request in spec.devices.requests
+        for request in stored.spec.devices.requests
+    ) or any(result.admin_access is not None for result in _results(stored.status))
+
+
+def _uses_capacity(stored: StoredClaim) -> bool:
+    devices, status = stored.spec.devices, stored.status
+    return (
+        any(constraint.distinct_attribute is not None for constraint in devices.constraints)
+        or any(asked.capacity is not None for asked in _asked(devices))
+        or any(
+            result.share_id is not None or result.consumed_capacity for result in _results(status)
+        )
+        or (status is not None and any(device.share_id is not None for device in status.devices))
     )
 
 
-def _spec_uses_capacity(spec: ResourceClaimSpec) -> bool:
-    return any(
-        constraint.distinct_attribute is not None for constraint in spec.devices.constraints
-    ) or any(asked.capacity is not None for asked in _asked(spec.devices))
+def _any_result(
+    uses: Callable[[DeviceRequestAllocationResult], Any],
+) -> Callable[[StoredClaim], bool]:
+    return lambda stored: any(map(uses, _results(stored.status)))
 
 
-def _status_uses_capacity(status: ResourceClaimStatus) -> bool:
-    return any(
-        result.share_id is not None or result.consumed_capacity for result in _results(status)
-    ) or any(device.share_id is not None for device in status.devices)
+def _any_asked(
+    uses: Callable[[ExactDeviceRequest | DeviceSubRequest], Any],
+) -> Callable[[StoredClaim], bool]:
+    return lambda stored: any(map(uses, _asked(stored.spec.devices)))
 
 
 # --- the spec ---
-
-
-def drop_disabled_spec_fields(
-    spec: ResourceClaimSpec,
-    old: ResourceClaimSpec | None,
-    old_status: ResourceClaimStatus | None,
-    gates: FeatureGates,
-) -> ResourceClaimSpec:
-    """`spec` without fields whose gate is off. By KEP-6080 derived attributes are not dropped but refused."""
-    claim = spec.devices
-    if (
-        features.DERIVED_ATTRIBUTES not in gates
-        and REJECT_DERIVED_ATTRIBUTES_WHEN_OFF not in gates
-        and not (old and any(asked.derived_attributes for asked in _asked(old.devices)))
-    ):
-        claim = _with_asked(claim, derived_attributes=())
-    if features.PRIORITIZED_LIST not in gates and not (
-        old and any(request.first_available for request in old.devices.requests)
-    ):
-        claim = _with_requests(claim, lambda request: replace(request, first_available=()))
-    if features.ADMIN_ACCESS not in gates and not (
-        old
-        and (
-            spec_uses_admin_access(old)
-            or any(result.admin_access is not None for result in _results(old_status))
-        )
-    ):
-        claim = _with_requests(claim, _without_admin_access)
-    if features.DEVICE_TAINTS not in gates and not (
-        old and any(asked.tolerations for asked in _asked(old.devices))
-    ):
-        claim = _with_asked(claim, tolerations=())
-    if features.CONSUMABLE_CAPACITY not in gates and not (
-        old
-        and (
-            _spec_uses_capacity(old)
-            or (old_status is not None and _status_uses_capacity(old_status))
-        )
-    ):
-        claim = _without_capacity(claim)
-    return spec if claim is spec.devices else replace(spec, devices=claim)
 
 
 def _with_requests(
@@ -138,44 +113,41 @@ def _without_capacity(claim: DeviceClaim) -> DeviceClaim:
     return replace(_with_asked(claim, capacity=None), constraints=constraints)
 
 
+SPEC_FIELDS: Final[tuple[GatedFields[DeviceClaim, StoredClaim], ...]] = (
+    GatedFields(
+        (features.DERIVED_ATTRIBUTES,),
+        _any_asked(lambda asked: asked.derived_attributes),
+        lambda claim: _with_asked(claim, derived_attributes=()),
+        rejected_by=REJECT_DERIVED_ATTRIBUTES_WHEN_OFF,  # KEP-6080
+    ),
+    GatedFields(
+        (features.PRIORITIZED_LIST,),
+        lambda stored: any(request.first_available for request in stored.spec.devices.requests),
+        lambda claim: _with_requests(claim, lambda request: replace(request, first_available=())),
+    ),
+    GatedFields(
+        (features.ADMIN_ACCESS,),
+        _uses_admin_access,
+        lambda claim: _with_requests(claim, _without_admin_access),
+    ),
+    GatedFields(
+        (features.DEVICE_TAINTS,),
+        _any_asked(lambda asked: asked.tolerations),
+        lambda claim: _with_asked(claim, tolerations=()),
+    ),
+    GatedFields((features.CONSUMABLE_CAPACITY,), _uses_capacity, _without_capacity),
+)
+
+
+def drop_disabled_spec_fields(
+    spec: ResourceClaimSpec, stored: StoredClaim | None, gates: FeatureGates
+) -> ResourceClaimSpec:
+    """`spec` without fields whose gate is off."""
+    claim = drop_disabled_fields(spec.devices, stored, gates, SPEC_FIELDS)
+    return spec if claim is spec.devices else replace(spec, devices=claim)
+
+
 # --- the status ---
-
-
-def drop_disabled_status_fields(
-    status: ResourceClaimStatus,
-    old_spec: ResourceClaimSpec,
-    old: ResourceClaimStatus,
-    gates: FeatureGates,
-) -> ResourceClaimStatus:
-    """`status` without fields whose gate is off. Tolerations stay: they tell what was tolerated."""
-    if features.DEVICE_STATUS not in gates and not old.devices:
-        status = replace(status, devices=())
-    before = _results(old)
-    if features.ADMIN_ACCESS not in gates and not (
-        spec_uses_admin_access(old_spec)
-        or any(result.admin_access is not None for result in before)
-    ):
-        status = _with_results(status, lambda result: replace(result, admin_access=None))
-    if features.BINDING_CONDITIONS not in gates and not any(
-        result.binding_conditions or result.binding_failure_conditions for result in before
-    ):
-        status = _with_results(
-            status,
-            lambda result: replace(result, binding_conditions=(), binding_failure_conditions=()),
-        )
-    if features.CONSUMABLE_CAPACITY not in gates and not (
-        _spec_uses_capacity(old_spec) or _status_uses_capacity(old)
-    ):
-        status = _with_results(
-            status, lambda result: replace(result, share_id=None, consumed_capacity={})
-        )
-        devices = tuple(replace(device, share_id=None) for device in status.devices)
-        status = replace(status, devices=devices)
-    if features.OPTIONAL_NODE_OPERATIONS not in gates and not any(
-        result.skip_node_operations for result in before
-    ):
-        status = _with_results(status, lambda result: replace(result, skip_node_operations=()))
-    return status
 
 
 def _with_results(
@@ -190,3 +162,49 @@ def _with_results(
         allocation, devices=replace(allocation.devices, results=results)
     )
     return replace(status, allocation=changed)
+
+
+def _without_shares(status: ResourceClaimStatus) -> ResourceClaimStatus:
+    status = _with_results(
+        status, lambda result: replace(result, share_id=None, consumed_capacity={})
+    )
+    devices = tuple(replace(device, share_id=None) for device in status.devices)
+    return replace(status, devices=devices)
+
+
+STATUS_FIELDS: Final[tuple[GatedFields[ResourceClaimStatus, StoredClaim], ...]] = (
+    GatedFields(
+        (features.DEVICE_STATUS,),
+        lambda stored: bool(stored.status and stored.status.devices),
+        lambda status: replace(status, devices=()),
+    ),
+    GatedFields(
+        (features.ADMIN_ACCESS,),
+        _uses_admin_access,
+        lambda status: _with_results(status, lambda result: replace(result, admin_access=None)),
+    ),
+    GatedFields(
+        (features.BINDING_CONDITIONS,),
+        _any_result(lambda result: result.binding_conditions or result.binding_failure_conditions),
+        lambda status: _with_results(
+            status,
+            lambda result: replace(result, binding_conditions=(), binding_failure_conditions=()),
+        ),
+    ),
+    GatedFields((features.CONSUMABLE_CAPACITY,), _uses_capacity, _without_shares),
+    GatedFields(
+        (features.OPTIONAL_NODE_OPERATIONS,),
+        _any_result(lambda result: result.skip_node_operations),
+        lambda status: _with_results(
+            status, lambda result: replace(result, skip_node_operations=())
+        ),
+    ),
+)
+"""Tolerations are not dropped: they record what was tolerated."""
+
+
+def drop_disabled_status_fields(
+    status: ResourceClaimStatus, stored: StoredClaim, gates: FeatureGates
+) -> ResourceClaimStatus:
+    """`status` without fields whose gate is off."""
+    return drop_disabled_fields(status, stored, gates, STATUS_FIELDS)

@@ -7,8 +7,9 @@ from typing import Final
 
 from allot import features
 from allot.api.base import replace
-from allot.api.classes import DeviceClass
+from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.apiserver.kinds.definition import KindDefinition
+from allot.apiserver.kinds.gated_fields import GatedFields, drop_disabled_fields
 from allot.apiserver.kinds.generations import with_generation
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import Strategy
@@ -39,11 +40,18 @@ class DeviceClassStrategy(Strategy[DeviceClass]):
     def _with_enabled_fields(
         self, new: DeviceClass, old: DeviceClass | None, request: WriteRequest
     ) -> DeviceClass:
-        if features.EXTENDED_RESOURCE in request.gates or (
-            old is not None and old.spec.extended_resource_name is not None
-        ):
-            return new
-        return replace(new, spec=replace(new.spec, extended_resource_name=None))
+        stored = old.spec if old is not None else None
+        spec = drop_disabled_fields(new.spec, stored, request.gates, GATED)
+        return replace(new, spec=spec)
+
+
+GATED: Final[tuple[GatedFields[DeviceClassSpec, DeviceClassSpec], ...]] = (
+    GatedFields(
+        (features.EXTENDED_RESOURCE,),
+        lambda spec: spec.extended_resource_name is not None,
+        lambda spec: replace(spec, extended_resource_name=None),
+    ),
+)
 
 
 DEFINITION: Final = KindDefinition(

@@ -13,6 +13,7 @@ from allot.apiserver.kinds.claim_authorization import (
     authorize_status_update,
 )
 from allot.apiserver.kinds.claim_fields import (
+    StoredClaim,
     drop_disabled_spec_fields,
     drop_disabled_status_fields,
 )
@@ -51,7 +52,7 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     """The spec is written once; the status belongs to the scheduler, controllers and drivers."""
 
     def prepare_create(self, new: ResourceClaim, request: WriteRequest) -> ResourceClaim:
-        spec = drop_disabled_spec_fields(new.spec, None, None, request.gates)
+        spec = drop_disabled_spec_fields(new.spec, None, request.gates)
         return replace(new, spec=spec, status=ResourceClaimStatus())
 
     def validate_create(self, new: ResourceClaim, request: WriteRequest) -> Iterator[FieldError]:
@@ -61,7 +62,7 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     def prepare_update(
         self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
     ) -> ResourceClaim:
-        spec = drop_disabled_spec_fields(new.spec, old.spec, old.status, request.gates)
+        spec = drop_disabled_spec_fields(new.spec, StoredClaim(old.spec, old.status), request.gates)
         return replace(new, spec=spec, status=old.status)
 
     def validate_update(
@@ -72,7 +73,9 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     def prepare_status_update(
         self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
     ) -> ResourceClaim:
-        status = drop_disabled_status_fields(new.status, old.spec, old.status, request.gates)
+        status = drop_disabled_status_fields(
+            new.status, StoredClaim(old.spec, old.status), request.gates
+        )
         prepared = replace(
             new,
             metadata=metadata_for_status_update(new.metadata, old.metadata),

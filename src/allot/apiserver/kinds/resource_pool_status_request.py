@@ -14,6 +14,7 @@ from allot.api.pool_status import (
     ResourcePoolStatusRequestStatus,
 )
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
+from allot.apiserver.kinds.gated_fields import GatedFields, drop_disabled_fields
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
 from allot.apiserver.printers.column import NAME, NONE, Age, Cell, Column, Table
@@ -111,11 +112,18 @@ class ResourcePoolStatusRequestStrategy(StatusStrategy[ResourcePoolStatusRequest
         old: ResourcePoolStatusRequestSpec | None,
         request: WriteRequest,
     ) -> ResourcePoolStatusRequestSpec:
-        if features.PARTITIONABLE_DEVICES_TYPE in request.gates or (
-            old is not None and old.default_partition_type_attribute is not None
-        ):
-            return spec
-        return replace(spec, default_partition_type_attribute=None)
+        return drop_disabled_fields(spec, old, request.gates, GATED)
+
+
+GATED: Final[
+    tuple[GatedFields[ResourcePoolStatusRequestSpec, ResourcePoolStatusRequestSpec], ...]
+] = (
+    GatedFields(
+        (features.PARTITIONABLE_DEVICES_TYPE,),
+        lambda spec: spec.default_partition_type_attribute is not None,
+        lambda spec: replace(spec, default_partition_type_attribute=None),
+    ),
+)
 
 
 _NO_COUNTS: Final[tuple[Cell, ...]] = ("-",) * 5

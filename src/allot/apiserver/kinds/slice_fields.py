@@ -1,24 +1,25 @@
-"""Fields of slices that belong to a feature gate. The rule is that of `claim_fields`."""
+"""The fields of slices behind feature gates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from allot import features
 from allot.api.base import replace
 from allot.api.slices import Device, ResourceSliceSpec
+from allot.apiserver.kinds.gated_fields import GatedFields, drop_disabled_fields
 from allot.features import FeatureGates
 
 
-class GatedFields(NamedTuple):
-    """A feature of slices: the gates it needs, whether a slice uses it, a slice without it."""
-
-    gates: tuple[str, ...]
-    is_used: Callable[[ResourceSliceSpec], bool]
-    without: Callable[[ResourceSliceSpec], ResourceSliceSpec]
-    is_present: Callable[[ResourceSliceSpec], bool] = lambda _: False
-    """Whether there is something to drop that does not count as used, such as an empty list."""
+def _gated(
+    gates: tuple[str, ...],
+    is_used: Callable[[ResourceSliceSpec], bool],
+    without: Callable[[ResourceSliceSpec], ResourceSliceSpec],
+    is_present: Callable[[ResourceSliceSpec], bool] | None = None,
+) -> GatedFields[ResourceSliceSpec, ResourceSliceSpec]:
+    """`is_present` also finds fields that do not count as used, such as an empty list."""
+    return GatedFields(gates, is_used, without, is_present or is_used)
 
 
 def _devices(spec: ResourceSliceSpec) -> Iterable[Device]:
@@ -98,18 +99,18 @@ def _without_groups(device: Device) -> Device:
 
 
 GATED: Final = (
-    GatedFields(
+    _gated(
         (features.DEVICE_TAINTS,),
         _any_device(lambda device: device.taints),
         _each_device(lambda device: replace(device, taints=())),
     ),
-    GatedFields(
+    _gated(
         (features.PARTITIONABLE_DEVICES,),
         _uses_partitions,
         _without_partitions,
-        is_present=lambda spec: spec.shared_counters is not None,
+        is_present=lambda spec: spec.shared_counters is not None or _uses_partitions(spec),
     ),
-    GatedFields(
+    _gated(
         (features.BINDING_CONDITIONS, features.DEVICE_STATUS),
         _any_device(
             lambda device: (
@@ -124,32 +125,32 @@ GATED: Final = (
             )
         ),
     ),
-    GatedFields(
+    _gated(
         (features.CONSUMABLE_CAPACITY,),
         _any_device(_uses_capacity),
         _each_device(_without_capacity_policies),
     ),
-    GatedFields(
+    _gated(
         (features.COMPATIBILITY_GROUPS,),
         _any_device(
             lambda device: any(item.compatibility_groups for item in device.consumes_counters)
         ),
         _each_device(_without_groups),
     ),
-    GatedFields(
+    _gated(
         (features.LIST_TYPE_ATTRIBUTES,), _any_device(_uses_lists), _each_device(_without_lists)
     ),
-    GatedFields(
+    _gated(
         (features.NODE_ALLOCATABLE_RESOURCES,),
         _any_device(lambda device: device.node_allocatable_resources),
         _each_device(lambda device: replace(device, node_allocatable_resources={})),
     ),
-    GatedFields(
+    _gated(
         (features.OPTIONAL_NODE_OPERATIONS,),
         lambda spec: bool(spec.skip_node_operations),
         lambda spec: replace(spec, skip_node_operations=()),
     ),
-    GatedFields(
+    _gated(
         (features.PARTITIONABLE_DEVICES_TYPE,),
         lambda spec: spec.partition_type_attribute is not None,
         lambda spec: replace(spec, partition_type_attribute=None),
@@ -160,9 +161,4 @@ GATED: Final = (
 def drop_disabled_slice_fields(
     spec: ResourceSliceSpec, old: ResourceSliceSpec | None, gates: FeatureGates
 ) -> ResourceSliceSpec:
-    for gated in GATED:
-        if all(gate in gates for gate in gated.gates) or (old is not None and gated.is_used(old)):
-            continue
-        if gated.is_used(spec) or gated.is_present(spec):
-            spec = gated.without(spec)
-    return spec
+    return drop_disabled_fields(spec, old, gates, GATED)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from allot.api.identities import GroupVersionKind
-from allot.api.resource import GROUP as DRA
 from allot.apiserver.schemas import structs, tables
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.tables import META
@@ -30,10 +29,7 @@ def type_of(gvk: GroupVersionKind) -> Type | None:
     """The schema of a kind in a version."""
     if gvk.kind in META_KINDS:
         return tables.types_in(META)[gvk.kind]
-    if gvk.group == DRA:
-        found = structs.types_in(gvk.version).get(gvk.kind)
-    else:
-        found = tables.types_in(tables.package_of(gvk.group, gvk.version)).get(gvk.kind)
+    found = _types_in(tables.package_of(gvk.group, gvk.version)).get(gvk.kind)
     return found if found is not None and gvk in found.kinds else None
 
 

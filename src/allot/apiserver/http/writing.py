@@ -195,16 +195,12 @@ class WriteHandlers:
         codec = codec_for(resource)
         release_interpreter(len(body))
         try:
-            obj = codec.decode(body, version, self._objects.clock())
+            if options.field_validation == "Ignore":
+                return ReadBody(codec.decode(body, version, self._objects.clock()), [])
+            obj, ignored = codec.decode_strictly(body, version, self._objects.clock())
         except DecodeError as error:
             raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
-        if options.field_validation == "Ignore":
-            return ReadBody(obj, [])
-        release_interpreter(len(body))
-        issues = [
-            *(f'duplicate field "{path}"' for path in duplicates),
-            *codec.strict_issues(body, version),
-        ]
+        issues = [*(f'duplicate field "{path}"' for path in duplicates), *ignored]
         del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
             raise api_errors.strict_decoding(resource.kind, version, issues)
@@ -219,13 +215,11 @@ class WriteHandlers:
         codec = codec_for(resource)
         release_interpreter(len(body))
         try:
-            obj = codec.decode(body, version, self._objects.clock())
+            if options.field_validation == "Ignore":
+                return ReadBody(codec.decode(body, version, self._objects.clock()), [])
+            obj, issues = codec.decode_strictly(body, version, self._objects.clock())
         except DecodeError as error:
             raise api_errors.bad_patch(body, error.located) from None
-        if options.field_validation == "Ignore":
-            return ReadBody(obj, [])
-        release_interpreter(len(body))
-        issues = codec.strict_issues(body, version)
         if issues:
             # Unknown fields are kept: those that are stored already are not this patch's.
             stored = msgspec.json.encode(codec.document(old, version))

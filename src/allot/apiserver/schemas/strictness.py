@@ -93,12 +93,16 @@ def _from_json(cls: type, value: Any) -> Any:
 # --- fields that would be ignored ---
 
 
-def unknown_fields(body: bytes, gvk: GroupVersionKind) -> list[StrictIssue]:
-    """Unknown and duplicate fields, in the order of the document. `body` must be valid JSON."""
+def unknown_fields(body: bytes, gvk: GroupVersionKind, document: Any = None) -> list[StrictIssue]:
+    """Unknown and duplicate fields, in the order of the document.
+
+    `body` must be valid JSON; `document` is that JSON decoded, if the caller has it.
+    """
     schema = type_of(gvk)
     if schema is None:
         return []
-    document = msgspec.json.decode(body)
+    if document is None:
+        document = msgspec.json.decode(body)
     if _all_known(document, _names(schema.name)) and has_no_duplicates(body, document):
         return []
     found: list[StrictIssue] = []

@@ -23,6 +23,7 @@ from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds.resources import Resource, find
+from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
 from allot.apiserver.watch_cache import event_versions
 
@@ -41,6 +42,12 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, body: bytes, version: str, now: datetime) -> Any:
         """The object in a request body, with defaults. Raises `DecodeError`."""
+
+    def decode_strictly(self, body: bytes, version: str, now: datetime) -> tuple[Any, list[str]]:
+        """The object in a request body, and its unknown and duplicate fields. Raises `DecodeError`."""
+        obj = self.decode(body, version, now)
+        release_interpreter(len(body))
+        return obj, self.strict_issues(body, version)
 
     @abstractmethod
     def strict_issues(self, body: bytes, version: str) -> list[str]:
@@ -130,8 +137,19 @@ class RawCodec(Codec):
         return GroupVersion(self.resource.group, self.storage_version)
 
     def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
+        return self._from_document(RawObject.from_json(body).data, body, version)
+
+    def decode_strictly(
+        self, body: bytes, version: str, now: datetime
+    ) -> tuple[RawObject, list[str]]:
+        document = RawObject.from_json(body).data
+        obj = self._from_document(document, body, version)
+        release_interpreter(len(body))
+        issues = unknown_fields(body, self.resource.gvk(version), document)
+        return obj, [str(issue) for issue in issues]
+
+    def _from_document(self, data: Mapping[str, Any], body: bytes, version: str) -> RawObject:
         gvk = self.resource.gvk(version)
-        data = RawObject.from_json(body).data
         problem = type_errors(data, gvk)
         if problem is not None:
             raise problem

@@ -232,8 +232,3 @@ class Event(RawObject):
     @property
     def message(self) -> str:
         return str(self.get("message", default=""))
-
-    @property
-    def involved_object(self) -> dict[str, Any]:
-        involved: dict[str, Any] = self.get("involvedObject", default={})
-        return involved

@@ -17,7 +17,7 @@ from allot.allocation import (
     allocate,
     explain,
 )
-from allot.allocation.published_names import published_capacity_name, qualified_attribute_names
+from allot.allocation.published_names import published_capacity_name
 from allot.api.claims import (
     CapacityRequirements,
     DeviceConstraint,
@@ -217,16 +217,4 @@ def test_the_explanation_names_the_spelling_that_works() -> None:
 
     assert "names are compared literally: did you mean memory?" in Wording().reason(
         report.refusals[0].reason
-    )
-
-
-def test_qualified_names_of_a_bare_one() -> None:
-    slices = [
-        a_slice(a_device("a", {"interfaceName": "x", "other.example.com/interfaceName": "y"})),
-        a_slice(a_device("b", {"interface": "x"})),
-    ]
-
-    assert qualified_attribute_names("interfaceName", slices) == (
-        f"{DRIVER}/interfaceName",
-        "other.example.com/interfaceName",
     )

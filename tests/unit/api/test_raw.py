@@ -87,7 +87,7 @@ def test_other_views() -> None:
     assert node.taints == [{"key": "a"}]
     assert node.allocatable == {"cpu": Quantity.of(2)}
     assert quota.hard["pods"] - quota.used["pods"] == Quantity.of(2)
-    assert (event.reason, event.message, event.involved_object["kind"]) == ("R", "m", "Pod")
+    assert (event.reason, event.message) == ("R", "m")
     assert Namespace({"status": {"phase": "Terminating"}}).is_terminating
 
 

@@ -1,9 +1,8 @@
-"""Rules: where the KEPs and Kubernetes v1.38 answer differently, and which answer is given.
+"""Rules: differences between the KEPs and Kubernetes v1.38, and which behaviour is in force.
 
-`RULES` lists every rule of ours that changes an answer, as `docs/decisions/0003` explains it. The
-switch `rules: seeds | v1.38` turns all of them: with `seeds` they hold, with `v1.38` none does.
-Code asks for one rule by its name, in the same set as the feature gates
-(`if SKIP_MISSING_CLASSES in gates`), so that both travel together to whatever decides.
+`RULES` lists every rule that changes a result; `docs/decisions/0003` explains them. The switch
+`rules: seeds | v1.38` turns all of them on (`seeds`) or off (`v1.38`). Code checks a rule by name, in
+the same set as the feature gates (`if SKIP_MISSING_CLASSES in gates`), so that both are passed together.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Final, NamedTuple
 
 
 class RuleSet(StrEnum):
-    """Whose answers are given."""
+    """Which behaviour is in force where the KEPs and v1.38 differ."""
 
     SEEDS = "seeds"
     V1_38 = "v1.38"
 
 
 class Rule(NamedTuple):
-    """One difference. `summary` says in one sentence what we do instead of v1.38."""
+    """One difference. `summary`: what allot does instead of v1.38, in one sentence."""
 
     name: str
     kep: int
@@ -211,5 +210,5 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def rules_of(rule_set: RuleSet) -> frozenset[str]:
-    """The names of the rules that hold."""
+    """The names of the rules in force."""
     return frozenset(RULES) if rule_set is RuleSet.SEEDS else frozenset()

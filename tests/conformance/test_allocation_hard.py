@@ -58,7 +58,7 @@ def test_a_search_without_foresight_says_how_far_it_came() -> None:
     _, problem = scenario_problem(line)
 
     outcome = allocate(
-        problem, StepBudget(500), counting_share_ids(), failures_without_foresight=1_000
+        problem, StepBudget(500), counting_share_ids(), failures_before_forward_checking=1_000
     )
 
     assert outcome == Abandoned(steps=500, requests_satisfied=0)

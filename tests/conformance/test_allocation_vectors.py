@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from allot.allocation import StepBudget, allocate
-from allot.allocation.allocator import FAILURES_WITHOUT_FORESIGHT
+from allot.allocation.allocator import FAILURES_BEFORE_FORWARD_CHECKING
 from allot.api.decoding import to_builtin
 from allot.cli.allocate import answer, counting_share_ids, scenario_problem
 
@@ -29,7 +29,9 @@ def up_to_wording(error: str) -> str:
     return before + failed
 
 
-@pytest.mark.parametrize("failures", [FAILURES_WITHOUT_FORESIGHT, -1], ids=["usual", "foresight"])
+@pytest.mark.parametrize(
+    "failures", [FAILURES_BEFORE_FORWARD_CHECKING, -1], ids=["usual", "foresight"]
+)
 @pytest.mark.parametrize("file", FILES, ids=[file.name.split(".")[0] for file in FILES])
 def test_answers_are_those_of_v1_38(file: Path, failures: int) -> None:
     """Also where the search looks ahead from the beginning, which it usually need not; never with more steps."""
@@ -39,7 +41,7 @@ def test_answers_are_those_of_v1_38(file: Path, failures: int) -> None:
         expected = json.loads(line)["expect"]
         name, problem = scenario_problem(line)
         outcome = allocate(
-            problem, BUDGET, counting_share_ids(), failures_without_foresight=failures
+            problem, BUDGET, counting_share_ids(), failures_before_forward_checking=failures
         )
         answered = json.loads(msgspec.json.encode(answer(name, outcome), enc_hook=to_builtin))
         same = answered["result"] == expected["result"] and up_to_wording(

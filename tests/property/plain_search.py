@@ -1,4 +1,4 @@
-"""The search of Kubernetes v1.38 as it is, recursive and without foresight, to count its steps.
+"""The search of Kubernetes v1.38 as it is, recursive and without lookahead, to count its steps.
 
 A step is an invocation of its innermost function: one for each claim, request, alternative and device that is begun,
 and one for each of them that is done.

@@ -247,7 +247,7 @@ def taken(draw: DrawFn, available: list[ResourceSlice]) -> list[AllocationResult
 
 @st.composite
 def small_problems(draw: DrawFn) -> AllocationProblem:
-    """Half of them have nothing that can end in an error, and give foresight a free hand."""
+    """Half of them have nothing that can end in an error, so that forward checking may prune everywhere."""
     can_fail = draw(st.booleans())
     gates = EVERYTHING if draw(st.integers(0, 3)) else WITHOUT_LISTS
     slices = [
@@ -349,9 +349,9 @@ def answer_of(outcome: AllocationOutcome) -> Picked | str | None:
 
 @settings(max_examples=400, deadline=None)
 @given(small_problems())
-def test_foresight_changes_no_answer(problem: AllocationProblem) -> None:
+def test_forward_checking_changes_no_outcome(problem: AllocationProblem) -> None:
     """The same first solution, the same error, or none in both."""
-    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_before_forward_checking=-1)
 
     assert answer_of(outcome) == answer_by_brute_force(problem)
 
@@ -359,16 +359,16 @@ def test_foresight_changes_no_answer(problem: AllocationProblem) -> None:
 @pytest.mark.slow
 @settings(max_examples=10_000, deadline=None)
 @given(small_problems())
-def test_foresight_changes_no_answer_in_the_long_run(problem: AllocationProblem) -> None:
-    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
+def test_forward_checking_changes_no_outcome_in_long_searches(problem: AllocationProblem) -> None:
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_before_forward_checking=-1)
 
     assert answer_of(outcome) == answer_by_brute_force(problem)
 
 
 @settings(max_examples=100, deadline=None)
 @given(small_problems(), st.integers(1, 20))
-def test_it_does_not_matter_when_foresight_begins(problem: AllocationProblem, steps: int) -> None:
-    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=steps)
+def test_forward_checking_may_begin_at_any_step(problem: AllocationProblem, steps: int) -> None:
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_before_forward_checking=steps)
 
     assert answer_of(outcome) == answer_by_brute_force(problem)
 
@@ -469,7 +469,7 @@ def _elements(attribute: DeviceAttribute, lists: bool) -> frozenset[tuple[str, o
 @settings(max_examples=200, deadline=None)
 @given(small_problems())
 def test_answers_hold_up(problem: AllocationProblem) -> None:
-    outcome = allocate(problem, BUDGET, counting_ids(), failures_without_foresight=-1)
+    outcome = allocate(problem, BUDGET, counting_ids(), failures_before_forward_checking=-1)
 
     if isinstance(outcome, Allocated):
         slices = list(problem.inventory.slices())

@@ -17,7 +17,7 @@ from allot.allocation import (
     StepBudget,
     allocate,
 )
-from allot.allocation.allocator import FAILURES_WITHOUT_FORESIGHT
+from allot.allocation.allocator import FAILURES_BEFORE_FORWARD_CHECKING
 from tests.property.demanding_problems import demanding_problems
 from tests.property.plain_search import Picked, TooManyStepsError, plain_answer
 from tests.property.test_allocation_laws import small_problems
@@ -25,7 +25,7 @@ from tests.property.test_allocation_laws import small_problems
 MAX_PLAIN_STEPS: Final = 5_000
 BUDGET: Final = StepBudget(MAX_PLAIN_STEPS)
 PROBLEMS: Final = st.one_of(small_problems(), demanding_problems())
-FAILURES: Final = st.sampled_from([FAILURES_WITHOUT_FORESIGHT, 0, 1, 2, 5, -1])
+FAILURES: Final = st.sampled_from([FAILURES_BEFORE_FORWARD_CHECKING, 0, 1, 2, 5, -1])
 AS_LONG_AS_IT_TAKES: Final = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -52,7 +52,7 @@ def check(problem: AllocationProblem, failures: int) -> None:
         expected, steps = plain_answer(problem, MAX_PLAIN_STEPS)
     except TooManyStepsError:
         reject()
-    outcome = allocate(problem, BUDGET, lambda: "share", failures_without_foresight=failures)
+    outcome = allocate(problem, BUDGET, lambda: "share", failures_before_forward_checking=failures)
 
     assert answer_of(outcome) == expected
     assert outcome.steps <= steps

@@ -32,7 +32,7 @@ from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
-FAILURES_WITHOUT_FORESIGHT: Final = 50
+FAILURES_BEFORE_FORWARD_CHECKING: Final = 50
 """Failures before forward checking starts: it costs more than a few of them, and most problems need none."""
 _RESULT_WORK: Final = 8
 """Units of work to write one device into a result."""
@@ -44,7 +44,7 @@ def allocate(
     new_share_id: Callable[[], str],
     *,
     deadline: Deadline = no_deadline,
-    failures_without_foresight: int = FAILURES_WITHOUT_FORESIGHT,
+    failures_before_forward_checking: int = FAILURES_BEFORE_FORWARD_CHECKING,
 ) -> AllocationOutcome:
     """Which devices each claim gets: the result of Kubernetes v1.38 for the same problem.
 
@@ -52,7 +52,7 @@ def allocate(
     can be tried again.
     """
     return _Allocation(problem, WorkMeter(deadline)).outcome(
-        budget, new_share_id, failures_without_foresight
+        budget, new_share_id, failures_before_forward_checking
     )
 
 

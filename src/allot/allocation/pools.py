@@ -33,7 +33,7 @@ _LONGEST_RUN: Final = 256
 """How many items are sorted at once."""
 
 
-class SupportsLessThan(Protocol):
+class _SupportsLessThan(Protocol):
     """What can be sorted."""
 
     def __lt__(self, other: Any, /) -> bool: ...
@@ -140,7 +140,7 @@ def gather_pools(
         pool = _pool(id_, entries, whole_pool, gates, meter)
         if pool is not None:
             pools.append(pool)
-    return tuple(sorted_in_runs(pools, lambda pool: (pool.waits_for_binding, pool.id), meter))
+    return tuple(_sorted_in_runs(pools, lambda pool: (pool.waits_for_binding, pool.id), meter))
 
 
 def _is_ignored(slice_: ResourceSlice, gates: FeatureGates, meter: WorkMeter) -> bool:
@@ -255,7 +255,7 @@ def _complete_pool(
                 counters[counter_set.name] = {
                     name: counter.value.nanos for name, counter in counter_set.counters.items()
                 }
-    providers = sorted_in_runs(
+    providers = _sorted_in_runs(
         [entry for entry in kept if not (partitionable and entry.slice.spec.shared_counters)],
         lambda entry: entry.slice.metadata.name,
         meter,
@@ -328,8 +328,8 @@ def _unknown(use: CounterUse, known: Mapping[str, int] | None) -> str:
     return f"counter {use.counter_set}/{name}"
 
 
-def sorted_in_runs(
-    items: list[Item], key: Callable[[Item], SupportsLessThan], meter: WorkMeter
+def _sorted_in_runs(
+    items: list[Item], key: Callable[[Item], _SupportsLessThan], meter: WorkMeter
 ) -> Iterable[Item]:
     """The items in order. Many items are sorted in short runs, so that the deadline is checked in between."""
     if len(items) <= _LONGEST_RUN:
@@ -343,7 +343,7 @@ def sorted_in_runs(
 
 
 def _merged(
-    runs: list[list[Item]], key: Callable[[Item], SupportsLessThan], meter: WorkMeter
+    runs: list[list[Item]], key: Callable[[Item], _SupportsLessThan], meter: WorkMeter
 ) -> Iterator[Item]:
     for item in merge(*runs, key=key):
         meter.spend(4)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from allot.api.claims import AllocationResult, ResourceClaim
 
 MAX_ALTERNATIVES: Final = 8
-MAX_NORMALIZED_SCORE: Final = 100
+_MAX_NORMALIZED_SCORE: Final = 100
 
 
 class ChosenAlternative(NamedTuple):
@@ -68,15 +68,15 @@ def normalized_prioritized_scores(scores: Sequence[int]) -> list[int]:
         return []
     lowest, highest = min(scores), max(scores)
     if lowest == highest:
-        return [MAX_NORMALIZED_SCORE if highest else 0] * len(scores)
+        return [_MAX_NORMALIZED_SCORE if highest else 0] * len(scores)
     spread = highest - lowest
-    return [(score - lowest) * MAX_NORMALIZED_SCORE // spread for score in scores]
+    return [(score - lowest) * _MAX_NORMALIZED_SCORE // spread for score in scores]
 
 
 def kubernetes_prioritized_scores(scores: Sequence[int]) -> list[int]:
     """The same as in v1.38: in proportion to the best score."""
     highest = max(scores, default=0)
-    return [score * MAX_NORMALIZED_SCORE // highest if highest else 0 for score in scores]
+    return [score * _MAX_NORMALIZED_SCORE // highest if highest else 0 for score in scores]
 
 
 def has_alternatives(claims: Iterable[ResourceClaim]) -> bool:

@@ -48,7 +48,7 @@ from allot.rules import (
 _PREPARATION_WORK: Final = 8
 """Units of work to prepare an alternative."""
 
-NO_CAPACITY: Mapping[str, Quantity] = {}
+_NO_CAPACITY: Mapping[str, Quantity] = {}
 
 
 class Alternative:
@@ -73,7 +73,7 @@ class Alternative:
         self.spec = spec
         self.class_ = class_
         self.is_admin = isinstance(spec, ExactDeviceRequest) and spec.admin_access is True
-        self.capacity = spec.capacity.requests if spec.capacity is not None else NO_CAPACITY
+        self.capacity = spec.capacity.requests if spec.capacity is not None else _NO_CAPACITY
         self.derived = {
             derived.name: derived for derived in (spec.derived_attributes if derives else ())
         }

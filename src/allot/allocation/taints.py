@@ -12,7 +12,7 @@ from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.resource import NO_EXECUTE, NO_SCHEDULE, DeviceTaint
 
-BLOCKING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
+_BLOCKING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 
 
 def blocking_taints(
@@ -21,7 +21,7 @@ def blocking_taints(
     """The taints that must be tolerated: the device's own, then those that rules add."""
     added = (rule.spec.taint for rule in rules if selects(rule, device))
     # Effects we do not know, and "None", only inform.
-    return tuple(taint for taint in (*own, *added) if taint.effect in BLOCKING_EFFECTS)
+    return tuple(taint for taint in (*own, *added) if taint.effect in _BLOCKING_EFFECTS)
 
 
 def selects(rule: DeviceTaintRule, device: DeviceId) -> bool:

@@ -32,7 +32,7 @@ from allot.api.quantity import PARSED, Quantity, QuantityError, quantity_from_js
 
 T = TypeVar("T", bound=Struct)
 
-MAX_SHOWN_VALUE: Final = 64
+_MAX_SHOWN_VALUE: Final = 64
 """Characters of a value that is wrong."""
 
 
@@ -45,7 +45,7 @@ class DecodeError(ValueError):
     def __init__(self, message: str, field: str = "", problem: str = "", value: str = "") -> None:
         super().__init__(message)
         self.field, self.problem = field, problem or message
-        self.value = value if len(value) <= MAX_SHOWN_VALUE else f"{value[:MAX_SHOWN_VALUE]}..."
+        self.value = value if len(value) <= _MAX_SHOWN_VALUE else f"{value[:_MAX_SHOWN_VALUE]}..."
 
     @property
     def located(self) -> str:
@@ -53,7 +53,7 @@ class DecodeError(ValueError):
         return f"{self} ({self.field}: {self.value})" if self.field else str(self)
 
 
-class JsonNumber(str):
+class _JsonNumber(str):
     """A number with a fraction or an exponent, as it was written."""
 
     __slots__ = ()
@@ -163,7 +163,7 @@ _INT_RANGES = {"int32": 2**31, "int64": 2**63}
 _raw_object = msgspec.json.Decoder(dict[str, Raw])
 _raw_list = msgspec.json.Decoder(list[Raw])
 _time = msgspec.json.Decoder(Annotated[datetime, msgspec.Meta(tz=True)])
-_any = msgspec.json.Decoder(float_hook=JsonNumber)
+_any = msgspec.json.Decoder(float_hook=_JsonNumber)
 
 
 class _Where(NamedTuple):
@@ -247,7 +247,7 @@ class _Reader:
                 return value
             case "bool" if isinstance(value, bool):
                 return value
-            case "int" if isinstance(value, int | JsonNumber) and not isinstance(value, bool):
+            case "int" if isinstance(value, int | _JsonNumber) and not isinstance(value, bool):
                 limit = _INT_RANGES[shape.go_name]
                 if isinstance(value, int) and -limit <= value < limit:
                     return value
@@ -346,7 +346,7 @@ def go_time_problem(text: str) -> str:
 
 def _shown(text: bytes) -> str:
     """At least as much of a value as an error shows."""
-    return text[: 4 * MAX_SHOWN_VALUE + 4].decode(errors="replace")
+    return text[: 4 * _MAX_SHOWN_VALUE + 4].decode(errors="replace")
 
 
 def _zero(shape: Shape) -> Any:

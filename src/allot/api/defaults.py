@@ -36,7 +36,7 @@ def _changed(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
     return items if same else changed
 
 
-def default_metadata(metadata: ObjectMeta) -> ObjectMeta:
+def _default_metadata(metadata: ObjectMeta) -> ObjectMeta:
     """API times have whole seconds only."""
     created = whole_seconds(metadata.creation_timestamp)
     deleted = whole_seconds(metadata.deletion_timestamp)
@@ -134,7 +134,7 @@ def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
 
 def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
     return ResourceClaim(
-        default_metadata(claim.metadata),
+        _default_metadata(claim.metadata),
         _default_claim_spec(claim.spec),
         _default_claim_status(claim.status),
     )
@@ -142,7 +142,7 @@ def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
 
 def default_flat_claim(claim: v1beta1.ResourceClaim, _: datetime) -> v1beta1.ResourceClaim:
     return v1beta1.ResourceClaim(
-        default_metadata(claim.metadata),
+        _default_metadata(claim.metadata),
         _default_flat_claim_spec(claim.spec),
         _default_claim_status(claim.status),
     )
@@ -150,14 +150,14 @@ def default_flat_claim(claim: v1beta1.ResourceClaim, _: datetime) -> v1beta1.Res
 
 def default_template(template: ResourceClaimTemplate, _: datetime) -> ResourceClaimTemplate:
     spec = replace(template.spec, spec=_default_claim_spec(template.spec.spec))
-    return ResourceClaimTemplate(default_metadata(template.metadata), spec)
+    return ResourceClaimTemplate(_default_metadata(template.metadata), spec)
 
 
 def default_flat_template(
     template: v1beta1.ResourceClaimTemplate, _: datetime
 ) -> v1beta1.ResourceClaimTemplate:
     spec = replace(template.spec, spec=_default_flat_claim_spec(template.spec.spec))
-    return v1beta1.ResourceClaimTemplate(default_metadata(template.metadata), spec)
+    return v1beta1.ResourceClaimTemplate(_default_metadata(template.metadata), spec)
 
 
 def _default_taint(taint: DeviceTaint, now: datetime) -> DeviceTaint:
@@ -176,7 +176,7 @@ def default_slice(slice_: ResourceSlice, now: datetime) -> ResourceSlice:
     spec = slice_.spec
     if spec.devices and any(device.taints for device in spec.devices):
         spec = replace(spec, devices=_changed(spec.devices, default_device))
-    return ResourceSlice(default_metadata(slice_.metadata), spec)
+    return ResourceSlice(_default_metadata(slice_.metadata), spec)
 
 
 def default_flat_slice(slice_: v1beta1.ResourceSlice, now: datetime) -> v1beta1.ResourceSlice:
@@ -190,19 +190,19 @@ def default_flat_slice(slice_: v1beta1.ResourceSlice, now: datetime) -> v1beta1.
     spec = slice_.spec
     if spec.devices:
         spec = replace(spec, devices=_changed(spec.devices, default_device))
-    return v1beta1.ResourceSlice(default_metadata(slice_.metadata), spec)
+    return v1beta1.ResourceSlice(_default_metadata(slice_.metadata), spec)
 
 
 def default_taint_rule(rule: DeviceTaintRule, now: datetime) -> DeviceTaintRule:
     return DeviceTaintRule(
-        default_metadata(rule.metadata),
+        _default_metadata(rule.metadata),
         replace(rule.spec, taint=_default_taint(rule.spec.taint, now)),
         replace(rule.status, conditions=_changed(rule.status.conditions, _default_condition)),
     )
 
 
 def default_class(device_class: DeviceClass, _: datetime) -> DeviceClass:
-    return DeviceClass(default_metadata(device_class.metadata), device_class.spec)
+    return DeviceClass(_default_metadata(device_class.metadata), device_class.spec)
 
 
 def default_pool_status_request(request: ResourcePoolStatusRequest) -> ResourcePoolStatusRequest:
@@ -216,4 +216,4 @@ def default_pool_status_request(request: ResourcePoolStatusRequest) -> ResourceP
             conditions=_changed(status.conditions, _default_condition),
             observation_time=whole_seconds(status.observation_time),
         )
-    return ResourcePoolStatusRequest(default_metadata(request.metadata), spec, status)
+    return ResourcePoolStatusRequest(_default_metadata(request.metadata), spec, status)

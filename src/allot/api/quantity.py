@@ -13,22 +13,22 @@ from typing import Final, Literal
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent", ""]
 
-WRONG_FORMAT: Final = (
+_WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
-NO_NUMBER: Final = "unable to parse numeric part of quantity"
+_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+_NO_NUMBER: Final = "unable to parse numeric part of quantity"
 
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
 
-NANO: Final = -9
+_NANO: Final = -9
 """The finest decimal scale there is; finer amounts are rounded away from zero."""
 
-MAX_EXPONENT: Final = 1000
+_MAX_EXPONENT: Final = 1000
 """Larger exponents are refused: no real amount needs them, and arithmetic would need their digits."""
 
-MAX_TEXT: Final = 2 * MAX_EXPONENT
+MAX_TEXT: Final = 2 * _MAX_EXPONENT
 """Longer strings are refused, for the same reason."""
 
 # Up to this many digits Kubernetes computes with int64, beyond with arbitrary precision. The two
@@ -42,7 +42,7 @@ _DECIMAL_EXPONENT_BY_SUFFIX: Final = {
 _BINARY_EXPONENT_BY_SUFFIX: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SUFFIX_BY_DECIMAL_EXPONENT: Final = {e: s for s, e in _DECIMAL_EXPONENT_BY_SUFFIX.items()}
 _SUFFIX_BY_BINARY_EXPONENT: Final = {e: s for s, e in _BINARY_EXPONENT_BY_SUFFIX.items()} | {0: ""}
-# Looser than the message WRONG_FORMAT: digits may be missing, `Ki` alone is zero.
+# Looser than the message _WRONG_FORMAT: digits may be missing, `Ki` alone is zero.
 # Possessive quantifiers (`*+`): otherwise a malformed string takes cubic time.
 _split: Final = re.compile(
     r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]?+[0-9]*+)"
@@ -126,7 +126,7 @@ class Quantity:
                     whole //= 1024
                     exponent += 10
                 return f"{whole}{_SUFFIX_BY_BINARY_EXPONENT.get(exponent, '')}"
-        number, exponent = _thousands(nanos, NANO)
+        number, exponent = _thousands(nanos, _NANO)
         if self.format in ("DecimalExponent", ""):
             return f"{number}e{exponent}" if exponent else str(number)
         # Kubernetes has no suffix beyond E and silently writes none there; so do we.
@@ -164,7 +164,7 @@ class Quantity:
     def scaled_value(self, scale: int) -> int:
         """The amount in units of 10**scale, with the int64 rounding and overflow of Kubernetes."""
         if not self._wide or not self.nanos:
-            return _divide_away_from_zero(self.nanos, _power_of_ten(scale - NANO))
+            return _divide_away_from_zero(self.nanos, _power_of_ten(scale - _NANO))
         places = max(0, -self._scale)
         unscaled = self.nanos // _power_of_ten(9 - places)
         excess = places + scale
@@ -191,7 +191,7 @@ class Quantity:
     def _sum(self, other: Quantity, nanos: int) -> Quantity:
         # The left operand determines the format, unless it is zero.
         format_ = self.format if self.nanos else other.format
-        scale = max(NANO, min(self._scale, other._scale))
+        scale = max(_NANO, min(self._scale, other._scale))
         wide = self._wide or other._wide or not _fits(nanos, scale)
         return Quantity(nanos, format_, "", scale, wide)
 
@@ -211,7 +211,7 @@ class Quantity:
         """Rounded away from zero to a multiple of 10**scale. Itself if it already is at that scale."""
         if not self._wide and self._scale >= scale:
             return self
-        unit = _power_of_ten(scale - NANO)
+        unit = _power_of_ten(scale - _NANO)
         nanos = _divide_away_from_zero(self.nanos, unit) * unit
         return Quantity(nanos, self.format, "", scale, self._wide)
 
@@ -248,11 +248,11 @@ def quantity_from_json(value: object) -> Quantity:
         return ZERO
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Quantity.parse(str(value))
-    raise QuantityError(WRONG_FORMAT)
+    raise QuantityError(_WRONG_FORMAT)
 
 
 def _fits(nanos: int, scale: int) -> bool:
-    return not nanos or MIN_INT64 <= nanos // _power_of_ten(scale - NANO) <= MAX_INT64
+    return not nanos or MIN_INT64 <= nanos // _power_of_ten(scale - _NANO) <= MAX_INT64
 
 
 def _wrap_int64(value: int) -> int:
@@ -279,18 +279,18 @@ def _exponent_suffix(suffix: str) -> int:
     if len(suffix) > 1 and suffix[0] in "eE":
         digits = suffix[2:] if suffix[1] in "+-" else suffix[1:]
         if digits.isascii() and digits.isdecimal():
-            exponent = int(suffix[1:]) if len(digits) <= 6 else MAX_EXPONENT + 1
+            exponent = int(suffix[1:]) if len(digits) <= 6 else _MAX_EXPONENT + 1
             if suffix[1] == "-" and len(digits) > 6:
                 exponent = -exponent
-            if exponent <= MAX_EXPONENT:
-                return max(exponent, -MAX_EXPONENT)
-    raise QuantityError(WRONG_SUFFIX)
+            if exponent <= _MAX_EXPONENT:
+                return max(exponent, -_MAX_EXPONENT)
+    raise QuantityError(_WRONG_SUFFIX)
 
 
 def _parse(text: str) -> Quantity:
     match = _split(text) if len(text) <= MAX_TEXT else None
     if match is None or not text:
-        raise QuantityError(WRONG_FORMAT)
+        raise QuantityError(_WRONG_FORMAT)
     sign, whole, decimals, suffix = match.groups()
 
     exponent = _DECIMAL_EXPONENT_BY_SUFFIX.get(suffix)
@@ -309,15 +309,15 @@ def _parse(text: str) -> Quantity:
     amount = int(digits)
     if sign == "-":
         amount = -amount
-    if scale < NANO or len(digits) > _INT64_DIGITS:
+    if scale < _NANO or len(digits) > _INT64_DIGITS:
         if not amount:
             return _wide_zero(text, format_, -scale)
-        if scale < NANO:
-            nanos = _divide_away_from_zero(amount, _power_of_ten(NANO - scale))
+        if scale < _NANO:
+            nanos = _divide_away_from_zero(amount, _power_of_ten(_NANO - scale))
         else:
-            nanos = amount * _power_of_ten(scale - NANO)
-        return Quantity(nanos, format_, "", NANO, True)
-    nanos = amount * _power_of_ten(scale - NANO)
+            nanos = amount * _power_of_ten(scale - _NANO)
+        return Quantity(nanos, format_, "", _NANO, True)
+    nanos = amount * _power_of_ten(scale - _NANO)
     # Canonical enough to stay: the digits as written are the digits of the canonical form.
     kept = text if amount % 1000 and scale % 3 == 0 and whole else ""
     return Quantity(nanos, format_, kept, scale, False)
@@ -328,7 +328,7 @@ def _wide_zero(text: str, format_: Format, places: int) -> Quantity:
     match = _split(text)
     assert match is not None
     if not any(character.isdecimal() for character in text[: match.start(4)]):
-        raise QuantityError(NO_NUMBER)
+        raise QuantityError(_NO_NUMBER)
     return Quantity(0, format_, "", -max(0, places), True)
 
 
@@ -343,13 +343,13 @@ def _parse_binary(text: str, negative: bool, whole: str, decimals: str, exponent
     places = len(decimals)
     if not number:
         return _wide_zero(text, "BinarySI", places)
-    if places <= -NANO:
-        nanos = amount * _power_of_ten(-NANO - places)
+    if places <= -_NANO:
+        nanos = amount * _power_of_ten(-_NANO - places)
     else:
-        nanos = _divide_away_from_zero(amount, _power_of_ten(places + NANO))
+        nanos = _divide_away_from_zero(amount, _power_of_ten(places + _NANO))
     limit = MAX_INT64 * 10**9
     if abs(nanos) > limit:
         return Quantity(limit if nanos > 0 else -limit, "BinarySI", "", 0, True)
     # Less than one is not written with a binary suffix.
     format_: Format = "DecimalSI" if 0 < abs(nanos) < 10**9 else "BinarySI"
-    return Quantity(nanos, format_, "", NANO, True)
+    return Quantity(nanos, format_, "", _NANO, True)

@@ -8,7 +8,7 @@ from allot.api.base import NULL, ApiObject, GoName, Int64, Opaque, Time, always
 
 GROUP: Final = "resource.k8s.io"
 
-# In Go's texts `{v}` is the version of the request.
+# In Go's messages `{v}` is the version of the request.
 QualifiedName = Annotated[str, GoName("{v}.QualifiedName")]
 FullyQualifiedName = Annotated[str, GoName("{v}.FullyQualifiedName")]
 DeviceTaintEffect = Annotated[str, GoName("{v}.DeviceTaintEffect")]

@@ -11,7 +11,7 @@ import re
 from functools import total_ordering
 from typing import Final, NamedTuple
 
-MAX_UINT64: Final = 2**64 - 1
+_MAX_UINT64: Final = 2**64 - 1
 
 _IDENTIFIER_CHARACTERS: Final = frozenset(
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-"
@@ -137,7 +137,7 @@ def _core_number(text: str, title: str, name: str) -> int:
 def _uint64(text: str) -> int:
     if not text:
         raise SemverError('strconv.ParseUint: parsing "": invalid syntax')
-    if len(text) > 20 or int(text) > MAX_UINT64:
+    if len(text) > 20 or int(text) > _MAX_UINT64:
         raise SemverError(f'strconv.ParseUint: parsing "{text}": value out of range')
     return int(text)
 

@@ -103,8 +103,8 @@ def _joined(path: str, key: str) -> str:
 
 # --- the fast path ---
 
-FIELD_END: Final = b'":'
-SPACE: Final = b" \t\r\n"
+_FIELD_END: Final = b'":'
+_SPACE: Final = b" \t\r\n"
 _anything: Final = msgspec.json.Decoder()
 
 
@@ -127,7 +127,7 @@ def has_no_duplicates(body: bytes, document: Any) -> bool:
 
 def _field_count(document: bytes) -> int:
     """The number of fields, including `":` inside strings."""
-    return document.translate(None, SPACE).count(FIELD_END)
+    return document.translate(None, _SPACE).count(_FIELD_END)
 
 
 @cache

@@ -20,7 +20,7 @@ from allot.api.pool_status import ResourcePoolStatusRequestStatus as HubStatus
 Hub = TypeVar("Hub", bound=ApiObject)
 Mine = TypeVar("Mine", bound=ApiObject)
 
-PROCESSED: Final = "Processed"
+_PROCESSED: Final = "Processed"
 """How the message of the condition Complete begins in the KEP."""
 
 
@@ -94,7 +94,7 @@ def _status_to_hub(status: ResourcePoolStatusRequestStatus) -> HubStatus:
     return HubStatus(
         pool_count=len(status.pools) if total is None else total,
         pools=tuple(_to_hub(pool, HubPoolStatus, _POOL) for pool in status.pools),
-        conditions=_reworded(status.conditions, PROCESSED, CALCULATED),
+        conditions=_reworded(status.conditions, _PROCESSED, CALCULATED),
         observation_time=status.observation_time,
         validation_errors=status.validation_errors,
     )
@@ -113,7 +113,7 @@ def _status_from_hub(status: HubStatus) -> ResourcePoolStatusRequestStatus:
     return ResourcePoolStatusRequestStatus(
         observation_time=status.observation_time or status.finished_at,
         pools=tuple(_from_hub(pool, PoolStatus, _POOL) for pool in status.pools),
-        conditions=_reworded(status.conditions, CALCULATED, PROCESSED),
+        conditions=_reworded(status.conditions, CALCULATED, _PROCESSED),
         validation_errors=status.shown_errors,
         truncated=status.is_truncated,
         total_matching_pools=status.pool_count,

@@ -167,7 +167,7 @@ def _claim_spec_to_hub(spec: ResourceClaimSpec) -> HubResourceClaimSpec:
     return HubResourceClaimSpec(HubDeviceClaim(requests, devices.constraints, devices.config))
 
 
-def has_main_alternative(request: DeviceRequest) -> bool:
+def _has_main_alternative(request: DeviceRequest) -> bool:
     """Whether any field was sent that in v1 belongs to `exactly`."""
     return bool(
         request.device_class_name
@@ -183,7 +183,7 @@ def has_main_alternative(request: DeviceRequest) -> bool:
 
 def _request_to_hub(request: DeviceRequest) -> HubDeviceRequest:
     exactly = None
-    if has_main_alternative(request):
+    if _has_main_alternative(request):
         exactly = ExactDeviceRequest(
             device_class_name=request.device_class_name,
             selectors=request.selectors or (),

@@ -16,8 +16,8 @@ from allot.api.resource import (
     MAX_RESULTS,
 )
 
-CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
-CLASS_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
+_CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
+_CLASS_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
 REQUESTS: Final = "requests."
 
 
@@ -50,13 +50,13 @@ def claim_usage(
 
     `pod` is the owner of a claim for extended resources: what the pod accounts for is not counted twice.
     """
-    usage = {CLAIM_COUNT: 1}
+    usage = {_CLAIM_COUNT: 1}
     devices = _devices_by_class(claim.spec.devices.requests)
     # Every class counts under its own extended resource name, even if a newer class has the same.
     extended = {item.metadata.name: item.spec.extended_resource_name for item in classes}
     charged: dict[str, int] = {}
     for class_name, count in devices.items():
-        usage[class_name + CLASS_SUFFIX] = count
+        usage[class_name + _CLASS_SUFFIX] = count
         if not extended_resources or count <= 0 or not class_name:
             continue
         charged[f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{class_name}"] = count
@@ -135,8 +135,8 @@ def matching_names(names: Iterable[str], classes: Iterable[DeviceClass]) -> list
     return [
         name
         for name in names
-        if name == CLAIM_COUNT
-        or name.endswith(CLASS_SUFFIX)
+        if name == _CLAIM_COUNT
+        or name.endswith(_CLASS_SUFFIX)
         or name in implicit
         or name in extended
     ]

@@ -41,7 +41,7 @@ class Exceeded(NamedTuple):
     """Empty if the usage is unknown, or the object lacks requests or limits."""
 
 
-def scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
+def _scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
     """All of them must hold."""
     for name in quota.get("spec", "scopes", default=[]):
         yield QuotaScope(name)
@@ -54,7 +54,7 @@ def scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
 
 
 def covers(quota: ResourceQuota, evaluator: Evaluator, obj: Any) -> bool:
-    return all(evaluator.matches_scope(obj, *scope) for scope in scopes_of(quota))
+    return all(evaluator.matches_scope(obj, *scope) for scope in _scopes_of(quota))
 
 
 def is_in_force(quota: ResourceQuota) -> bool:

@@ -17,11 +17,11 @@ from allot.quota import pods
 from allot.quota.amounts import COUNT, NONE, ONE, REQUESTS, Amounts, read_amounts
 from allot.quota.claims import claim_usage, matching_names
 
-OLD_NAMES: Final = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
+_OLD_NAMES: Final = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
 """Core resources that are also counted without `count/`."""
 STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 STORAGE: Final = "storage"
-VOLUME_CLAIMS: Final = "persistentvolumeclaims"
+_VOLUME_CLAIMS: Final = "persistentvolumeclaims"
 
 
 class GroupResource(NamedTuple):
@@ -71,7 +71,7 @@ class ObjectCountEvaluator:
     def __init__(self, resource: GroupResource) -> None:
         self.resource = resource
         self._counts: Amounts = {resource.count_name: ONE}
-        if not resource.group and resource.plural in OLD_NAMES:
+        if not resource.group and resource.plural in _OLD_NAMES:
             self._counts[resource.plural] = ONE
 
     def names(self, names: Iterable[str]) -> list[str]:
@@ -142,11 +142,11 @@ class PersistentVolumeClaimEvaluator(ObjectCountEvaluator):
     """PersistentVolumeClaims and their storage, in total and per storage class."""
 
     def __init__(self) -> None:
-        super().__init__(GroupResource("", VOLUME_CLAIMS))
+        super().__init__(GroupResource("", _VOLUME_CLAIMS))
 
     def names(self, names: Iterable[str]) -> list[str]:
-        known = (VOLUME_CLAIMS, f"{COUNT}{VOLUME_CLAIMS}", REQUESTS + STORAGE)
-        ends = (f"{STORAGE_CLASS}{VOLUME_CLAIMS}", f"{STORAGE_CLASS}{REQUESTS}{STORAGE}")
+        known = (_VOLUME_CLAIMS, f"{COUNT}{_VOLUME_CLAIMS}", REQUESTS + STORAGE)
+        ends = (f"{STORAGE_CLASS}{_VOLUME_CLAIMS}", f"{STORAGE_CLASS}{REQUESTS}{STORAGE}")
         return [name for name in names if name in known or name.endswith(ends)]
 
     def usage(self, obj: RawObject) -> Amounts:
@@ -154,13 +154,13 @@ class PersistentVolumeClaimEvaluator(ObjectCountEvaluator):
         held = read_amounts(obj.get("status", "allocatedResources")).get(STORAGE, NONE)
         storage = max(asked, held)
         usage = {
-            f"{COUNT}{VOLUME_CLAIMS}": ONE,
-            VOLUME_CLAIMS: ONE,
+            f"{COUNT}{_VOLUME_CLAIMS}": ONE,
+            _VOLUME_CLAIMS: ONE,
             REQUESTS + STORAGE: storage,
         }
         storage_class = obj.get("spec", "storageClassName")
         if storage_class:
-            usage[f"{storage_class}{STORAGE_CLASS}{VOLUME_CLAIMS}"] = ONE
+            usage[f"{storage_class}{STORAGE_CLASS}{_VOLUME_CLAIMS}"] = ONE
             usage[f"{storage_class}{STORAGE_CLASS}{REQUESTS}{STORAGE}"] = storage
         return usage
 
@@ -215,7 +215,7 @@ SPECIAL: Final = frozenset(
     {
         GroupResource("", "pods"),
         GroupResource("", "services"),
-        GroupResource("", VOLUME_CLAIMS),
+        GroupResource("", _VOLUME_CLAIMS),
         GroupResource(DRA, "resourceclaims"),
     }
 )
@@ -224,7 +224,7 @@ SPECIAL: Final = frozenset(
 
 def object_count_resources(names: Iterable[str]) -> set[GroupResource]:
     """The resources of which these entries count objects."""
-    found = {GroupResource("", name) for name in names if name in OLD_NAMES}
+    found = {GroupResource("", name) for name in names if name in _OLD_NAMES}
     for name in names:
         resource = GroupResource.counted_by(name)
         if resource is not None and resource not in SPECIAL:

@@ -16,13 +16,13 @@ MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 HUGE_PAGES: Final = "hugepages-"
 PODS: Final = "pods"
-POD_COUNT: Final = "count/pods"
+_POD_COUNT: Final = "count/pods"
 
 _COMPUTE: Final = (CPU, MEMORY, STORAGE)
 _NAMES: Final = frozenset(
     {
         PODS,
-        POD_COUNT,
+        _POD_COUNT,
         *_COMPUTE,
         *(REQUESTS + name for name in _COMPUTE),
         *(LIMITS + name for name in _COMPUTE),
@@ -60,7 +60,7 @@ def has_ended(pod: RawObject, now: datetime) -> bool:
 
 
 def pod_usage(pod: RawObject, now: datetime) -> Amounts:
-    usage: Amounts = {POD_COUNT: ONE}
+    usage: Amounts = {_POD_COUNT: ONE}
     if has_ended(pod, now):
         return usage
     usage[PODS] = ONE
@@ -140,9 +140,9 @@ def matches_scope(pod: RawObject, scope: str, operator: str, values: Iterable[st
         case "NotTerminating":
             return not _has_deadline(pod)
         case "BestEffort":
-            return is_best_effort(pod)
+            return _is_best_effort(pod)
         case "NotBestEffort":
-            return not is_best_effort(pod)
+            return not _is_best_effort(pod)
         case "PriorityClass":
             return selects([pod.get("spec", "priorityClassName", default="")], operator, values)
         case "CrossNamespacePodAffinity":
@@ -164,7 +164,7 @@ def _has_deadline(pod: RawObject) -> bool:
     return isinstance(seconds, int) and seconds >= 0
 
 
-def is_best_effort(pod: RawObject) -> bool:
+def _is_best_effort(pod: RawObject) -> bool:
     """Whether the QoS class is BestEffort: no container requests or limits CPU or memory."""
     parts = [*_list(pod, "containers"), *_list(pod, "initContainers"), pod.get("spec", default={})]
     return not any(

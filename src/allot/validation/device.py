@@ -127,11 +127,11 @@ def _validate_attributes_and_capacity(
     for key, attribute in device.attributes.items():
         if len(key) > MAX_QUALIFIED_NAME or not is_qualified_name(key):
             yield from validate_qualified_name(key, attributes_path)
-        if is_sound_scalar(attribute):
+        if _is_sound_scalar(attribute):
             values += 1
         else:
             yield from _validate_attribute(attribute, before.get(key), attributes_path, key)
-            values += count_values(attribute)
+            values += _count_values(attribute)
     if values > MAX_ATTRIBUTE_VALUES:
         yield invalid(
             path,
@@ -142,7 +142,7 @@ def _validate_attributes_and_capacity(
         yield from _validate_capacity(device, path / "capacity", rules.fractional_capacity)
 
 
-def is_sound_scalar(attribute: DeviceAttribute) -> bool:
+def _is_sound_scalar(attribute: DeviceAttribute) -> bool:
     """A valid single value: the fast path for the common case."""
     _, _, string, version, *lists = fields = astuple(attribute)
     return (
@@ -160,7 +160,7 @@ def _is_sound_version(text: str) -> bool:
 _is_version: Final = lru_cache(maxsize=4096)(is_version_attribute)
 
 
-def count_values(attribute: DeviceAttribute) -> int:
+def _count_values(attribute: DeviceAttribute) -> int:
     """How many values an attribute adds to the limit: one, or as many as its list has."""
     lists = (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
     return sum(len(values) for values in lists if values is not None) or 1

@@ -259,7 +259,7 @@ def _validate_common_fields(
         yield from validate_toleration(toleration, path / "tolerations" @ index)
 
 
-def how_to_qualify(name: str, gates: FeatureGates) -> str:
+def _how_to_qualify(name: str, gates: FeatureGates) -> str:
     """How to fix a name without a domain that no request of the claim derives."""
     advice = f"{NOT_FULLY_QUALIFIED}: write DRIVER/{name}, with the driver that publishes it"
     if features.DERIVED_ATTRIBUTES not in gates:
@@ -292,7 +292,7 @@ def _validate_constraint(
         # KEP-6080: a bare name is fine if a request of this claim derives an attribute of that name.
         if name is not None and name not in bare_names:
             if "/" not in name and not stored and BARE_DERIVED_NAMES in gates:
-                yield invalid(path / attribute_path, name, how_to_qualify(name, gates))
+                yield invalid(path / attribute_path, name, _how_to_qualify(name, gates))
                 continue
             check = (
                 validate_stored_fully_qualified_name if stored else validate_fully_qualified_name

@@ -58,10 +58,10 @@ from allot.api.slices import (
     ResourceSliceSpec,
 )
 
-MAX_MORE_DEVICES = 8
+_MAX_MORE_DEVICES = 8
 """The most additional devices of a kind to propose."""
 
-MAX_TRIED = 64
+_MAX_TRIED = 64
 """How many devices, holders or amounts of one kind are tried."""
 
 
@@ -137,11 +137,11 @@ class _Place(NamedTuple):
     request: str
 
 
-ChangeDevices = Callable[[DeviceClaim], AllocationProblem]
-PutSpec = Callable[[ExactDeviceRequest | DeviceSubRequest], AllocationProblem]
+_ChangeDevices = Callable[[DeviceClaim], AllocationProblem]
+_PutSpec = Callable[[ExactDeviceRequest | DeviceSubRequest], AllocationProblem]
 
 
-def _claim_changer(problem: AllocationProblem, at: int) -> ChangeDevices:
+def _claim_changer(problem: AllocationProblem, at: int) -> _ChangeDevices:
     def changed(devices: DeviceClaim) -> AllocationProblem:
         claim = problem.claims[at]
         claims = list(problem.claims)
@@ -152,8 +152,8 @@ def _claim_changer(problem: AllocationProblem, at: int) -> ChangeDevices:
 
 
 def _specs(
-    claim: ResourceClaim, number: int, request: DeviceRequest, change: ChangeDevices
-) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest, PutSpec]]:
+    claim: ResourceClaim, number: int, request: DeviceRequest, change: _ChangeDevices
+) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest, _PutSpec]]:
     """Every alternative of a request, with a function that replaces it."""
     devices = claim.spec.devices
 
@@ -176,7 +176,7 @@ def _specs(
 
 
 def _with_one_alternative(
-    claim: ResourceClaim, key: str, number: int, change: ChangeDevices
+    claim: ResourceClaim, key: str, number: int, change: _ChangeDevices
 ) -> Candidates:
     """Only one of the alternatives: helps where another one ends in an error."""
     devices = claim.spec.devices
@@ -195,7 +195,7 @@ def _with_one_alternative(
 
 
 def _without_constraint(
-    claim: ResourceClaim, key: str, change: ChangeDevices, scope: ChangeScope
+    claim: ResourceClaim, key: str, change: _ChangeDevices, scope: ChangeScope
 ) -> Candidates:
     devices = claim.spec.devices
     for index, constraint in enumerate(devices.constraints):
@@ -208,7 +208,7 @@ def _without_constraint(
 
 
 def _without_selector(
-    place: _Place, spec: ExactDeviceRequest | DeviceSubRequest, put: PutSpec
+    place: _Place, spec: ExactDeviceRequest | DeviceSubRequest, put: _PutSpec
 ) -> Candidates:
     for index, selector in enumerate(spec.selectors):
         kept = (*spec.selectors[:index], *spec.selectors[index + 1 :])
@@ -220,7 +220,7 @@ def _without_selector(
 def _with_other_attribute(
     place: _Place,
     spec: ExactDeviceRequest | DeviceSubRequest,
-    put: PutSpec,
+    put: _PutSpec,
     scope: ChangeScope,
 ) -> Candidates:
     """A similar attribute name, where an expression fails on a missing one."""
@@ -254,7 +254,7 @@ def _with_name(expression: str, wrong: str, name: str) -> str:
 def _with_less(
     place: _Place,
     spec: ExactDeviceRequest | DeviceSubRequest,
-    put: PutSpec,
+    put: _PutSpec,
     view: NodeView,
     problem: AllocationProblem,
     meter: WorkMeter,
@@ -301,7 +301,7 @@ def _smaller_amounts(
         for allowed in _allowed_amounts(capacity.request_policy):
             if allowed.nanos < min(requested.nanos, left + 1):
                 amounts[allowed.nanos] = allowed
-    return [amounts[left] for left in sorted(amounts, reverse=True)][:MAX_TRIED]
+    return [amounts[left] for left in sorted(amounts, reverse=True)][:_MAX_TRIED]
 
 
 def _allowed_amounts(policy: CapacityRequestPolicy | None) -> Iterator[Quantity]:
@@ -315,7 +315,7 @@ def _allowed_amounts(policy: CapacityRequestPolicy | None) -> Iterator[Quantity]
 def _with_toleration(
     place: _Place,
     spec: ExactDeviceRequest | DeviceSubRequest,
-    put: PutSpec,
+    put: _PutSpec,
     view: NodeView,
     meter: WorkMeter,
 ) -> Candidates:
@@ -324,7 +324,7 @@ def _with_toleration(
         meter.spend(1 + len(device.taints) // 2)
         for taint in device.taints:
             taints[taint.key, taint.effect] = taint
-    for taint in list(taints.values())[:MAX_TRIED]:
+    for taint in list(taints.values())[:_MAX_TRIED]:
         toleration = DeviceToleration(taint.key, EXISTS, "", taint.effect)
         tolerated = AddToleration(*place, taint.key, taint.effect)
         changed = replace(spec, tolerations=(*spec.tolerations, toleration))
@@ -340,7 +340,7 @@ def _with_release(problem: AllocationProblem, view: NodeView, meter: WorkMeter) 
         held_by = problem.ledger.holders(device.id)
         meter.spend(1 + len(held_by))
         holders.update(dict.fromkeys(held_by))
-    for holder in list(holders)[:MAX_TRIED]:
+    for holder in list(holders)[:_MAX_TRIED]:
         release = ReleaseClaim(shown_holder(holder))
         freed = replace_problem(problem, ledger=problem.ledger.without(holder, meter))
         yield release, Candidate(1, release, freed)
@@ -366,9 +366,9 @@ def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMe
         meter.spend(_DEVICE_WORK)
         if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id:
             inventory.put(slice_)
-    for model in list(models.values())[:MAX_TRIED]:
+    for model in list(models.values())[:_MAX_TRIED]:
         driver, pool, name = model.id
-        for number in range(1, MAX_MORE_DEVICES + 1):
+        for number in range(1, _MAX_MORE_DEVICES + 1):
             inventory.put(_slice_of_copies(driver, model.device, number, problem.node.name))
             more = MoreDevices(number, name, pool, driver, problem.node.name)
             changed = replace_problem(problem, inventory=inventory)

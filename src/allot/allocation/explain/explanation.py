@@ -51,9 +51,9 @@ from allot.api.claims import DeviceRequest
 from allot.api.identities import DeviceId
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
-MAX_OBSERVED_STEPS: Final = 200
+_MAX_OBSERVED_STEPS: Final = 200
 """Steps of an observed search; more would only repeat the same reasons."""
-NOT_REACHED: Final = "not tried: the search for the others took all steps"
+_NOT_REACHED: Final = "not tried: the search for the others took all steps"
 _REASON_WORK: Final = 8
 """Units of work to find why one device is refused."""
 
@@ -107,19 +107,19 @@ class _Reporter:
         """The explanation with all reports; incomplete once the deadline has passed."""
         found = self._found
         everything = members_of(self._problem)
-        blamed = found.members if found is not None and found.members else everything
+        conflicting = found.members if found is not None and found.members else everything
         reports: dict[Member, tuple[RequestReport, ...]] = {}
         is_complete = known.is_complete
         sides: dict[Member, tuple[ConstraintSide, ...]] = {}
         try:
             is_proven = found is not None and bool(found.members)
-            reports.update(self._observed(blamed, in_conflict=is_proven))
+            reports.update(self._observed(conflicting, in_conflict=is_proven))
             for member in everything:
                 if not member.is_constraint and member not in reports:
                     reports.update(self._observed((member,), in_conflict=False))
-            for member in blamed if is_proven else ():
+            for member in conflicting if is_proven else ():
                 if member.is_constraint:
-                    sides[member] = tuple(self._sides(member, blamed))
+                    sides[member] = tuple(self._sides(member, conflicting))
         except DeadlineExceededError:
             is_complete = False
         conflict = self._conflict(found, reports, sides) if found is not None else None
@@ -154,7 +154,7 @@ class _Reporter:
             for alternative in search.unreached(request):
                 label = alternative.label
                 alone = self._observed_alternative(members, member, alternative, in_conflict)
-                reports[label] = alone or reports[label]._replace(problem=NOT_REACHED)
+                reports[label] = alone or reports[label]._replace(problem=_NOT_REACHED)
             for skipped in request.skipped:
                 reports[skipped.label] = RequestReport(
                     str(skipped.claim), skipped.label, 1, 0, (), in_conflict, skipped.reason
@@ -242,9 +242,9 @@ class _Reporter:
             sides,
         )
 
-    def _sides(self, constraint: Member, blamed: Sequence[Member]) -> Iterator[ConstraintSide]:
+    def _sides(self, constraint: Member, conflicting: Sequence[Member]) -> Iterator[ConstraintSide]:
         """For each request that the constraint covers: the values of the devices that it can get alone."""
-        for member in blamed:
+        for member in conflicting:
             if member.is_constraint or not concerns(self._problem, constraint, member):
                 continue
             try:
@@ -314,7 +314,7 @@ class _ObservedSearch(BacktrackingSearch):
         """Search until the steps are used up; returns the error that ended it, if any."""
         error_text = ""
         try:
-            self.solve(MAX_OBSERVED_STEPS)
+            self.solve(_MAX_OBSERVED_STEPS)
         except AllocationError as error:
             error_text = str(error)
             if self.stack:

@@ -32,8 +32,8 @@ from allot.api.identities import DeviceId
 
 MAX_NAMES: Final = 3
 """How many names are listed; the rest is counted."""
-MAX_JOINED: Final = 8
-MAX_SIDE_VALUES: Final = 4
+_MAX_JOINED: Final = 8
+_MAX_SIDE_VALUES: Final = 4
 
 
 def amounts_text(reason: AnyReason) -> str:
@@ -72,10 +72,10 @@ def unmet_text(reason: ConstraintUnmet) -> str:
     types = {reason.value.type, *(other.value.type for other in reason.others)}
     with_type = len(types) > 1
     others = "; ".join(
-        f"{short_name(other.device)} has {value_text(other.value, with_type)}"
+        f"{_short_name(other.device)} has {_value_text(other.value, with_type)}"
         for other in reason.others
     )
-    own = value_text(reason.value, with_type)
+    own = _value_text(reason.value, with_type)
     return (
         f"attribute {reason.attribute} = {own} must {constraint_verb(reason.must_match)}: {others}"
     )
@@ -100,11 +100,11 @@ def found_text(report: RequestReport) -> str:
 
 def values_read_text(values: Iterable[ReadValue]) -> str:
     """What a selector read of the device: ` (model = "h100")`."""
-    seen = ", ".join(f"{each.name} = {value_text(each.value)}" for each in values)
+    seen = ", ".join(f"{each.name} = {_value_text(each.value)}" for each in values)
     return f" ({seen})" if seen else ""
 
 
-def value_text(value: TypedValue, with_type: bool = False) -> str:
+def _value_text(value: TypedValue, with_type: bool = False) -> str:
     """A value: strings in quotes, so that they differ from numbers; with its type where types differ."""
     if not value.type:
         return "unset"
@@ -131,8 +131,8 @@ def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:
     for side in constraint.sides:
         requests.setdefault((side.values, side.without), []).append(side.request)
     for (values, without), names in requests.items():
-        parts = [_side_value(each, len(types) > 1) for each in values[:MAX_SIDE_VALUES]]
-        more = len(values) - MAX_SIDE_VALUES
+        parts = [_side_value(each, len(types) > 1) for each in values[:_MAX_SIDE_VALUES]]
+        more = len(values) - _MAX_SIDE_VALUES
         if more > 0:
             parts.append(counted(more, "more value"))
         if without:
@@ -144,7 +144,7 @@ def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:
 
 def _side_value(side: SideValue, with_type: bool) -> str:
     has = "has" if len(side.devices) == 1 else "have"
-    return f"{device_names(side.devices, joined)} {has} {value_text(side.value, with_type)}"
+    return f"{device_names(side.devices, joined)} {has} {_value_text(side.value, with_type)}"
 
 
 def pool_text(pool: UnusablePool) -> str:
@@ -168,7 +168,7 @@ def merged_refusals(refusals: Iterable[Refusal]) -> list[Refusal]:
     return [Refusal(Held(tuple(holders)), tuple(devices)), *merged] if devices else merged
 
 
-def short_name(device: DeviceId | str) -> str:
+def _short_name(device: DeviceId | str) -> str:
     """The device without its driver and pool."""
     return device.device if isinstance(device, DeviceId) else device.rpartition("/")[2]
 
@@ -182,7 +182,7 @@ def listed(names: Sequence[str]) -> str:
 
 def joined(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`; of many, the first few and how many more."""
-    if len(names) > MAX_JOINED:
+    if len(names) > _MAX_JOINED:
         return listed(names)
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
@@ -192,7 +192,7 @@ def device_names(
     devices: Sequence[DeviceId | str], together: Callable[[Sequence[str]], str] = listed
 ) -> str:
     """The devices by name; with the pool where names occur twice."""
-    names = [short_name(device) for device in devices]
+    names = [_short_name(device) for device in devices]
     twice = {name for name, number in Counter(names).items() if number > 1}
     return together(
         [
@@ -203,5 +203,5 @@ def device_names(
 
 
 def sentence(text: str) -> str:
-    """The text with a full stop, unless it ends in a question."""
+    """The sentence with a full stop, unless it is a question."""
     return text if text.endswith("?") else f"{text}."

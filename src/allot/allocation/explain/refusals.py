@@ -49,11 +49,11 @@ from allot.api.quantity import Quantity
 from allot.api.similar_names import similar_names, similarity
 from allot.cel.device import split_name
 
-NEARLY: Final = 0.7
+_MIN_SIMILARITY: Final = 0.7
 """How similar names must be for a suggestion."""
-SAME_DOMAIN: Final = 0.85
+_MIN_DOMAIN_SIMILARITY: Final = 0.85
 """The same for domains; those of several drivers often have the same ending."""
-MAX_SIMILAR: Final = 2
+_MAX_SIMILAR: Final = 2
 
 
 def refusal(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason | None:
@@ -211,14 +211,14 @@ def _similar(missing: Iterable[tuple[str, ...]], device: PoolDevice) -> Iterator
         names = [split_name(each, device.id.driver) for each in own]
         identifiers = (each for _, each in names)
         for identifier in similar_names(
-            name, identifiers, limit=MAX_SIMILAR, min_similarity=NEARLY
+            name, identifiers, limit=_MAX_SIMILAR, min_similarity=_MIN_SIMILARITY
         ):
             yield from (
                 f"{other}/{each}"
                 for other, each in names
                 if each == identifier
                 and (other, each) != (domain, name)
-                and similarity(domain, other) >= SAME_DOMAIN
+                and similarity(domain, other) >= _MIN_DOMAIN_SIMILARITY
             )
 
 

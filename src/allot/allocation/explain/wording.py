@@ -51,10 +51,10 @@ from allot.allocation.explain.reasons import (
 from allot.api.similar_names import did_you_mean
 from allot.features import BINDING_CONDITIONS
 
-MAX_EXPRESSION: Final = 400
+_MAX_EXPRESSION: Final = 400
 """How many characters of an expression a reason shows."""
-MAX_BRIEF_REASONS: Final = 3
-NO_NAMES: Final[Mapping[str, str]] = {}
+_MAX_BRIEF_REASONS: Final = 3
+_NO_NAMES: Final[Mapping[str, str]] = {}
 
 
 class Wording:
@@ -63,8 +63,8 @@ class Wording:
     def __init__(
         self,
         namespace: str | None = None,
-        claim_names: Mapping[str, str] = NO_NAMES,
-        max_expression: int = MAX_EXPRESSION,
+        claim_names: Mapping[str, str] = _NO_NAMES,
+        max_expression: int = _MAX_EXPRESSION,
     ) -> None:
         """Claims of other namespaces than `namespace` are not named; with None, all are.
 
@@ -168,7 +168,7 @@ class Wording:
         """The devices, then why they are refused."""
         return f"{device_names(refusal.devices)}: {self.reason(refusal.reason)}"
 
-    def brief(self, report: RequestReport, most: int = MAX_BRIEF_REASONS) -> str:
+    def brief(self, report: RequestReport, most: int = _MAX_BRIEF_REASONS) -> str:
         """Why a request does not get all its devices: the reasons of the suitable ones."""
         if report.problem:
             return report.problem

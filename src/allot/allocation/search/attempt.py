@@ -23,7 +23,7 @@ from allot.allocation.lazy import lazy
 from allot.allocation.requests import Alternative
 from allot.allocation.search.candidates import CandidateRules
 
-NOT_SHARED: Final[Consumption] = {}
+_NOT_SHARED: Final[Consumption] = {}
 _FREE: Final = 1
 TAKEN: Final = 2
 _LOOKED_UP_AT_ONCE: Final = 32
@@ -139,7 +139,7 @@ class AllocationAttempt:
             return FailedRule.IN_USE
         if not self.rules.is_selectable(alternative, index):
             return FailedRule.NOT_SELECTED
-        consumed = NOT_SHARED
+        consumed = _NOT_SHARED
         if self.rules.consumable:
             possible = self.rules.consumption(alternative, index)
             if possible is None:
@@ -153,7 +153,7 @@ class AllocationAttempt:
         """The same for a device that mode All requires: an unmet constraint is a `ConstraintError`."""
         if self.is_in_use(alternative, index):
             return FailedRule.IN_USE
-        consumed = NOT_SHARED
+        consumed = _NOT_SHARED
         if self.rules.consumable:
             possible = self.rules.consumption(alternative, index)
             assert possible is not None, "checked when the devices were listed"

@@ -23,7 +23,7 @@ from allot.allocation.requests import Alternative, PreparedClaim, PreparedReques
 from allot.allocation.search.attempt import TAKEN, AllocationAttempt, Pick
 from allot.api.resource import MAX_RESULTS
 
-STEP_WORK: Final = 8
+_STEP_WORK: Final = 8
 """Units of work of a step and of backtracking, not counting the devices that are checked."""
 CHECKS_AT_ONCE: Final = 32
 """How many devices are checked before their work is metered."""
@@ -78,7 +78,7 @@ class BacktrackingSearch:
             if max_failures is not None and self.failures > max_failures:
                 raise TooManyFailuresError
             frame = self.stack[-1]
-            self._meter.spend(STEP_WORK)
+            self._meter.spend(_STEP_WORK)
             if frame.alternative is None:
                 goes_on = self._choose_alternative(frame)
             else:

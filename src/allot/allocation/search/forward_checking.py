@@ -42,7 +42,7 @@ _COUNTS_PER_PROVEN: Final = 16
 """How many devices bounds may count: initially, per step, and per device counted in a proof."""
 
 
-class ConflictFrame(SearchFrame):
+class _ConflictFrame(SearchFrame):
     """A frame with its conflict set and the equivalence classes tried."""
 
     __slots__ = (
@@ -148,7 +148,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
             frame.conflicts, frame.deepest = everything, len(self.requests) - 1
         return False
 
-    def _replay(self, frame: ConflictFrame, alternative: Alternative, pick: Pick) -> bool:
+    def _replay(self, frame: _ConflictFrame, alternative: Alternative, pick: Pick) -> bool:
         """Place the other search's pick; whether other devices were tried before it."""
         failed = False
         if alternative.wants_all:
@@ -174,17 +174,17 @@ class ForwardCheckingSearch(BacktrackingSearch):
 
     def _frame(
         self, request: int, alternative: Alternative | None, nth: int, start: int
-    ) -> ConflictFrame:
+    ) -> _ConflictFrame:
         choices = 0
         if self.stack:
             above = self.stack[-1]
-            assert isinstance(above, ConflictFrame)
+            assert isinstance(above, _ConflictFrame)
             claim = self.requests[request].alternatives[0].claim
             if self._claim(above) is claim:
                 choices = above.choices
                 if above.alternative is None:
                     choices |= 1 << (len(self.stack) - 1)
-        return ConflictFrame(request, alternative, nth, start, choices)
+        return _ConflictFrame(request, alternative, nth, start, choices)
 
     def _earlier(self) -> int:
         """All frames below the last one."""
@@ -193,7 +193,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
     # --- lookahead ---
 
     def _is_dead_end(self, frame: SearchFrame) -> bool:
-        assert isinstance(frame, ConflictFrame)
+        assert isinstance(frame, _ConflictFrame)
         if frame.entered:
             return False
         frame.entered = True
@@ -216,7 +216,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
         self._fail(frame)
         return True
 
-    def _is_impossible(self, frame: ConflictFrame, end: int) -> bool:
+    def _is_impossible(self, frame: _ConflictFrame, end: int) -> bool:
         """Whether bounds prove that the requests before `end` cannot be satisfied.
 
         Counting is limited to a share of the work, which grows with every proof.
@@ -236,7 +236,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
         frame.values_left = values_left
         return False
 
-    def _is_limit_ahead(self, frame: ConflictFrame) -> bool:
+    def _is_limit_ahead(self, frame: _ConflictFrame) -> bool:
         """Whether the claim exceeds its device limit, whichever alternatives are chosen from here on."""
         claim = self._claim(frame)
         if not claim.may_exceed_limit:
@@ -259,7 +259,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
         return True
 
     def _next_pick(self, frame: SearchFrame, alternative: Alternative) -> Pick | None:
-        assert isinstance(frame, ConflictFrame)
+        assert isinstance(frame, _ConflictFrame)
         earlier = self._earlier()
         if alternative.wants_all:
             pick = super()._next_pick(frame, alternative)
@@ -304,7 +304,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
 
     # --- dead ends ---
 
-    def _signature(self, frame: ConflictFrame) -> tuple[Hashable, int]:
+    def _signature(self, frame: _ConflictFrame) -> tuple[Hashable, int]:
         """The residual state at a frame, and the frames that shape it."""
         claim = self._claim(frame)
         state, relevant = self._residual.of(frame.request, frame.alternative, frame.position)
@@ -338,7 +338,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
 
     def _fail(self, frame: SearchFrame) -> None:
         """Backjump to the last choice in the conflict set."""
-        assert isinstance(frame, ConflictFrame)
+        assert isinstance(frame, _ConflictFrame)
         conflicts = (frame.conflicts | self._structural_conflicts(frame)) & self._earlier()
         self.failures += 1
         self._lookahead_left = _LOOKAHEAD_FRAMES
@@ -353,27 +353,27 @@ class ForwardCheckingSearch(BacktrackingSearch):
         backjump_to = conflicts.bit_length() - 1
         while len(self.stack) - 1 > backjump_to:
             skipped = self.stack[-1]
-            assert isinstance(skipped, ConflictFrame)
+            assert isinstance(skipped, _ConflictFrame)
             deepest = max(deepest, skipped.deepest)
             if self._future.next_failing[skipped.request] <= deepest:
                 break
             self._pop()
         if self.stack:
             last = self.stack[-1]
-            assert isinstance(last, ConflictFrame)
+            assert isinstance(last, _ConflictFrame)
             last.conflicts |= conflicts
             last.deepest = max(last.deepest, deepest)
 
     def _exceed_limit(self, frame: SearchFrame) -> None:
         """The number of devices of a claim depends on its alternatives, not on the devices picked."""
-        assert isinstance(frame, ConflictFrame)
+        assert isinstance(frame, _ConflictFrame)
         choices = frame.choices
-        deepest = max(each.deepest for each in self.stack if isinstance(each, ConflictFrame))
+        deepest = max(each.deepest for each in self.stack if isinstance(each, _ConflictFrame))
         super()._exceed_limit(frame)
         self._lookahead_left = _LOOKAHEAD_FRAMES
         if self.stack:
             last = self.stack[-1]
-            assert isinstance(last, ConflictFrame)
+            assert isinstance(last, _ConflictFrame)
             last.conflicts |= choices & self._earlier()
             last.deepest = max(last.deepest, deepest)
 

@@ -13,7 +13,7 @@ from allot.deadline import Deadline, no_deadline
 if TYPE_CHECKING:
     from allot.allocation.requests import Alternative
 
-UNITS_BETWEEN_CHECKS: Final = 512
+_UNITS_BETWEEN_CHECKS: Final = 512
 """About half a millisecond: long compared with a check, short compared with any deadline."""
 
 
@@ -26,11 +26,11 @@ class WorkMeter:
         self.deadline = deadline
         self.alternative: Alternative | None = None
         """The alternative in progress, to report when the deadline passes."""
-        self._left = UNITS_BETWEEN_CHECKS
+        self._left = _UNITS_BETWEEN_CHECKS
 
     def spend(self, units: int) -> None:
         """Count work that is done or about to be done."""
         self._left -= units
         if self._left < 0:
-            self._left = UNITS_BETWEEN_CHECKS
+            self._left = _UNITS_BETWEEN_CHECKS
             self.deadline()

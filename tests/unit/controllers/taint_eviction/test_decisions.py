@@ -93,6 +93,14 @@ def test_the_end(pod: Pod, taints: list[tuple[NodeTaint, datetime]], end: dateti
     assert leaves_at(pod, taints) == end
 
 
+def test_comparison_operators_tolerate_numeric_taints() -> None:
+    sla = NodeTaint("sla", "950", T0)
+    toleration = {"key": "sla", "operator": "Gt", "value": "900", "effect": "NoExecute"}
+
+    assert leaves_at(a_pod(toleration), [(sla, T0)]) is None
+    assert leaves_at(a_pod({**toleration, "operator": "Lt"}), [(sla, T0)]) == T0
+
+
 def test_only_noexecute_taints_evict() -> None:
     taints = [
         {"key": "bad", "value": "yes", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},

@@ -1,11 +1,11 @@
-"""What every controller is given, and what it is: a queue of keys and a way to reconcile one.
+"""The base classes of controllers, and the context that the controllers of one manager share.
 
-    informers ──► handlers add keys ──► queue ──► reconcile: read copies, decide, write
-                                          ▲           │ failed
-                                          └── later ◄─┘
+    informers ──► event handlers add keys ──► work queue ──► reconcile: read from listers, decide, write
+                                                 ▲               │ error
+                                                 └── backoff ◄───┘
 
-A controller decides from what the API says now, never from what it remembers: it can be killed, started
-again, or run twice at once, and the writes (with a resourceVersion or a uid) sort out who was first.
+A controller decides from the current API objects, never from its own memory. It can be killed and restarted, or
+run twice at the same time: preconditions in the writes (resourceVersion, uid) resolve races.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORKERS: Final = 8
 
 @dataclass(frozen=True)
 class ControllerContext:
-    """What all controllers of one manager share."""
+    """Shared by all controllers of one manager, like kube-controller-manager's ControllerContext."""
 
     client: Client
     informers: InformerFactory
@@ -54,10 +54,10 @@ class ControllerContext:
 
 
 class Controller(ABC):
-    """One loop. Made before the informers start (so that it can ask for them), run once they are complete."""
+    """One control loop. Created before the informers start, so that it can request them; run after they have synced."""
 
     name: ClassVar[str]
-    """As `--controllers` calls it."""
+    """The name that `--controllers` takes."""
 
     @abstractmethod
     async def run(self) -> None:
@@ -65,10 +65,10 @@ class Controller(ABC):
 
 
 class QueueController(Controller, Generic[K]):
-    """A controller that reconciles keys. Handlers call `self.queue.add(key)`."""
+    """A controller that reconciles keys. Event handlers call `self.queue.add(key)`."""
 
     queue_name: ClassVar[str] = ""
-    """In metrics; the controller's name by default."""
+    """The label in metrics; the controller's name by default."""
     workers: ClassVar[int] = WORKERS
 
     def __init__(self, context: ControllerContext) -> None:
@@ -82,14 +82,14 @@ class QueueController(Controller, Generic[K]):
 
     @abstractmethod
     async def reconcile(self, key: K) -> None:
-        """Bring one thing in order. If it raises, it is called again later, and later."""
+        """Reconcile one key. If it raises, the key is queued again with a growing backoff."""
 
     def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
-        """What else runs beside the workers, such as something done every minute."""
+        """Coroutines that run beside the workers, such as a periodic resync."""
         return ()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for chore in self.background_tasks():
-                group.create_task(chore)
+            for task in self.background_tasks():
+                group.create_task(task)
             await run_workers(self.queue, self.reconcile, self.workers)

@@ -1,4 +1,4 @@
-"""What controllers that evict pods tell about it, under the names that Kubernetes gives."""
+"""Metrics of controllers that evict pods, under Kubernetes' names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 
 
 class EvictionMetrics:
-    """Pods that were deleted, and how long after the time at which they should have been."""
+    """Deleted pods, and the delay between the due time and the deletion."""
 
     def __init__(self, prefix: str, registry: CollectorRegistry) -> None:
         self._deletions = Counter(

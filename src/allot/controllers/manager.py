@@ -1,4 +1,4 @@
-"""The controller manager: the chosen controllers, on one client and one set of informers."""
+"""The controller manager: runs the selected controllers on one client and one set of informers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Factory = Callable[[ControllerContext], Controller]
 
 
 class ControllerManager:
-    """Runs controllers until cancelled. It can be run again, such as after another has led."""
+    """Runs controllers until cancelled. Can be run again, such as after losing and regaining the lease."""
 
     def __init__(
         self, client: Client, factories: Sequence[Factory], gates: FeatureGates = DEFAULTS
@@ -37,16 +37,16 @@ class ControllerManager:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the controllers work."""
+        """Whether the controllers are running."""
         return self._informers is not None and self._informers.has_synced
 
     @property
     def is_starting(self) -> bool:
-        """Whether the cluster is being read. Who waits to be elected has not begun."""
+        """Whether the informers are syncing. False while waiting for leader election."""
         return self._informers is not None and not self._informers.has_synced
 
     async def run(self) -> None:
-        """Read the cluster, then let all controllers work."""
+        """Sync the informers, then run all controllers."""
         informers = InformerFactory(self.client)
         recorder = EventRecorder(self.client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
         context = ControllerContext(self.client, informers, recorder, self._gates)
@@ -71,5 +71,5 @@ async def _run_all(controllers: Iterable[Controller], context: ControllerContext
                 run_with_restarts(controller.name, controller.run, context.clock),
                 name=controller.name,
             )
-        # A controller whose feature is off has nothing to do; the manager has.
+        # The manager keeps running when all controllers return, such as those whose gate is off.
         await asyncio.Event().wait()

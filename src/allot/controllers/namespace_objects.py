@@ -1,6 +1,6 @@
-"""What every active namespace has: a service account `default`, and the certificate of the server's authority.
+"""Per-namespace objects: the service account `default` and the config map with the API server's CA certificate.
 
-Who deletes or changes them gets them back.
+Recreated when deleted or modified.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NamespaceObjectController(QueueController[str]):
 
     @abstractmethod
     def wanted(self, namespace: str, found: RawObject | None) -> RawObject | None:
-        """The object as it should be; `found` itself if it is as it should be; None for no opinion."""
+        """The wanted object; `found` itself if it is up to date; None if none is wanted."""
 
     async def reconcile(self, key: str) -> None:
         namespace = self._namespaces.get(ObjectKey("", key))
@@ -88,7 +88,7 @@ def _named(resource: Resource[Any], namespace: str, name: str, **rest: Any) -> R
 
 
 class ServiceAccountController(NamespaceObjectController):
-    """A service account for pods that name none."""
+    """Creates the service account of pods that do not name one."""
 
     name = "serviceaccount-controller"
     queue_name = "serviceaccount"
@@ -101,13 +101,13 @@ class ServiceAccountController(NamespaceObjectController):
 
 
 class RootCaPublisher(NamespaceObjectController):
-    """The certificate with which pods can tell that they talk to the right server."""
+    """Publishes the CA certificate with which pods verify the API server."""
 
     name = "root-ca-certificate-publisher-controller"
     queue_name = "root_ca_cert_publisher"
 
     def __init__(self, context: ControllerContext, certificates: str | None = None) -> None:
-        """Without certificates those that our own client trusts are published, if it has any."""
+        """By default the CA certificates of the controller's own client are published, if it has any."""
         super().__init__(context, CONFIG_MAPS, ROOT_CA)
         self._certificates = certificates
 
@@ -115,7 +115,7 @@ class RootCaPublisher(NamespaceObjectController):
         if self._certificates is None:
             self._certificates = await asyncio.to_thread(trusted_certificates, self.client)
         if not self._certificates:
-            log.info("no certificates are known that could be published")
+            log.info("no CA certificate to publish")
         await super().run()
 
     def wanted(self, namespace: str, found: RawObject | None) -> RawObject | None:
@@ -130,8 +130,8 @@ class RootCaPublisher(NamespaceObjectController):
 
 
 def trusted_certificates(client: Client) -> str:
-    """The certificates that the client verifies the server with; empty if it uses the machine's."""
-    from allot.client.http import HttpTransport  # what it stands on takes time to load
+    """The CA certificates with which the client verifies the server; empty if it uses the system's."""
+    from allot.client.http import HttpTransport  # slow to import
 
     transport = client.transport
     return transport.root_certificates if isinstance(transport, HttpTransport) else ""

@@ -1,7 +1,7 @@
-"""Pods that have to go: they are told why in their status, then deleted.
+"""Disruption of pods: sets the condition DisruptionTarget, then deletes the pod.
 
-What decides that a pod has to go are the controllers; they share the condition, and the care that it is this very
-pod, not a successor of the same name.
+Shared by all controllers that evict pods. Writes have the pod's uid as a precondition, so that a successor of the same
+name is never disrupted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAILED: Final = "Failed"
 
 
 class PodRef(NamedTuple):
-    """One particular pod."""
+    """A pod by name and uid."""
 
     namespace: str
     name: str
@@ -42,7 +42,7 @@ def is_deleting(pod: Pod) -> bool:
 
 
 class Disruption(NamedTuple):
-    """Why a pod is taken away, in the words of its condition."""
+    """Reason and message of the condition DisruptionTarget."""
 
     reason: str
     message: str
@@ -51,14 +51,14 @@ class Disruption(NamedTuple):
 def disruption_patch(
     pod: Pod, why: Disruption | None, today: datetime, *, fail: bool = False
 ) -> dict[str, Any] | None:
-    """What its status has to be told, as a strategic patch; None if it says so already.
+    """A strategic merge patch of the status; None if nothing changes.
 
-    With `fail`, a pod that has not finished ends here.
+    With `fail`, the phase of a pod that has not finished becomes Failed.
     """
     status: dict[str, Any] = {}
     if fail and not pod.is_finished:
         status["phase"] = FAILED
-    # Kubernetes leaves a pod that has finished as it is.
+    # Kubernetes does not change finished pods.
     if why is not None and not (fail and pod.is_finished):
         condition = _condition(pod, why, today)
         if condition is not None:
@@ -86,7 +86,7 @@ async def disrupt(
     fail: bool = False,
     grace_seconds: int | None = None,
 ) -> bool:
-    """Tell the pod why, and delete it. False if it was gone already."""
+    """Set the condition and delete the pod. False if it was gone already."""
     ref = pod_ref(pod)
     patch = disruption_patch(pod, why, client.clock.today(), fail=fail)
     try:

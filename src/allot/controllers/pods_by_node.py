@@ -16,7 +16,7 @@ def _node_of(pod: Pod) -> Iterable[str]:
 
 
 class PodsByNode:
-    """The pods of each node, as the informer knows them."""
+    """The pods of each node in the informer."""
 
     def __init__(self, pods: Informer[Pod]) -> None:
         self._pods = pods

@@ -1,4 +1,4 @@
-"""What is known about work queues, under the names that Kubernetes gives."""
+"""Metrics of work queues, under Kubernetes' names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECONDS: Final = tuple(1e-8 * 10**power for power in range(10))
 
 
 class QueueMetrics:
-    """The queues of one process, each by its name."""
+    """The work queues of one process, by name."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         label = ("name",)

@@ -1,4 +1,4 @@
-"""Finished jobs are deleted when their time is up (`spec.ttlSecondsAfterFinished`)."""
+"""Deletes finished jobs after their TTL (`spec.ttlSecondsAfterFinished`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def expires_at(job: RawObject) -> datetime | None:
-    """When the job is to be deleted; None if it has not finished, is on its way out, or may stay."""
+    """When to delete the job; None if it has not finished, is being deleted, or has no TTL."""
     seconds = job.get("spec", "ttlSecondsAfterFinished")
     if not isinstance(seconds, int) or job.metadata.deletion_timestamp is not None:
         return None
@@ -33,7 +33,7 @@ def finished_at(job: RawObject) -> datetime | None:
 
 
 class TtlAfterFinishedController(QueueController[ObjectKey]):
-    """Deletes jobs that have been finished for long enough, with all they own."""
+    """Deletes expired jobs and their dependents."""
 
     name = "ttl-after-finished-controller"
     queue_name = "ttl_jobs_to_delete"
@@ -51,7 +51,7 @@ class TtlAfterFinishedController(QueueController[ObjectKey]):
     async def reconcile(self, key: ObjectKey) -> None:
         if self._jobs.get(key) is None:
             return
-        job = await self.client.find(JOBS, key)  # what we know may be old
+        job = await self.client.find(JOBS, key)  # the informer may be outdated
         expiry = expires_at(job) if job is not None else None
         if job is None or expiry is None:
             return
@@ -59,7 +59,7 @@ class TtlAfterFinishedController(QueueController[ObjectKey]):
         if wait > 0:
             self.queue.add_after(key, wait)
             return
-        log.info("job %s has been finished for long enough", key)
+        log.info("job %s: TTL after finished has expired, deleting", key)
         options = DeleteOptions(job.metadata.uid, propagation_policy="Foreground")
         try:
             await self.client.delete(JOBS, key, options)

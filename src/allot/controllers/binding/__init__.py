@@ -1,16 +1,17 @@
-"""External controllers that make devices ready while a pod waits for them (KEP-5007).
+"""A framework for external controllers that prepare devices before a pod is bound (KEP-5007).
 
-You say how one device is attached and let go (`Attacher`); this does the rest:
+Implement `Attacher` for your driver: how one device is attached and detached. The framework does the rest:
 
-    attachments   what an allocation asks for, as values
-    attacher      the class to write, and the error to raise
-    decisions     what to do about a claim, as a function
-    conditions    how reports get into a claim's status
-    controller    the loop around it: `BindingController`
-    attempts      timeouts and retries; `memory` what is under way
-    quarantine    what becomes of broken devices
-    observer      told of everything that happens; `metrics` counts it, `pages` shows that
-    simulation    an attacher for demonstrations, that waits, fails and hangs as told
+    attachments   attachments of an allocation, as values
+    attacher      the class to implement, and the error to raise
+    decisions     the actions for a claim, as a function of its state
+    conditions    reports in a claim's status
+    controller    `BindingController`, the control loop
+    attempts      timeouts and retries
+    actual_state  attachments in progress
+    quarantine    devices that failed permanently
+    observer      callbacks for every event; `metrics` counts them
+    simulation    an attacher for demonstrations, with scripted delays and failures
 """
 
 from allot.controllers.binding.attacher import Attacher, AttachFailedError

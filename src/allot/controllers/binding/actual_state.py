@@ -1,4 +1,4 @@
-"""What a controller has begun and not yet undone, by claim and by device. Gone with the process."""
+"""Attachments that the controller has started and not yet detached, by claim and by device. In memory only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING: Mapping[Attachment, AttachmentState] = {}
 
 
 class ActualState:
-    """Knows of every attachment how far it is."""
+    """The state of every attachment."""
 
     def __init__(self) -> None:
         self._by_claim: dict[ObjectKey, dict[Attachment, AttachmentState]] = {}
@@ -31,7 +31,7 @@ class ActualState:
         return known.phase if known is not None else None
 
     def of_device(self, device: SharedDeviceId) -> Iterator[tuple[ObjectKey, Attachment]]:
-        """Who has to do with a device."""
+        """The claims and attachments of a device."""
         return iter(tuple(self._by_device.get(device, ())))
 
     def put(self, claim: ObjectKey, attachment: Attachment, known: AttachmentState) -> None:

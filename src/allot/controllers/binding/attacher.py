@@ -1,4 +1,4 @@
-"""What you write: how a device of your driver is made ready, and let go."""
+"""The interface a driver implements: attaching and detaching one device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from allot.controllers.binding.attachments import Attachment, AttachRequest
 
 
 class AttachFailedError(Exception):
-    """The device is not ready. Unless that is `permanent`, it is tried again.
+    """The device is not ready. Retried unless `permanent`.
 
     After a permanent failure the claim gets another device. `condition` is the failure condition to
     set; by default the first that the device names.
@@ -24,23 +24,23 @@ class AttachFailedError(Exception):
 
 
 class Attacher(ABC):
-    """Makes devices ready. All methods are called again when their outcome is in doubt.
+    """Attaches devices. Methods must be idempotent: they are called again when their outcome is unknown.
 
-    For one device there is never more than one call at a time; for different devices there may be
-    any number. A call is cancelled when it is no longer wanted or takes too long.
+    Calls for one device are serialized; calls for different devices run concurrently. A call is cancelled
+    when the claim no longer needs the device, or when it times out.
     """
 
     @abstractmethod
     async def attach(self, device: AttachRequest) -> None:
-        """Return when the device can be used. If it can already, return at once."""
+        """Return when the device is usable. Return immediately if it already is."""
 
     async def detach(self, device: Attachment) -> None:  # noqa: B027 - often nothing is to undo
-        """Undo `attach`, finished or not. Return at once if there is nothing to undo."""
+        """Undo `attach`, whether it finished or not. Return immediately if there is nothing to undo."""
 
     async def attached(self) -> Iterable[Attachment]:
-        """What is attached now, wholly or in part. Asked once, at the start.
+        """All devices that are attached, completely or partly. Called once, at start.
 
-        What no claim has any more is detached. Without this, what was freed while no controller ran
-        stays attached.
+        Attachments without a claim are detached. Without this method, devices that were deallocated while
+        no controller ran stay attached.
         """
         return ()

@@ -1,7 +1,7 @@
-"""What a claim holds of a driver's devices and is waited for: attachments, and requests to make them.
+"""Attachments of a claim to a driver's devices, and requests to attach them.
 
-An attachment is one device, or one share of it, for one allocation of one claim. If the claim is
-allocated anew, even to the same device on the same node, that is another attachment.
+An attachment is one device, or one share of it, for one allocation of one claim. A new allocation of the claim is
+another attachment, even of the same device on the same node.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
 
 
 class Attachment(NamedTuple):
-    """A device that is, or shall be, ready for a claim.
+    """A device that is attached, or to be attached, for a claim.
 
-    `node` is empty where the allocation does not name exactly one. A driver that is asked what is
-    attached may leave out whatever it does not know, except the device.
+    `node` is empty if the allocation does not name exactly one. In the result of `Attacher.attached`
+    a driver may leave out every field that it does not know, except the device.
     """
 
     device: SharedDeviceId
@@ -32,11 +32,11 @@ class Attachment(NamedTuple):
 
     @property
     def whole_device(self) -> DeviceId:
-        """The device without regard to shares, as slices and taints name it."""
+        """The device without its share, as slices and taints name it."""
         return self.device.device_id
 
     def is_covered_by(self, held: Attachment) -> bool:
-        """Whether this is `held`, as far as it is known."""
+        """Whether this matches `held` in all known fields."""
         return (
             self.device == held.device
             and self.node in ("", held.node)
@@ -49,26 +49,26 @@ class Attachment(NamedTuple):
         return f"{device} on {self.node}" if self.node else device
 
 
-def say_nothing(reason: str, message: str) -> None:
-    """For requests whose progress nobody asks about."""
+def ignore_progress(reason: str, message: str) -> None:
+    """For requests whose progress is not reported."""
 
 
 @dataclass(frozen=True)
 class AttachRequest:
-    """All there is to know for making one device ready."""
+    """Everything an attacher needs to attach one device."""
 
     attachment: Attachment
     claim: ResourceClaim = field(repr=False, compare=False)
-    """As it was when the decision fell. It may have changed since."""
+    """The claim at the time of the decision. It may have changed since."""
     request: str
     binding_conditions: tuple[str, ...]
     failure_conditions: tuple[str, ...]
     parameters: tuple[dict[str, Any], ...] = ()
-    """Configuration meant for this driver and request: the class's first, the claim's own last."""
+    """Opaque configuration for this driver and request: from the class first, then from the claim."""
     admin_access: bool = False
-    """Others may have the device at the same time: look before you detach it."""
-    report: Callable[[str, str], None] = field(default=say_nothing, repr=False, compare=False)
-    """Call it with a reason (one CamelCase word) and a message; users see both in the claim."""
+    """Other claims may use the device at the same time: check before detaching it."""
+    report: Callable[[str, str], None] = field(default=ignore_progress, repr=False, compare=False)
+    """Reports progress: a reason (one CamelCase word) and a message, both shown in the claim's status."""
 
     @property
     def claim_key(self) -> ObjectKey:
@@ -97,9 +97,9 @@ class AttachRequest:
 def attach_requests(
     claim: ResourceClaim | None, driver: str, owned: Container[str] | None = None
 ) -> dict[Attachment, AttachRequest]:
-    """What the claim's allocation asks of the driver's controller; empty if it waits for nothing.
+    """The attachments that the claim's allocation needs from the driver's controller.
 
-    With `owned`, only those binding conditions are this controller's to set.
+    With `owned`, only these binding conditions belong to this controller.
     """
     allocation = claim.status.allocation if claim is not None else None
     if claim is None or allocation is None:
@@ -117,7 +117,7 @@ def attach_requests(
             claim.metadata.uid,
             allocation.allocation_timestamp,
         )
-        if attachment not in requests:  # two requests may have got the same device
+        if attachment not in requests:  # two requests may be allocated the same device
             requests[attachment] = AttachRequest(
                 attachment,
                 claim,
@@ -131,7 +131,7 @@ def attach_requests(
 
 
 def single_node(allocation: AllocationResult) -> str:
-    """The node the allocation is tied to by name; empty if it could be used on several."""
+    """The node that the allocation names; empty if it is usable on several nodes."""
     terms = allocation.node_selector.node_selector_terms if allocation.node_selector else ()
     if len(terms) != 1 or terms[0].match_expressions or len(terms[0].match_fields) != 1:
         return ""
@@ -143,7 +143,7 @@ def single_node(allocation: AllocationResult) -> str:
 def _parameters(
     allocation: AllocationResult, driver: str, request: str
 ) -> Iterator[dict[str, Any]]:
-    """A configuration for `gpu` is also for its alternative `gpu/big`."""
+    """A configuration for the request `gpu` also applies to its subrequest `gpu/big`."""
     names = {request, request.partition("/")[0]}
     for config in allocation.devices.config:
         opaque = config.opaque

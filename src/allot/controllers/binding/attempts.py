@@ -1,4 +1,4 @@
-"""Calls of an attacher, repeated with waits in between until they are decided one way or the other."""
+"""Calls of an attacher, retried with a backoff until they succeed or fail permanently."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 
 class AttemptLimits(NamedTuple):
-    """How long one call may take, how long to wait after a failure, when to give up."""
+    """The retry policy: timeout of one call, backoff, maximum number of attempts."""
 
     attach_seconds: float | None = 300.0
     detach_seconds: float | None = 300.0
     max_attempts: int | None = None
-    """After so many failed attempts an attach has failed for good. None: when the scheduler gives up."""
+    """An attach fails permanently after this many attempts. None: no limit; the scheduler's timeout ends it."""
     backoff: Backoff = Backoff(first_seconds=1.0, most_seconds=60.0, jitter=0.2)
     chance: Callable[[], float] = random.random
 
@@ -32,7 +32,7 @@ class AttemptLimits(NamedTuple):
 
 
 class AttemptContext(NamedTuple):
-    """How calls are made, by which clock, and who is told."""
+    """The retry policy, the clock and the observer of all attempts."""
 
     limits: AttemptLimits
     clock: Clock
@@ -42,9 +42,9 @@ class AttemptContext(NamedTuple):
 async def attach_until_decided(
     attacher: Attacher, request: AttachRequest, context: AttemptContext, lane: asyncio.Lock
 ) -> AttachFailedError | None:
-    """None when the device is ready; otherwise why it never will be.
+    """None when the device is ready; otherwise the permanent failure.
 
-    Calls for one device share a `lane`, in which there is one at a time.
+    `lane` serializes the calls for one device.
     """
     limits, clock, seen = context
     failures = 0
@@ -59,7 +59,7 @@ async def attach_until_decided(
             seen.attach_failed(request, error)
             return error
         wait = limits.wait_seconds(failures)
-        log.info("%s: attempt %d: %s; again in %.1f s", request, failures, error, wait)
+        log.info("%s: attempt %d: %s; retrying in %.1f s", request, failures, error, wait)
         seen.attach_retried(request, error, wait)
         request.report(error.reason, f"attempt {failures} failed: {error.message}")
         await clock.sleep(wait)
@@ -78,9 +78,9 @@ async def _attach_once(
     except asyncio.CancelledError:
         if _are_cancelled():
             raise
-        return AttachFailedError("AttachError", "something that attach waited for was cancelled")
+        return AttachFailedError("AttachError", "a task that attach awaited was cancelled")
     except Exception as error:
-        log.exception("%s: attach raised what it should not", request)
+        log.exception("%s: attach raised an unexpected exception", request)
         return AttachFailedError("AttachError", f"{type(error).__name__}: {error}")
     return None
 
@@ -88,7 +88,7 @@ async def _attach_once(
 async def detach_until_done(
     attacher: Attacher, attachment: Attachment, context: AttemptContext, lane: asyncio.Lock
 ) -> None:
-    """There is no giving up: until it is let go, nobody else can have the device."""
+    """Retries without limit: other claims cannot use the device before it is detached."""
     limits, clock, seen = context
     failures = 0
     while True:
@@ -109,6 +109,6 @@ async def detach_until_done(
 
 
 def _are_cancelled() -> bool:
-    """Whether it is us who shall stop, not just something that was waited for."""
+    """Whether the current task is being cancelled, not just a task that it awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
-"""Conditions of devices in a claim's status: what they say, and how reports get into them.
+"""Conditions of devices in a claim's status, and how reports change them.
 
-Only entries of the driver's own devices are touched, and in them only the conditions that a report is
-about. Everything else in the status is somebody else's.
+Only entries of the driver's own devices are modified, and in them only the conditions that a report is
+about. All other fields of the status have other owners.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from allot.controllers.binding.attachments import Attachment, AttachRequest, att
 
 MAX_REASON: Final = 128
 MAX_MESSAGE: Final = 1024
-"""The API takes more of both; nobody reads it."""
+"""Shorter than the API's limits, for readability."""
 
 
 class DeviceReport(NamedTuple):
-    """What users and the scheduler shall read about one device.
+    """The state of one device as written to the claim's status.
 
     Ready or not, for all its binding conditions. `failure` names the failure condition that is True.
     """
@@ -35,19 +35,19 @@ class DeviceReport(NamedTuple):
 
 
 def is_ready(claim: ResourceClaim, request: AttachRequest) -> bool:
-    """Whether the claim says that the device is ready."""
+    """Whether the claim's status reports the device as ready."""
     true = _true_conditions(claim, request)
     return all(name in true for name in request.binding_conditions)
 
 
 def has_failed(claim: ResourceClaim, request: AttachRequest) -> bool:
-    """Whether the claim says that the device will not become ready."""
+    """Whether the claim's status reports a failure of the device."""
     true = _true_conditions(claim, request)
     return any(name in true for name in request.failure_conditions)
 
 
 def failure_condition(request: AttachRequest, *preferred: str) -> str:
-    """The first of `preferred` that the device names; otherwise the first that it names."""
+    """The first of `preferred` among the device's failure conditions; otherwise the first of them."""
     names = request.failure_conditions
     return next((name for name in (*preferred, *names) if name in names), "")
 
@@ -59,9 +59,9 @@ def with_reports(
     today: datetime,
     owned: Container[str] | None = None,
 ) -> ResourceClaim:
-    """The claim with these reports; the very same object if they are in it already.
+    """The claim with these reports; the same object if nothing changes.
 
-    Reports on what is not, or no longer, an attachment of the claim are left out.
+    Reports about attachments that the claim does not have, or no longer has, are ignored.
     """
     requests = attach_requests(claim, driver, owned)
     statuses = {status.shared_device_id: status for status in claim.status.devices}
@@ -111,7 +111,7 @@ def _conditions(
 
 
 def _valid_reason(text: str) -> str:
-    """As the API wants it: a letter first, then letters, digits and underscores."""
+    """A valid condition reason: a letter, then letters, digits and underscores."""
     cleaned = re.sub(r"[^A-Za-z0-9_]+", "_", text)[:MAX_REASON]
     return cleaned if cleaned[:1].isalpha() else f"Reason_{cleaned}"
 

@@ -1,11 +1,11 @@
-"""The loop: follows claims, lets an attacher work, and writes what came of it into the claims.
+"""The control loop: watches claims, calls the attacher, and writes the results to the claims' status.
 
     claim changes ──► queue (by claim) ──► decide ──► attach, detach: a task per device
          ▲                                   │            │ done, failed, progress
          └────── conditions are written ◄────┴────────────┘ queue the claim again
 
-Nothing is kept but what the claims and the devices themselves say: a controller that is started again,
-or takes over from another, goes on from there.
+All persistent state is in the claims and in the devices: after a restart or a change of the leader the
+controller continues from there.
 """
 
 from __future__ import annotations
@@ -53,34 +53,34 @@ log = logging.getLogger(__name__)
 
 WRITE_BACKOFF: Final = Backoff(first_seconds=0.05, most_seconds=60.0, jitter=0.0)
 CONFLICT_SECONDS: Final = 0.1
-"""After a conflict the newer version of the claim should be here by then; if not, we ask again."""
+"""Requeue delay after a conflict; the informer normally has the newer version of the claim by then."""
 QUARANTINE_ATTEMPTS: Final = 3
 NO_CLAIM: Final = ObjectKey("", "")
-"""Under this key is remembered what is attached although no claim has it."""
+"""The key of attachments without a claim."""
 _BY_DEVICE: Final = "device"
 
 
 class BindingSettings(NamedTuple):
-    """What may differ from driver to driver."""
+    """Settings that differ between drivers."""
 
     limits: AttemptLimits = AttemptLimits()
     progress_seconds: float = 1.0
-    """A claim is not told of progress more often; what is ready sooner is not announced before."""
+    """Minimum interval between progress reports of a claim; a device that is ready sooner has none."""
     failure_condition: str = ""
-    """Set for permanent failures that do not name one; by default the first that the device names."""
+    """The condition for permanent failures that do not name one; by default the device's first failure condition."""
     hang_seconds: float | None = 300.0
-    """A device whose claim is taken away after it was worked on for so long has hung, and is quarantined.
+    """A device is quarantined as hung if its claim is deallocated after attaching took this long.
 
-    That is how an attach without an end looks when the scheduler has given up. None: it may be picked again.
+    An attach that never returns ends this way, with the scheduler's timeout. None: it is not quarantined.
     """
     conditions: frozenset[str] | None = None
-    """The binding conditions that are this controller's to set; None: all."""
+    """The binding conditions that this controller sets; None: all."""
     workers: int = 4
-    """How many claims are written at once. Devices are attached all at once."""
+    """Concurrent writes of claims. Attaching devices has no such limit."""
 
 
 class BindingController:
-    """Makes the devices of one driver ready as claims get them. Run one at a time for a driver."""
+    """Attaches the devices of one driver when claims are allocated. Run one instance per driver at a time."""
 
     def __init__(
         self,
@@ -122,18 +122,18 @@ class BindingController:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the claims have been read."""
+        """Whether the claims have synced."""
         return self._claims.has_synced
 
     @property
     def is_starting(self) -> bool:
-        """Whether they are being read. Who waits to be elected has not begun."""
+        """Whether the claims are syncing. False while waiting for leader election."""
         return self._has_begun and not self.is_ready
 
     async def run(self) -> None:
-        """Work until cancelled. Then attaches are cancelled, and nothing is detached.
+        """Run until cancelled. Attaches are cancelled then, and nothing is detached.
 
-        It can be run again, such as by `LeaderElector.run` after another has led.
+        Can be run again, such as by `LeaderElector.run` after regaining the lease.
         """
         self._begin_anew()
         self._has_begun = True
@@ -153,10 +153,10 @@ class BindingController:
             await self._claims.stop()
 
     async def recovered(self, device: DeviceId) -> None:
-        """A device that had failed may be picked again."""
+        """Release a quarantined device: it may be allocated again."""
         await self._quarantine.release(device)
 
-    # --- what claims say ---
+    # --- event handlers ---
 
     def _wanted(self, claim: ResourceClaim | None) -> dict[Attachment, AttachRequest]:
         return attach_requests(claim, self.driver, self._settings.conditions)
@@ -171,7 +171,7 @@ class BindingController:
             self._queue.add(key)
 
     def _end(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
-        """Note at once what went away: the queue shows only how things are when their turn comes."""
+        """Mark attachments that ended immediately: the queue only shows the state at the time of reconciling."""
         known = self.known.of(key)
         if not known:
             return
@@ -182,7 +182,7 @@ class BindingController:
         self._queue.add(key)
 
     async def _take_stock(self) -> None:
-        """Find what was freed while no controller ran. Nothing is attached before that is known."""
+        """Find devices that were deallocated while no controller ran. Nothing is attached before that."""
         failures = 0
         while True:
             try:
@@ -192,7 +192,7 @@ class BindingController:
             except Exception:
                 failures += 1
                 wait = self._settings.limits.wait_seconds(failures)
-                log.exception("asking what is attached failed; again in %.1f s", wait)
+                log.exception("listing attached devices failed; retrying in %.1f s", wait)
                 await self._clock.sleep(wait)
         held = []
         for claim in self._claims.list():
@@ -200,11 +200,11 @@ class BindingController:
                 held.append(attachment)
                 self.known.put(claim.key, attachment, AttachmentState(Phase.FOUND))
         for attachment in orphans(found, held):
-            log.info("%s: attached, but no claim has it", attachment)
+            log.info("%s: attached without a claim", attachment)
             self.known.put(NO_CLAIM, attachment, AttachmentState(Phase.ENDED))
             self._queue.add(NO_CLAIM)
 
-    # --- what is done about it ---
+    # --- reconciling ---
 
     async def _reconcile(self, key: ObjectKey) -> None:
         claim = self._claims.get(key)
@@ -230,13 +230,13 @@ class BindingController:
             await self._write(key, claim, reports)
 
     def _leaving(self, key: ObjectKey, claim: ResourceClaim | None) -> set[SharedDeviceId]:
-        """Devices of the claim that others have to let go of first."""
+        """Devices of the claim that are still being detached for other claims."""
         leaving = set()
         for attachment in self._wanted(claim):
             for other_key, other in self.known.of_device(attachment.device):
                 phase = self.known.phase(other_key, other)
                 is_over = phase in (Phase.ENDED, Phase.DETACHING)
-                # What is over is queued already; queueing it here could go back and forth forever.
+                # Ended attachments are queued already; queueing them here could loop forever.
                 if other_key != key and (
                     is_over or other not in self._wanted(self._claims.get(other_key))
                 ):
@@ -246,10 +246,10 @@ class BindingController:
     async def _write(
         self, key: ObjectKey, claim: ResourceClaim, reports: dict[Attachment, DeviceReport]
     ) -> None:
-        """Write into the very version that was decided on.
+        """Write with the resourceVersion that the decision was made on.
 
-        The next one may be of another allocation that looks the same. It is on its way to us, and
-        what went away in between will be known before it is decided on.
+        The next version may have another allocation that looks the same. The informer delivers it, and
+        with it the end of the attachments in between, before the next decision.
         """
         today = self._clock.today()
         wanted = with_reports(claim, self.driver, reports, today, self._settings.conditions)
@@ -312,12 +312,12 @@ class BindingController:
         return DeviceReport(False, failure.reason, failure.message, condition)
 
     async def _isolate(self, device: DeviceId, reason: str) -> None:
-        """The failure is reported even if this does not work: the claim must not wait for it."""
+        """Quarantine a device. The failure is reported even if this fails: the claim must not wait for it."""
         for attempt in range(1, QUARANTINE_ATTEMPTS + 1):
             try:
                 await self._quarantine.isolate(device, reason)
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                log_failure(log, error, "%s: not taken out of use", device)
+                log_failure(log, error, "%s: could not be quarantined", device)
                 if attempt == QUARANTINE_ATTEMPTS:
                     self._seen.quarantined(device, str(error) or type(error).__name__)
                     return
@@ -355,7 +355,7 @@ class BindingController:
     async def _isolate_if_hung(self, attachment: Attachment, seconds: float) -> None:
         limit = self._settings.hang_seconds
         if limit is not None and seconds >= limit:
-            log.warning("%s: given up after %.0f s", attachment, seconds)
+            log.warning("%s: hung, deallocated after %.0f s", attachment, seconds)
             await self._isolate(
                 attachment.whole_device, f"AttachHung: not ready after {seconds:.0f} s"
             )
@@ -375,7 +375,7 @@ class BindingController:
             if self._tasks.get((key, attachment)) is task:
                 del self._tasks[key, attachment]
             if not task.cancelled() and (error := task.exception()) is not None:
-                log.error("%s of %s: our own mistake", attachment, key, exc_info=error)
+                log.error("%s of %s: unexpected exception", attachment, key, exc_info=error)
 
         task.add_done_callback(ended)
 
@@ -387,7 +387,7 @@ class BindingController:
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 failures += 1
-                log_failure(log, error, "quarantine; it is tried again")
+                log_failure(log, error, "quarantine failed; retrying")
                 await self._clock.sleep(WRITE_BACKOFF.seconds(failures, 0.0))
 
 

@@ -1,9 +1,9 @@
-"""What is to be done about one claim, given what it says and what the controller has begun.
+"""The actions for one claim, from its status and from the attachments in progress.
 
 (unknown) ── Attach ──► ATTACHING ──► ATTACHED
     │                       │    └──► FAILED
     └─ Adopt: the claim says ATTACHED or FAILED already
-the allocation went away: ENDED ── Detach ──► DETACHING ──► (unknown)
+the allocation ended: ENDED ── Detach ──► DETACHING ──► (unknown)
 """
 
 from __future__ import annotations
@@ -20,47 +20,47 @@ from allot.controllers.binding.conditions import DeviceReport, has_failed, is_re
 
 
 class Phase(Enum):
-    """How far an attachment has come."""
+    """The phase of an attachment."""
 
     FOUND = "found"
-    """A claim had it when the controller started, so an earlier life may have begun with it."""
+    """In a claim's allocation when the controller started; an earlier instance may have begun attaching it."""
     ATTACHING = "attaching"
     ATTACHED = "attached"
     FAILED = "failed"
     ENDED = "ended"
-    """The allocation it was for is over; it was seen to go away even if one like it came since."""
+    """Its allocation ended, even if the claim was allocated the same device again since."""
     DETACHING = "detaching"
 
 
 class AttachmentState(NamedTuple):
-    """What the controller remembers of an attachment: its phase, and what the claim shall say."""
+    """The state of an attachment: its phase, and the report that the claim's status must have."""
 
     phase: Phase
     report: DeviceReport | None = None
 
 
 class Attach(NamedTuple):
-    """Begin to make the device ready."""
+    """Start attaching the device."""
 
     request: AttachRequest
 
 
 class Adopt(NamedTuple):
-    """Somebody did it before us, perhaps an earlier life of this controller: just remember it."""
+    """Record an attachment that the claim's status already reports, such as by an earlier instance."""
 
     request: AttachRequest
     phase: Phase
 
 
 class WriteReport(NamedTuple):
-    """Write the report into the claim."""
+    """Write the report to the claim's status."""
 
     attachment: Attachment
     report: DeviceReport
 
 
 class Detach(NamedTuple):
-    """Stop what is under way, and undo it."""
+    """Cancel attaching, and detach the device."""
 
     attachment: Attachment
 
@@ -78,10 +78,10 @@ def decide(
     leaving: Container[SharedDeviceId] = (),
     owned: Container[str] | None = None,
 ) -> list[Action]:
-    """All that can be done now, detaching first.
+    """All actions that are possible now, detaching first.
 
-    A device is not attached before everybody who had it has let go: `leaving` are those that other
-    claims still have to let go of.
+    A device is not attached before it has been detached for its previous claim: `leaving` are the devices
+    that are still being detached for other claims.
     """
     requests = attach_requests(claim, driver, owned)
     actions: list[Action] = []
@@ -109,7 +109,7 @@ def decide(
 
 
 def orphans(found: Iterable[Attachment], held: Iterable[Attachment]) -> list[Attachment]:
-    """What is attached although no claim has it."""
+    """Attached devices without a claim."""
     by_device: dict[SharedDeviceId, list[Attachment]] = {}
     for attachment in held:
         by_device.setdefault(attachment.device, []).append(attachment)

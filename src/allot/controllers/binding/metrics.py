@@ -1,4 +1,4 @@
-"""What a binding controller counts."""
+"""The metrics of a binding controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from allot.controllers.binding.attachments import Attachment, AttachRequest
 from allot.controllers.binding.observer import AttachOutcome, BindingObserver
 
 _SECONDS: Final = tuple(0.1 * 2**power for power in range(14))
-"""Up to a quarter of an hour: the scheduler gives up after ten minutes unless told otherwise."""
+"""Up to 15 minutes: the scheduler's binding timeout is 10 minutes by default."""
 
 _OUTCOME: Final = ("driver", "outcome")
 
@@ -64,7 +64,7 @@ class BindingMetrics(BindingObserver):
             f"allot_binding_{name}", text, labels, buckets=_SECONDS, registry=self.registry
         )
 
-    # --- what happens ---
+    # --- events ---
 
     def attach_started(self, request: AttachRequest) -> None:
         self.attaching.labels(_driver(request.attachment)).inc()

@@ -1,4 +1,4 @@
-"""What happens in a binding controller, for metrics and for people who watch it."""
+"""Callbacks for the events of a binding controller, for metrics and for users."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ class AttachOutcome(Enum):
 
 
 class BindingObserver:
-    """This one does not care. Methods are called in the event loop and should return at once."""
+    """Ignores all events; override what you need. Methods run in the event loop and must not block."""
 
     def attach_started(self, request: AttachRequest) -> None:
-        """A device is to be made ready."""
+        """Attaching a device starts."""
 
     def attach_tried(self, request: AttachRequest) -> None:
-        """An attempt begins."""
+        """An attempt starts."""
 
     def attach_retried(
         self, request: AttachRequest, error: AttachFailedError, wait_seconds: float
     ) -> None:
-        """An attempt failed; another follows."""
+        """An attempt failed and is retried."""
 
     def attach_failed(self, request: AttachRequest, error: AttachFailedError) -> None:
-        """The last attempt failed; none follows."""
+        """The attach failed permanently."""
 
     def attach_ended(self, request: AttachRequest, outcome: AttachOutcome, seconds: float) -> None:
-        """All attempts together took so long."""
+        """The attach ended; `seconds` is the duration of all attempts."""
 
     def detach_retried(self, attachment: Attachment, error: str, wait_seconds: float) -> None:
-        """An attempt to let go failed; another follows."""
+        """A detach failed and is retried."""
 
     def detach_ended(self, attachment: Attachment, seconds: float) -> None:
-        """The device is free."""
+        """The device is detached."""
 
     def quarantined(self, device: DeviceId, error: str) -> None:
-        """A broken device was taken out of use, or could not be: then `error` says why."""
+        """A failed device was quarantined; `error` is not empty if that failed."""
 
     def claim_written(self, claim: ObjectKey, reports: int) -> None:
-        """So many devices were reported on in one write."""
+        """A claim's status was written; `reports` is the number of devices."""

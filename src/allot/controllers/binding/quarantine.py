@@ -1,8 +1,7 @@
-"""Keeping broken devices from being picked again: by a taint from outside, or by not offering them.
+"""Quarantine: failed devices are tainted by a DeviceTaintRule, or removed from their slices.
 
-It happens before the claim says that the device has failed, so that the scheduler, when it looks for
-another device, has a chance to know already. It has no guarantee: changes of different objects may
-reach it in any order.
+A device is quarantined before the claim reports its failure, so that the scheduler normally knows of it when it
+allocates another device. This is not guaranteed: watches of different kinds are not ordered.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ INSTANCE: Final = "app.kubernetes.io/instance"
 
 
 class Quarantine:
-    """What becomes of devices that failed for good. This one leaves them where they are."""
+    """Keeps devices that failed permanently from being allocated. This base class does nothing."""
 
     async def isolate(self, device: DeviceId, reason: str) -> None:
-        """Keep the device from being picked. May be called again for the same device."""
+        """Keep the device from being allocated. May be called again for the same device."""
 
     async def release(self, device: DeviceId) -> None:
-        """The device works again."""
+        """Allow the device to be allocated again."""
 
     async def run(self) -> None:
-        """Whatever has to be done in the background. May return."""
+        """Background work. May return."""
 
 
 class Publisher(Protocol):
-    """Whoever publishes the driver's slices."""
+    """The publisher of the driver's slices."""
 
     async def remove(self, device: DeviceId) -> None: ...
 
@@ -53,7 +52,7 @@ class Publisher(Protocol):
 
 
 class SliceRemoval(Quarantine):
-    """Broken devices are not published until they are released."""
+    """Removes failed devices from the slices until they are released."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
@@ -66,9 +65,9 @@ class SliceRemoval(Quarantine):
 
 
 class TaintRules(Quarantine):
-    """A DeviceTaintRule for each broken device, removed when it is released or after a time.
+    """Creates a DeviceTaintRule for each failed device, deleted when it is released or after a time.
 
-    The time is kept in the rule, so a restart does not make it longer.
+    The expiry time is an annotation of the rule, so that it survives a restart.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class TaintRules(Quarantine):
         await self._remove(rule_name(device))
 
     async def run(self) -> None:
-        """Remove rules whose time is over, also those of an earlier life."""
+        """Delete expired rules, including those of an earlier instance."""
         labels = f"{MANAGED_BY}={MANAGER},{INSTANCE}={self._driver}"
         for rule in (await self._client.list(DEVICE_TAINT_RULES, Scope("", labels))).items:
             self._expiring.add(rule.metadata.name)
@@ -123,7 +122,9 @@ class TaintRules(Quarantine):
     async def _expire(self, name: str) -> None:
         rule = await self._client.find(DEVICE_TAINT_RULES, ObjectKey("", name))
         until = read_time(rule.metadata.annotations.get(self._until, "")) if rule else None
-        if rule is None or until is None:  # without a time it is there until it is released
+        if (
+            rule is None or until is None
+        ):  # a rule without an expiry time stays until it is released
             return
         rest = (until - self._clock.today()).total_seconds()
         if rest > 0:
@@ -138,7 +139,7 @@ class TaintRules(Quarantine):
             if not (error.is_not_found or (uid and error.is_conflict)):
                 raise
         else:
-            log.info("%s: the device may be used again", name)
+            log.info("%s: deleted, the device may be allocated again", name)
 
     def _rule(self, device: DeviceId, reason: str) -> DeviceTaintRule:
         until = {}
@@ -155,6 +156,6 @@ class TaintRules(Quarantine):
 
 
 def rule_name(device: DeviceId) -> str:
-    """The same for the same device, so that there is never more than one rule."""
+    """Derived from the device, so that it has at most one rule."""
     digest = hashlib.sha256(str(device).encode()).hexdigest()[:12]
     return f"binding-failed-{device.device}-{digest}"

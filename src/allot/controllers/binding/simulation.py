@@ -1,6 +1,6 @@
-"""Devices that do as they are told: ready after a while, failing, hanging. For demonstrations and tests.
+"""Simulated devices with scripted behaviour: delays, failures, hangs. For demonstrations and tests.
 
-Told in a line, where the first rule that matches a device counts:
+In one line, where the first rule that matches a device applies:
 
     ready after 3s
     gpu-0: hang; rack-2/gpu-*: fail LinkDown after 2s; *: busy 2 times after 1s
@@ -34,11 +34,11 @@ from allot.controllers.binding.attachments import Attachment, AttachRequest
 
 
 class ScriptError(ValueError):
-    """The script cannot be read. The message says which part, and what could stand there."""
+    """The script cannot be parsed. The message names the part and what is expected."""
 
 
 class SimulatedFailure(NamedTuple):
-    """How attaching fails. With `times`, only the first so many attempts do."""
+    """How attaching fails. With `times`, only that many attempts fail."""
 
     reason: str
     message: str = "as the script says"
@@ -47,7 +47,7 @@ class SimulatedFailure(NamedTuple):
 
 
 class DeviceBehaviour(NamedTuple):
-    """What attaching a device is like. Patterns are those of a shell."""
+    """How devices that match the patterns (as in a shell) behave while they are attached."""
 
     pool: str = "*"
     device: str = "*"
@@ -74,7 +74,7 @@ READY_AT_ONCE: Final = DeviceBehaviour()
 
 
 class SimulatedAttacher(Attacher):
-    """Attaches nothing, at the pace of a script. `tell` hears of everything."""
+    """Attaches nothing, with the delays of a script. `tell` is called for every event."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SimulatedAttacher(Attacher):
         self._tell = tell or (lambda _: None)
         self._attempts: dict[Attachment, int] = {}
         self.devices = dict.fromkeys(attached)
-        """What is attached, and what was begun."""
+        """Attached devices, and devices being attached."""
 
     def behaviour(self, device: SharedDeviceId) -> DeviceBehaviour:
         return next((rule for rule in self._script if rule.matches(device)), READY_AT_ONCE)
@@ -120,7 +120,7 @@ class SimulatedAttacher(Attacher):
         return tuple(self.devices)
 
 
-# --- a script in a line ---
+# --- scripts in one line ---
 
 _RULE: Final = re.compile(r"(?:(?P<where>[^\s:]+)\s*:)?\s*(?P<what>.+)", re.ASCII).fullmatch
 _WHAT: Final = re.compile(
@@ -157,11 +157,11 @@ def _rule(text: str) -> DeviceBehaviour:
 def _seconds(text: str) -> float:
     nanoseconds = parse_duration(text)
     if nanoseconds is None or nanoseconds < 0:
-        raise ScriptError(f"{text!r} is not a length of time such as 3s, 500ms or 1m30s")
+        raise ScriptError(f"{text!r} is not a duration such as 3s, 500ms or 1m30s")
     return nanoseconds / NANOSECONDS
 
 
-# --- a script in YAML ---
+# --- scripts in YAML ---
 
 
 class _Match(msgspec.Struct, forbid_unknown_fields=True):

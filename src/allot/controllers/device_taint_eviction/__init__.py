@@ -1,11 +1,11 @@
-"""Evicts pods from devices that got a NoExecute taint, and tells rules how far that has come (KEP-5055).
+"""Evicts pods from devices with a NoExecute taint, and writes the progress to the status of rules (KEP-5055).
 
     slices, rules ──► claims on their devices ──► pods that use them ──► queue (by pod) ──► wait, evict
          │                                                                                   │
          └───────────────► queue (by rule) ◄── a while later ◄───────────────────────────────┘
                                  └──► condition EvictionInProgress
 
-`evictions` decides who has to go and when, `rule_status` what a rule's condition says, `affected` finds who is concerned.
+`evictions` decides which pods are evicted and when, `rule_status` what a rule's condition says, `affected` finds the pods.
 """
 
 from allot.controllers.device_taint_eviction.controller import DeviceTaintEvictionController

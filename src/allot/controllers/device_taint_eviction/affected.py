@@ -1,6 +1,6 @@
-"""Who is concerned by what: indexes that lead from slices and rules to claims, and from devices to their taints.
+"""Affected pods and claims: indexes from slices and rules to claims, and from devices to their taints.
 
-No look-up goes through the whole cluster, except for a rule that does not name a driver.
+No lookup scans the whole cluster, except for a rule that does not name a driver.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _POOL: Final = "device-taint-eviction/pool"
 _TAINTED: Final = "device-taint-eviction/tainted"
 _SELECTOR: Final = "device-taint-eviction/selector"
 CLAIMS_AT_ONCE: Final = 50
-"""Claims that are looked at between two pauses."""
+"""Claims that are processed before other tasks get a turn."""
 
 
 class Affected:
-    """Reads the copies that the informers keep; holds nothing itself."""
+    """Reads from the informers; has no state of its own."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Affected:
         if rules is not None:
             rules.add_index(_SELECTOR, _selector_values)
 
-    # --- what a device has to bear ---
+    # --- taints of a device ---
 
     def taints_of(self, device: DeviceId) -> Iterator[EvictingTaint]:
         """The NoExecute taints of a device: its own, and those of rules."""
@@ -74,13 +74,13 @@ class Affected:
         return max((slice_.spec.pool.generation for slice_ in slices), default=0)
 
     def _rules_about(self, device: DeviceId) -> Iterator[DeviceTaintRule]:
-        """Rules are found by what they select: each part of it is the device's own, or left open."""
+        """Rules are indexed by their selector: each part equals the device's, or is empty."""
         if self._rules is None or not self._rules.store:
             return
         for parts in product(*((part, "") for part in device)):
             yield from self._rules.by_index(_SELECTOR, _text("rule", *parts))
 
-    # --- who has to go ---
+    # --- pods to evict ---
 
     def eviction_of(self, pod: Pod) -> Eviction | None:
         keys = (ObjectKey(pod.metadata.namespace, name) for name in claim_names(pod))
@@ -88,7 +88,7 @@ class Affected:
         return pod_eviction(pod, claims, self.taints_of)
 
     def consumers(self, claim: ResourceClaim) -> Iterator[Pod]:
-        """The pods for which a claim is reserved, as far as they are known."""
+        """The pods that a claim is reserved for, as far as the informer has them."""
         for consumer in claim.status.reserved_for:
             if consumer.api_group or consumer.resource != "pods":
                 continue
@@ -96,10 +96,10 @@ class Affected:
             if pod is not None and pod.get("metadata", "uid") == consumer.uid:
                 yield pod
 
-    # --- what a slice means ---
+    # --- pods affected by a slice ---
 
     def has_taints(self, slice_: ResourceSlice) -> bool:
-        """Whether its pool has devices with taints, which this slice may bring, hide or take away."""
+        """Whether its pool has tainted devices, which this slice may add, replace or remove."""
         spec = slice_.spec
         place = _text("pool", spec.driver, spec.pool.name)
         return bool(self._slices.store.keys_by_index(_TAINTED, place)) or any(
@@ -109,7 +109,7 @@ class Affected:
     def finding_pods_of_pool(
         self, driver: str, pool: str, before: Iterable[DeviceId]
     ) -> Steps[list[Pod]]:
-        """The pods with devices of a pool that are tainted now, or were `before`; in steps."""
+        """The pods with devices of a pool that are tainted, or were `before`; in steps."""
         devices = set(before)
         for slice_ in self._slices.by_index(_TAINTED, _text("pool", driver, pool)):
             devices.update(tainted_devices(slice_))
@@ -122,10 +122,10 @@ class Affected:
                 yield
         return found
 
-    # --- what a rule means ---
+    # --- pods affected by a rule ---
 
     def claims_of(self, rule: DeviceTaintRule) -> list[ResourceClaim]:
-        """The allocated claims among which are all that have devices the rule selects."""
+        """Allocated claims that may have devices which the rule selects: a superset."""
         selector = rule.spec.device_selector
         match selector and (selector.driver, selector.pool, selector.device):
             case None:
@@ -152,7 +152,7 @@ class Affected:
     def measuring_reach_of(
         self, rule: DeviceTaintRule, *, count_devices: bool = False
     ) -> Steps[Reach]:
-        """Whom the rule evicts, or would evict if its effect was NoExecute; in steps."""
+        """How many pods the rule evicts, or would evict with the effect NoExecute; in steps."""
         pods = yield from self._finding_pods_to_evict(rule)
         namespaces = {key.namespace for key in pods}
         reach = Reach(len(pods), len(namespaces))
@@ -206,7 +206,7 @@ def rule_ref(rule: DeviceTaintRule) -> RuleRef:
 
 
 def _taint_of_rule(rule: DeviceTaintRule) -> TaintsOf:
-    """The rule alone, as if its effect was NoExecute."""
+    """Only the rule's taint, as if its effect was NoExecute."""
     taint = EvictingTaint(replace(rule.spec.taint, effect=NO_EXECUTE), rule_ref(rule))
 
     def taints_of(device: DeviceId) -> Iterable[EvictingTaint]:
@@ -215,7 +215,7 @@ def _taint_of_rule(rule: DeviceTaintRule) -> TaintsOf:
     return taints_of
 
 
-# --- the indexes' values ---
+# --- index functions ---
 
 
 def _text(*parts: str) -> str:
@@ -240,7 +240,7 @@ def _pool_values(slice_: ResourceSlice) -> Iterable[str]:
 
 
 def tainted_devices(slice_: ResourceSlice) -> Iterator[DeviceId]:
-    """Those that the slice itself gives a NoExecute taint."""
+    """Devices with a NoExecute taint in the slice itself."""
     for device in slice_.spec.devices or ():
         if any(taint.effect == NO_EXECUTE for taint in device.taints):
             yield DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
@@ -253,7 +253,7 @@ def _tainted_values(slice_: ResourceSlice) -> Iterable[str]:
 
 
 def _selector_values(rule: DeviceTaintRule) -> Iterable[str]:
-    """Rules that evict, by what they select; parts that they leave open are empty."""
+    """Rules with the effect NoExecute, by their selector; parts that are not set are empty."""
     selector = rule.spec.device_selector
     if selector is not None and rule.spec.taint.effect == NO_EXECUTE:
         yield _text("rule", selector.driver or "", selector.pool or "", selector.device or "")

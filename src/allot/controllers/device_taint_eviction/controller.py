@@ -1,4 +1,4 @@
-"""The loop: waits for the time of each pod that has to go, evicts it, and writes what rules have done."""
+"""The control loop: evicts each pod when its tolerations end, and writes the status of rules."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ _RAW_RULES: Final = DEVICE_TAINT_RULES.as_raw()
 
 
 class RuleSweep(NamedTuple):
-    """All pods that a rule concerns, as it was at one time."""
+    """Queue key: all pods that a rule affects, in one version of the rule."""
 
     number: int
 
 
 class PoolSweep(NamedTuple):
-    """All pods that have tainted devices of a pool."""
+    """Queue key: all pods with tainted devices of a pool."""
 
     driver: str
     pool: str
     what: str = "pool"
-    """Keeps it apart from a rule with the same words."""
+    """Distinguishes the key from that of a rule with the same names."""
 
 
 class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep | PoolSweep]):
-    """Pods wait in the queue until their time has come; what is true then decides."""
+    """Pods wait in the queue until their eviction is due; the decision is made on the state at that time."""
 
     name = "device-taint-eviction-controller"
 
@@ -70,15 +70,15 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         self._recorder = context.recorder
         self._metrics = EvictionMetrics("device_taint_eviction_controller", context.registry)
         self._waiting: dict[PodRef, Eviction] = {}
-        """Pods whose time has not come; it is said when that is called off."""
+        """Pods with a pending eviction; an event is recorded when it is cancelled."""
         self._evicted: set[PodRef] = set()
-        """Pods that were deleted, but are still here as far as the informer knows."""
+        """Pods that were deleted, but that the informer still has."""
         self._evicted_by: Counter[str] = Counter()
-        """How many pods each rule, by uid, has evicted since this controller started."""
+        """Evicted pods by uid of the rule, since this controller started."""
         self._sweeps = 0
         self._rule_sweeps: dict[RuleSweep, DeviceTaintRule] = {}
         self._tainted_before: dict[PoolSweep, set[DeviceId]] = {}
-        """Devices of slices that have changed since their pool was last looked at."""
+        """Devices of slices that changed since their pool was last reconciled."""
         if DEVICE_TAINTS not in context.gates:
             return
         informers = context.informers
@@ -95,7 +95,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         if self._rules is not None:
             self._rules.add_handlers(self._rule_changed, self._rule_updated, self._rule_deleted)
 
-    # --- what happens in the cluster ---
+    # --- event handlers ---
 
     def _pod_added(self, pod: Pod) -> None:
         if _has_claims(pod):
@@ -122,7 +122,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
             self._claim_changed(new)
 
     def _slice_changed(self, slice_: ResourceSlice) -> None:
-        """One look for all slices of a pool: there may be many, and each concerns the pods of all."""
+        """One key for all slices of a pool: there may be many, and each affects the pods of all."""
         if self._affected.has_taints(slice_):
             sweep = PoolSweep(slice_.spec.driver, slice_.spec.pool.name)
             self._tainted_before.setdefault(sweep, set()).update(tainted_devices(slice_))
@@ -134,7 +134,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
             self._slice_changed(new)
 
     def _rule_changed(self, rule: DeviceTaintRule) -> None:
-        """The rule comes first, so that it says what is to be done before it is done."""
+        """The rule is queued first, so that its status shows pending evictions before they happen."""
         self.queue.add(rule_ref(rule))
         self._add_evicted_by(rule)
 
@@ -157,7 +157,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         for pod in pods:
             self.queue.add(pod_ref(pod))
 
-    # --- what is done about it ---
+    # --- reconciling pods ---
 
     async def reconcile(self, key: PodRef | RuleRef | RuleSweep | PoolSweep) -> None:
         match key:
@@ -213,7 +213,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         self._update_later(eviction.rules)
 
     def _end_waiting(self, ref: PodRef) -> bool:
-        """Whether there was something to end."""
+        """Whether an eviction was pending."""
         eviction = self._waiting.pop(ref, None)
         if eviction is None:
             return False
@@ -221,14 +221,14 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         return True
 
     def _update_later(self, rules: Iterable[RuleRef]) -> None:
-        """More may be to come: it is told together."""
+        """More evictions may follow: debounce status updates."""
         for rule in rules:
             self.queue.add_after(rule, UPDATE_SECONDS)
 
     def _say(self, pod: Pod, note: str) -> None:
         self._recorder.event(reference_to(PODS, pod), NORMAL, REASON, ACTION, note)
 
-    # --- what rules are told ---
+    # --- reconciling rules ---
 
     async def _reconcile_rule(self, ref: RuleRef) -> None:
         key = ObjectKey("", ref.name)
@@ -243,7 +243,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
             self.queue.add_after(ref, wait)
 
     def _wait_seconds(self, rule: DeviceTaintRule) -> float | None:
-        """How long to wait before anything is said about the rule; None if all is said."""
+        """How long to wait before the rule's condition is written; None if it is final."""
         return None if is_final(rule) else seconds_until_update(rule, self.clock.today())
 
     async def _reach(self, rule: DeviceTaintRule) -> Reach:
@@ -255,14 +255,14 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         return await finish_with_pauses(steps)
 
     async def _write(self, rule: DeviceTaintRule, reach: Reach) -> float | None:
-        """Write the condition, unless it was written meanwhile: then it is told how long to wait."""
+        """Write the condition. If it was written meanwhile: how long to wait before the next write."""
         wait: float | None = None
 
         def change(found: RawObject) -> RawObject:
             nonlocal wait
             current = DEVICE_TAINT_RULES.codec.decode(found.to_json())
             if rule_ref(current) != rule_ref(rule) or current.spec != rule.spec:
-                return found  # the informer will tell
+                return found  # the informer delivers the change
             wait = self._wait_seconds(current)
             if wait != 0:
                 return found
@@ -287,7 +287,7 @@ def _has_claims(pod: Pod) -> bool:
 
 
 def _situation(pod: Pod) -> tuple[object, ...]:
-    """All of a pod that matters here."""
+    """The fields of a pod that affect its eviction."""
     return (
         pod.node_name,
         is_deleting(pod),

@@ -1,7 +1,7 @@
-"""When a claim's pods have to go, because of which taints. Times and objects in, times out.
+"""When the pods of a claim are evicted, and because of which taints. Objects and times in, times out.
 
-Tolerations are those that were copied into the allocation. Only such with the effect NoExecute itself delay an
-eviction: one without an effect lets a claim have the device, but not keep it.
+Tolerations are those that were copied into the allocation. Only those with the effect NoExecute delay an
+eviction: one without an effect allows allocating the device, but not keeping it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class RuleRef(NamedTuple):
-    """One particular rule."""
+    """A rule by name and uid."""
 
     name: str
     uid: str
 
 
 class EvictingTaint(NamedTuple):
-    """A NoExecute taint, and the rule that it comes from, if it is not the device's own."""
+    """A NoExecute taint, and the rule that it comes from, unless it is in the slice."""
 
     taint: DeviceTaint
     rule: RuleRef | None = None
 
 
 class Eviction(NamedTuple):
-    """When to evict. The rules are all that ask for it, not only the one that does so first."""
+    """When to evict. `rules` are all rules that cause it, not only the earliest."""
 
     at: datetime
     rules: frozenset[RuleRef] = frozenset()
@@ -49,7 +49,7 @@ TaintsOf = Callable[[DeviceId], Iterable[EvictingTaint]]
 def own_evicting_taints(
     device: DeviceId, slices: Iterable[ResourceSlice], newest_generation: int
 ) -> tuple[DeviceTaint, ...]:
-    """What the device's driver says about it. Outdated slices say nothing."""
+    """The taints in the device's slices of the newest generation."""
     return tuple(
         taint
         for slice_ in slices
@@ -62,7 +62,7 @@ def own_evicting_taints(
 
 
 def eviction_time(taint: DeviceTaint, tolerations: Iterable[DeviceToleration]) -> datetime | None:
-    """When a device with this taint has to be left; None if it is tolerated forever."""
+    """When pods are evicted because of this taint; None if it is tolerated forever."""
     since = taint.time_added or LONG_AGO
     seconds = []
     for toleration in tolerations:
@@ -74,12 +74,12 @@ def eviction_time(taint: DeviceTaint, tolerations: Iterable[DeviceToleration]) -
             seconds.append(max(0, toleration.toleration_seconds))
     try:
         return since + timedelta(seconds=min(seconds, default=0))
-    except OverflowError:  # as good as never, but not forever
+    except OverflowError:  # beyond the calendar; still not tolerated forever
         return NEVER
 
 
 def claim_eviction(claim: ResourceClaim, taints_of: TaintsOf) -> Eviction | None:
-    """When those who use the claim have to go."""
+    """When the pods that use the claim are evicted."""
     allocation = claim.status.allocation
     evictions = []
     for result in allocation.devices.results if allocation is not None else ():
@@ -91,7 +91,7 @@ def claim_eviction(claim: ResourceClaim, taints_of: TaintsOf) -> Eviction | None
 
 
 def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
-    """All of them in one."""
+    """The earliest time, with the rules of all."""
     found = tuple(evictions)
     if not found:
         return None
@@ -100,7 +100,7 @@ def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
 
 
 def can_be_evicted(pod: Pod) -> bool:
-    """A pod that runs, and is to go on running."""
+    """Whether the pod is bound, not finished and not being deleted."""
     return bool(pod.node_name) and not is_deleting(pod) and not pod.is_finished
 
 
@@ -112,7 +112,7 @@ def is_reserved_for(claim: ResourceClaim, uid: str) -> bool:
 
 
 def claim_names(pod: Pod) -> tuple[str, ...]:
-    """The claims that the pod uses, as far as they exist: named, made from templates, or for extended resources."""
+    """The names of the pod's claims: named directly, created from templates, or for extended resources."""
     named = {entry.resource_claim_name for entry in pod.spec.resource_claims}
     made = {entry.resource_claim_name for entry in pod.status.resource_claim_statuses}
     extended = pod.status.extended_resource_claim_status
@@ -121,7 +121,7 @@ def claim_names(pod: Pod) -> tuple[str, ...]:
 
 
 def pod_eviction(pod: Pod, claims: Iterable[ResourceClaim], taints_of: TaintsOf) -> Eviction | None:
-    """When the pod has to go because of the claims it uses and has reserved."""
+    """When the pod is evicted because of the claims that are reserved for it."""
     if not can_be_evicted(pod):
         return None
     uid = pod.metadata.uid

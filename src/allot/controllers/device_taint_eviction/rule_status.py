@@ -1,6 +1,6 @@
-"""What a rule's condition EvictionInProgress says, and when it may be written again.
+"""The condition EvictionInProgress of a rule, and when it may be written again.
 
-The condition's own time tells when it was written last, so that this holds whoever wrote it.
+The time of the last write is in the condition itself, so that several controllers and restarts respect it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRY_RUN: Final = "NoEffect"
 OTHER_EFFECT: Final = "OtherEffect"
 
 UPDATE_SECONDS: Final = 10.0
-"""A rule whose spec stays the same is not written more often."""
+"""Minimum interval between writes of the condition for one spec."""
 
 
 class Reach(NamedTuple):
@@ -35,7 +35,7 @@ class Reach(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the condition says."""
+    """Status, reason and message of the condition."""
 
     status: str
     reason: str
@@ -43,7 +43,7 @@ class Said(NamedTuple):
 
 
 def known_condition(rule: DeviceTaintRule) -> Condition | None:
-    """What was said about the rule as it is now. What was said about an earlier spec does not count."""
+    """The condition if it is about the current spec."""
     for condition in rule.status.conditions:
         if condition.type == EVICTION_IN_PROGRESS:
             is_current = condition.observed_generation == rule.metadata.generation
@@ -52,13 +52,13 @@ def known_condition(rule: DeviceTaintRule) -> Condition | None:
 
 
 def is_final(rule: DeviceTaintRule) -> bool:
-    """Whether all has been said: a dry run is made once for each spec."""
+    """Whether the condition is final: a dry run is made once for each spec."""
     known = known_condition(rule)
     return known is not None and rule.spec.taint.effect == NO_EFFECT and known.reason == DRY_RUN
 
 
 def seconds_until_update(rule: DeviceTaintRule, today: datetime) -> float:
-    """How long to wait before the condition may be written; never longer than the usual time."""
+    """How long to wait before the condition may be written; at most `UPDATE_SECONDS`."""
     known = known_condition(rule)
     if known is None or known.last_transition_time is None:
         return 0.0
@@ -67,7 +67,7 @@ def seconds_until_update(rule: DeviceTaintRule, today: datetime) -> float:
 
 
 def eviction_condition(rule: DeviceTaintRule, reach: Reach, evicted: int) -> Said | None:
-    """What has to be said now; None if it has been. `evicted` counts since this controller started."""
+    """The condition to write; None if it is up to date. `evicted` counts since this controller started."""
     known = known_condition(rule)
     said = _progress(rule.spec.taint.effect, reach, evicted, known)
     if evicted:
@@ -86,7 +86,7 @@ def _progress(effect: str, reach: Reach, evicted: int, known: Condition | None) 
         need = "needs" if reach.pods == 1 else "need"
         message = f"{_pods(reach.pods)} {need} to be evicted in {_places(reach.namespaces)}."
         return Said("True", PENDING, message)
-    # Another controller, or this one before it was started again, may have done it.
+    # Another controller, or this one before a restart, may have evicted pods.
     has_evicted = evicted or (known is not None and known.reason in (PENDING, COMPLETED))
     return Said("False", COMPLETED if has_evicted else NOT_STARTED)
 
@@ -114,7 +114,7 @@ def _devices(count: int, kind: str) -> str:
 
 
 def with_condition(rule: RawObject, said: Said, today: datetime) -> RawObject:
-    """The rule with its condition replaced or added. Everything else stays as it came."""
+    """The rule with its condition replaced or added. All other fields are unchanged."""
     condition = {
         "type": EVICTION_IN_PROGRESS,
         "observedGeneration": rule.get("metadata", "generation", default=0),

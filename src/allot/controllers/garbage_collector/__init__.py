@@ -1,9 +1,9 @@
-"""Objects go with their owners.
+"""The garbage collector: deletes objects whose owners are gone.
 
-graph.py        who depends on whom, kept up to date event by event; says what to look at next
-decisions.py    what becomes of one object, from its owners and dependents as they are now
+graph.py        the graph of owners and dependents, updated by watch events
+decisions.py    what to do with one object, from the current state of its owners and dependents
 owners.py       whether an owner exists
-controller.py   reads, decides, writes
+controller.py   the control loop: reads, decides, writes
 """
 
 from __future__ import annotations

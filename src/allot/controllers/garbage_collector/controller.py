@@ -1,4 +1,4 @@
-"""The garbage collector: follows everything, and deletes what has lost its owners."""
+"""The control loop: watches the metadata of all kinds, and deletes objects whose owners are gone."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from allot.controllers.garbage_collector.owners import Owners, UnknownOwnerError
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS: Final = 30.0
-"""How often an owner is asked for that exists, or might exist, but that nobody tells us about."""
+"""How often an owner is looked up that the informers do not cover."""
 CONFLICT_SECONDS: Final = 0.1
 
 
 class CollectorKey(NamedTuple):
-    """An object to decide, or an owner that leaves its dependents behind."""
+    """An object to delete if its owners are gone, or an owner whose dependents are orphaned."""
 
     uid: str
     orphans: bool = False
 
 
 class GarbageCollector(QueueController[CollectorKey]):
-    """Deletes what has lost its owners, and carries out deletions in the foreground and with orphans."""
+    """Deletes objects without owners, and performs foreground deletion and orphaning."""
 
     name = "garbage-collector-controller"
     queue_name = "garbage_collector"
@@ -61,7 +61,7 @@ class GarbageCollector(QueueController[CollectorKey]):
         self._owners = Owners(self.client, self._kinds, self.graph, context.recorder)
 
     async def run(self) -> None:
-        # Without all dependents the foreground would end too early, and orphans would be forgotten.
+        # With dependents missing, foreground deletion would end too early, and orphaning would skip some.
         await self._kinds.wait_synced()
         await super().run()
 
@@ -82,25 +82,25 @@ class GarbageCollector(QueueController[CollectorKey]):
     async def reconcile(self, key: CollectorKey) -> None:
         node = self.graph.get(key.uid)
         if node is None:
-            return  # gone
+            return  # deleted
         try:
             await (self._orphan(node) if key.orphans else self._judge(node))
         except UnknownOwnerError as error:
-            log.warning("%s is kept: %s", node, error)
+            log.warning("%s: not deleted: %s", node, error)
             if error.may_change:
                 self.queue.add_after(key, RECHECK_SECONDS)
         except ApiStatusError as error:
             if error.is_conflict:
-                self.queue.add_after(key, CONFLICT_SECONDS)  # it is another by now
+                self.queue.add_after(key, CONFLICT_SECONDS)  # it has been modified
             elif not error.is_not_found:
                 raise
 
-    # --- judging ---
+    # --- deletion ---
 
     async def _judge(self, node: GraphNode) -> None:
         obj = await self._current(node)
         if obj is None:
-            return  # the informer will tell
+            return  # the informer delivers the deletion
         if obj.is_being_deleted:
             if FOREGROUND in obj.finalizers:
                 await self._advance(node, obj)
@@ -111,13 +111,13 @@ class GarbageCollector(QueueController[CollectorKey]):
                 if any(self.graph.get(uid) is None for uid in states):
                     self.queue.add_after(CollectorKey(node.uid), RECHECK_SECONDS)
             case DropReferences(uids):
-                log.info("%s: owners %s are gone, others are left", node, sorted(uids))
+                log.info("%s: owners %s are gone, others remain", node, sorted(uids))
                 await self.client.patch(node.kind.resource, node.key, without_owners(obj, uids))
             case Remove(policy, unblocks_owners):
                 await self._remove(node, obj, policy, unblocks_owners=unblocks_owners)
 
     async def _advance(self, node: GraphNode, obj: MetadataObject) -> None:
-        """One step of a deletion in the foreground."""
+        """One step of foreground deletion."""
         match progress_of(node.uid, self.graph.dependents(node.uid)):
             case Released():
                 patch = without_finalizer(obj, FOREGROUND)
@@ -137,14 +137,14 @@ class GarbageCollector(QueueController[CollectorKey]):
         await self.client.delete(node.kind.resource, node.key, options)
 
     async def _current(self, node: GraphNode) -> MetadataObject | None:
-        """The object as it is on the server; None if it is gone, even if there is a successor."""
+        """The live object; None if it is gone, even if another one has its name."""
         found = await self.client.find(node.kind.resource, node.key)
         return found if found is not None and found.uid == node.uid else None
 
-    # --- orphans ---
+    # --- orphaning ---
 
     async def _orphan(self, owner: GraphNode) -> None:
-        """Take the owner's reference away from all who have it, and let the owner go."""
+        """Remove the owner reference from all dependents, then the owner's finalizer."""
         obj = await self._current(owner)
         if obj is None or not obj.is_being_deleted or ORPHAN not in obj.finalizers:
             return

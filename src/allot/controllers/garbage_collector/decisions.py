@@ -1,12 +1,12 @@
-"""What becomes of an object: from the state of its owners, and of what depends on it.
+"""What to do with an object, from the state of its owners and dependents.
 
 owner      present                                            solid
            present, waits for its dependents to go            waiting
-           not there, or another object of that name          absent
+           missing, or another object of that name            dangling
 
 some solid                  keep; references to all others are dropped
 none solid, some waiting    delete; in the foreground if it has dependents itself
-all absent                  delete, in the way that its own finalizers ask for
+all dangling                delete, with the policy that its own finalizers ask for
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from allot.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, GraphN
 
 
 class OwnerState(Enum):
-    """What there is of an owner."""
+    """The state of an owner, in the words of Kubernetes' garbage collector."""
 
     SOLID = "solid"
     WAITING = "waiting"
@@ -35,25 +35,25 @@ class Keep(NamedTuple):
 
 
 class DropReferences(NamedTuple):
-    """It stays with those owners that stay; the references to these uids go."""
+    """Keep the object, and remove its owner references to these uids."""
 
     uids: frozenset[str]
 
 
 class Remove(NamedTuple):
-    """It goes, and its own dependents are dealt with in this way."""
+    """Delete the object with this propagation policy."""
 
     policy: str
     unblocks_owners: bool = False
-    """It waits for something that waits for it: first it stops blocking its owners."""
+    """The object is part of a cycle: clear blockOwnerDeletion of its references first."""
 
 
 class Released(NamedTuple):
-    """Nothing blocks its deletion any more: the foreground finalizer goes."""
+    """Nothing blocks the foreground deletion: remove the finalizer."""
 
 
 class WaitsFor(NamedTuple):
-    """These dependents must go first."""
+    """These dependents must be deleted first."""
 
     uids: frozenset[str]
 
@@ -68,7 +68,7 @@ def decide(
     owner_state_by_uid: Mapping[str, OwnerState],
     dependents: Iterable[GraphNode],
 ) -> CollectionDecision:
-    """What to do with an object that is not being deleted yet."""
+    """What to do with an object that is not being deleted."""
     states = {ref.uid: owner_state_by_uid[ref.uid] for ref in obj.owners}
     if not states:
         return KEEP
@@ -77,28 +77,28 @@ def decide(
         return DropReferences(loose) if loose else KEEP
     known = list(dependents)
     if OwnerState.WAITING in states.values() and known:
-        # A circle of objects that wait for each other would never end.
+        # Objects in a cycle would wait for each other forever.
         is_circle = any(dependent.waits_for_dependents for dependent in known)
         return Remove("Foreground", unblocks_owners=is_circle)
     return Remove(policy_of(obj))
 
 
 def policy_of(obj: MetadataObject) -> str:
-    """How an object that is deleted for want of an owner treats its own dependents."""
+    """The propagation policy for deleting an object without owners."""
     if ORPHAN in obj.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in obj.finalizers else "Background"
 
 
 def progress_of(uid: str, dependents: Iterable[GraphNode]) -> Released | WaitsFor:
-    """How far the foreground deletion of an owner is."""
+    """The progress of the foreground deletion of an owner."""
     blocking = [dependent for dependent in dependents if dependent.blocks(uid)]
     if not blocking:
         return Released()
     return WaitsFor(frozenset(node.uid for node in blocking if not node.waits_for_dependents))
 
 
-# --- patches: what must still be true is in them ---
+# --- patches, with preconditions ---
 
 
 def without_owners(obj: MetadataObject, uids: frozenset[str]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def without_finalizer(obj: MetadataObject, finalizer: str) -> dict[str, Any]:
 
 
 def _patch(obj: MetadataObject, field: str, value: list[Any]) -> dict[str, Any]:
-    """A merge patch of one list of the metadata, for this object in this version only."""
+    """A merge patch of one metadata list, with uid and resourceVersion as preconditions."""
     metadata = obj.metadata
     same = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
     return {"metadata": {**same, field: value or None}}

@@ -1,7 +1,7 @@
-"""Who depends on whom: all objects by uid, and for every owner those that name it.
+"""The graph of owners and dependents: all objects by uid, and the dependents of every owner.
 
-The graph is what informers have told so far, so it may be behind, and an owner may be missing from it that
-exists. It only says what to look at; what is deleted is decided on what the server says then.
+The graph is built from watch events, so it may be outdated, and an existing owner may be missing from it. It only
+selects the objects to check; deletions are decided on live objects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ORPHAN: Final = "orphan"
 
 
 class GraphNode(NamedTuple):
-    """An object, as far as owning and being owned go."""
+    """An object and its owner references."""
 
     kind: ServedKind
     key: ObjectKey
@@ -27,9 +27,9 @@ class GraphNode(NamedTuple):
     owners: tuple[OwnerReference, ...] = ()
     is_being_deleted: bool = False
     waits_for_dependents: bool = False
-    """It is being deleted in the foreground: dependents that block it go first."""
+    """In foreground deletion: dependents that block it are deleted first."""
     releases_dependents: bool = False
-    """It is being deleted and leaves its dependents behind."""
+    """Being deleted with the policy Orphan."""
 
     @staticmethod
     def of(kind: ServedKind, obj: MetadataObject) -> GraphNode:
@@ -45,11 +45,11 @@ class GraphNode(NamedTuple):
         )
 
     def blocks(self, owner: str) -> bool:
-        """Whether the owner with this uid cannot go, in the foreground, before this object."""
+        """Whether this object blocks the foreground deletion of the owner with this uid."""
         return any(ref.uid == owner and bool(ref.block_owner_deletion) for ref in self.owners)
 
     def is_meant_by(self, ref: OwnerReference, dependent: GraphNode) -> bool:
-        """Whether a reference of `dependent` describes this object rightly, not only by its uid."""
+        """Whether a reference of `dependent` matches this object in all fields, not only in its uid."""
         return (
             ref.uid == self.uid
             and ref.kind == self.kind.kind
@@ -63,12 +63,12 @@ class GraphNode(NamedTuple):
 
 
 class GraphWork(NamedTuple):
-    """What a change gives reason to look at, by uid."""
+    """The objects to check after a change, by uid."""
 
     attempt_to_delete: frozenset[str] = frozenset()
-    """Objects whose owners may be gone, or that may have nothing to wait for any more."""
+    """Objects whose owners may be gone, or whose foreground deletion may be complete."""
     attempt_to_orphan: frozenset[str] = frozenset()
-    """Owners that want to leave their dependents behind."""
+    """Owners that are deleted with the policy Orphan."""
 
 
 NOTHING: Final = GraphWork()
@@ -80,10 +80,10 @@ class OwnerGraph:
     def __init__(self) -> None:
         self._nodes: dict[str, GraphNode] = {}
         self._dependents: dict[str, dict[str, None]] = {}
-        """Of every uid that anybody names as owner, also of those that are not (or no longer) known."""
+        """By uid of the owner, including owners that are not in the graph."""
 
     def __len__(self) -> int:
-        """How many objects are known, and how many owners they name."""
+        """The number of objects and of owners that they name."""
         return len(self._nodes) + len(self._dependents)
 
     def get(self, uid: str) -> GraphNode | None:
@@ -93,7 +93,7 @@ class OwnerGraph:
         return [self._nodes[dependent] for dependent in self._dependents.get(uid, ())]
 
     def put(self, new: GraphNode) -> GraphWork:
-        """Take in an object as it is now."""
+        """Add or update an object."""
         old = self._nodes.get(new.uid)
         self._nodes[new.uid] = new
         before = {ref.uid for ref in old.owners} if old else set()
@@ -111,7 +111,7 @@ class OwnerGraph:
         return GraphWork(frozenset(attempt), frozenset({new.uid} if starts else ()))
 
     def drop(self, uid: str) -> GraphWork:
-        """Forget an object that is gone."""
+        """Remove a deleted object."""
         old = self._nodes.pop(uid, None)
         if old is None:
             return NOTHING
@@ -128,7 +128,7 @@ class OwnerGraph:
                 del self._dependents[owner]
 
     def _if_doubtful(self, node: GraphNode) -> set[str]:
-        """The object itself, if one of its owners is not here as it is described, or is on its way out."""
+        """The object itself, if one of its owners is missing, does not match, or is being deleted."""
         for ref in node.owners:
             owner = self._nodes.get(ref.uid)
             if owner is None or not owner.is_meant_by(ref, node) or owner.waits_for_dependents:
@@ -136,7 +136,7 @@ class OwnerGraph:
         return set()
 
     def _unblocked(self, old: GraphNode | None, new: GraphNode) -> set[str]:
-        """Owners that wait, and that this object has ceased to block."""
+        """Owners in foreground deletion that this object no longer blocks."""
         if old is None or old.owners == new.owners:
             return set()
         return self._waiting(

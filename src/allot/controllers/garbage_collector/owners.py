@@ -1,4 +1,4 @@
-"""Whether an owner exists: from the graph if it has it, otherwise the server is asked."""
+"""Whether an owner exists: looked up in the graph, then on the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INVALID_NAMESPACE: Final = "OwnerRefInvalidNamespace"
 
 
 class UnknownOwnerError(Exception):
-    """Nobody can say whether the owner exists, so that nothing is deleted for want of it."""
+    """It is unknown whether the owner exists, so its dependents are not deleted."""
 
     def __init__(self, message: str, *, may_change: bool = True) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class _Identity(NamedTuple):
 
 
 class Owners:
-    """Looks owners up. Those that are gone are remembered for a while: a uid never comes back."""
+    """Looks owners up. Absent owners are cached: a uid is never reused."""
 
     def __init__(
         self, client: Client, kinds: ServedKinds, graph: OwnerGraph, recorder: EventRecorder
@@ -51,7 +51,7 @@ class Owners:
         self._absent: LRUCache[_Identity, bool] = LRUCache(MAX_ABSENT_OWNERS)
 
     async def states(self, obj: MetadataObject, node: GraphNode) -> dict[str, OwnerState]:
-        """What there is of each owner, by uid. Raises `UnknownOwnerError`."""
+        """The state of each owner, by uid. Raises `UnknownOwnerError`."""
         return {ref.uid: await self._state(ref, node) for ref in obj.owners}
 
     async def _state(self, ref: OwnerReference, dependent: GraphNode) -> OwnerState:
@@ -63,7 +63,7 @@ class Owners:
             raise UnknownOwnerError(f"no matches for kind {ref.kind} in {ref.api_version}")
         if kind.namespaced and not dependent.key.namespace:
             self._complain(dependent, ref, "cluster-scoped objects cannot have namespaced owners")
-            text = f"{ref.kind} {ref.name} could be in any namespace"
+            text = f"{ref.kind} {ref.name} may be in any namespace"
             raise UnknownOwnerError(text, may_change=False)
         key = ObjectKey(dependent.key.namespace if kind.namespaced else "", ref.name)
         identity = _Identity(kind.group, kind.kind, key, ref.uid)
@@ -88,7 +88,7 @@ class Owners:
             if not error.is_not_found:
                 raise
             if error.details.get("name") != key.name:
-                # It is the kind that is missing, perhaps only for a moment.
+                # The kind is missing, perhaps temporarily, not the object.
                 raise UnknownOwnerError(f"{resource}: {error}") from None
             return None
 

@@ -1,7 +1,7 @@
-"""Namespaces that are deleted take everything in them along.
+"""Deletes the contents of terminating namespaces.
 
-conditions.py   what the namespace's status says about it
-controller.py   deletes the contents, reports, and lets the namespace go when it is empty
+conditions.py   the conditions in the status of a terminating namespace
+controller.py   deletes the contents, writes the status, and finalizes the namespace when it is empty
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a terminating namespace tells about itself: what could not be deleted, what is left and why."""
+"""The conditions of a terminating namespace: what could not be deleted, what remains, and why."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any, Final, NamedTuple
 
 @dataclass
 class DeletionProgress:
-    """What one look at a namespace's contents brought."""
+    """The result of one attempt to delete a namespace's contents."""
 
     discovery_failure: str = ""
     parsing_failure: str = ""
     content_failures: list[str] = field(default_factory=list)
     remaining: Counter[str] = field(default_factory=Counter)
-    """How many objects are left, by resource."""
+    """Remaining objects by resource."""
     finalizers: Counter[str] = field(default_factory=Counter)
-    """How many of them each finalizer holds."""
+    """Remaining objects by finalizer."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left, for certain."""
+        """Whether nothing remains and nothing failed."""
         return not (
             self.discovery_failure
             or self.parsing_failure
@@ -32,7 +32,7 @@ class DeletionProgress:
 
 
 class _Told(NamedTuple):
-    """A condition; without a problem it is False, for a good reason."""
+    """A condition; False, with the given reason, unless there is a problem."""
 
     type: str
     problem: str
@@ -106,7 +106,7 @@ def _listed(text: str, form: str, counts: Mapping[str, int]) -> str:
 def with_deletion_conditions(
     conditions: Sequence[Mapping[str, Any]], progress: DeletionProgress, now: str
 ) -> list[dict[str, Any]]:
-    """The conditions with the new progress; those of others stay. Times change with the status only."""
+    """The updated conditions; those of other types stay. Times change only with the status."""
     known = {condition.get("type"): dict(condition) for condition in conditions}
     for told in _told(progress):
         wanted = told.as_json()

@@ -1,8 +1,8 @@
-"""The loop that empties namespaces and lets them go.
+"""The control loop that deletes the contents of terminating namespaces and finalizes them.
 
-deleted ──► pods are deleted ──► when they are gone, everything else ──► empty: finalized, gone
-                ▲                        │ something is left
-                └────────────────────────┘ until an object goes, or after a while
+terminating ──► delete pods ──► when they are gone, delete everything else ──► empty: finalize
+                    ▲                        │ objects remain
+                    └────────────────────────┘ after an object is deleted, or after RETRY_SECONDS
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 
 FINALIZER: Final = "kubernetes"
 RETRY_SECONDS: Final = 5.0
-"""When nobody says that anything has gone."""
+"""Requeue delay without deletion events."""
 DEBOUNCE_SECONDS: Final = 0.05
-"""Objects go in crowds: look once for many."""
+"""Deletion events come in bursts: debounce."""
 BACKGROUND: Final = "Background"
 
 
 class NamespaceController(QueueController[str]):
-    """Empties namespaces that are being deleted."""
+    """Deletes the contents of namespaces that are being deleted."""
 
     name = "namespace-controller"
     queue_name = "namespace"
@@ -62,7 +62,7 @@ class NamespaceController(QueueController[str]):
     def _object_changed(
         self, _: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
-        """Something has gone from a namespace that is to be emptied."""
+        """Requeue a terminating namespace when one of its objects is deleted."""
         if new is None and old is not None and old.metadata.namespace in self._terminating:
             self.queue.add_after(old.metadata.namespace, DEBOUNCE_SECONDS)
 
@@ -85,13 +85,13 @@ class NamespaceController(QueueController[str]):
             self.queue.add_after(key, RETRY_SECONDS)
 
     async def _empty(self, namespace: str) -> DeletionProgress:
-        """Delete all there is; what is left, and what went wrong."""
+        """Delete the contents; what remains, and what failed."""
         await self._kinds.refresh()
         progress = DeletionProgress(discovery_failure=self._kinds.failure)
         kinds = [
             kind for kind in self._kinds.kinds if kind.namespaced and kind.can("list", "delete")
         ]
-        # Pods may need what else is there until they have stopped.
+        # Pods may use other objects until they have stopped.
         for kind in kinds:
             if _is_pod(kind):
                 await self._empty_of(kind, namespace, progress)
@@ -105,7 +105,7 @@ class NamespaceController(QueueController[str]):
         try:
             left = await self._delete_all(kind, namespace)
         except ApiStatusError as error:
-            if error.code not in (404, 405):  # as good as empty
+            if error.code not in (404, 405):  # nothing to delete
                 progress.content_failures.append(f"{kind.group_resource}: {error}")
             return
         if left:
@@ -113,7 +113,7 @@ class NamespaceController(QueueController[str]):
             progress.finalizers.update(name for obj in left for name in obj.finalizers)
 
     async def _delete_all(self, kind: ServedKind, namespace: str) -> list[MetadataObject]:
-        """What is still there after all objects of a kind were deleted."""
+        """The objects of a kind that remain after deleting all of them."""
         scope = Scope(namespace)
         found = (await self.client.list(kind.resource, scope)).items
         new = [obj for obj in found if not obj.is_being_deleted]
@@ -145,7 +145,7 @@ class NamespaceController(QueueController[str]):
         return await self.client.update_status(NAMESPACES, told)
 
     async def _let_go(self, namespace: Namespace) -> None:
-        log.info("namespace %s is empty", namespace.metadata.name)
+        log.info("namespace %s: empty, finalizing", namespace.metadata.name)
         finalizers = namespace.get("spec", "finalizers", default=[])
         kept = [name for name in finalizers if name != FINALIZER]
         finalized = namespace.with_value(kept, "spec", "finalizers")

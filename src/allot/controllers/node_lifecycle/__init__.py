@@ -1,10 +1,10 @@
-"""Notices nodes that do not answer, and keeps the taints of all nodes in step with their conditions.
+"""Detects nodes without heartbeats, and keeps the taints of all nodes in sync with their conditions.
 
-    leases, heartbeats ──► seen ──► nothing for too long ──► conditions become Unknown, pods not ready
+    leases, node status ──► no heartbeat within the grace period ──► conditions Unknown, pods not ready
     conditions, spec.unschedulable ──► taints NoSchedule
-    condition Ready ──► taint NoExecute, a few nodes at a time (`taint_eviction` does the rest)
+    condition Ready ──► taint NoExecute, rate limited (`taint_eviction` evicts the pods)
 
-`health` decides on conditions, `taints` on taints, `zones` how many nodes may be given up at once.
+`health` decides on conditions, `taints` on taints, `zones` on the rate of evictions.
 """
 
 from allot.controllers.node_lifecycle.controller import (

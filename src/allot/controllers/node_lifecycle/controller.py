@@ -1,4 +1,4 @@
-"""The loop: each node has its timer, and everything it sends sets that back."""
+"""The control loop: each node has a timer that every heartbeat resets."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ log = logging.getLogger(__name__)
 NODE_LEASES: Final = "kube-node-lease"
 NODE_NOT_READY: Final = "NodeNotReady"
 CONFLICT_SECONDS: Final = 0.1
-"""After a conflict the newer version of the node should be here by then."""
+"""Requeue delay after a conflict; the informer normally has the newer version by then."""
 TIMER_TOLERANCE_SECONDS: Final = 0.01
-"""A timer may be that early."""
+"""Timers may fire early by this much."""
 FULL_DISRUPTION_RECHECK_SECONDS: Final = 5.0
-"""How often it is looked whether nodes may be given up again, while none may."""
+"""How often evictions are reconsidered while all zones are disrupted."""
 
 
 class NodeLifecycleSettings(NamedTuple):
-    """What an administrator may change."""
+    """The settings of the controller."""
 
     grace_seconds: float = 50.0
-    """How long a node may be silent."""
+    """How long a node may go without a heartbeat."""
     startup_grace_seconds: float = 60.0
-    """How long a new node may take before it says anything."""
+    """How long a new node may take for its first heartbeat."""
     judges_without_lease: bool = True
-    """Kubernetes judges every node. If not, nodes that never had a lease are left alone, whatever made them."""
+    """Whether to monitor nodes that never had a lease, as Kubernetes does."""
     rates: EvictionRates = EvictionRates()
 
 
 class NodeLifecycleController(QueueController[str]):
-    """Keys are names of nodes. What is remembered is when they were heard of: nobody else knows."""
+    """Keys are node names. Only the times of the last heartbeats are kept in memory."""
 
     name = "node-lifecycle-controller"
     queue_name = "node_lifecycle_controller"
@@ -81,11 +81,11 @@ class NodeLifecycleController(QueueController[str]):
         self._settings = settings
         self._recorder = context.recorder
         self._metrics = _Metrics(context.registry)
-        self._seen: dict[str, NodeHealth] = {}
+        self._health: dict[str, NodeHealth] = {}
         self._zones = Zones()
         self._all_lost = False
         self._next_at: dict[str, float] = {}
-        """By zone: when the next node may be given up."""
+        """By zone: when the next node may be tainted NoExecute."""
         self._nodes = context.informers.informer(NODES)
         self._leases = context.informers.informer(LEASES, Scope(NODE_LEASES))
         self._pods_by_node = PodsByNode(context.informers.informer(PODS))
@@ -94,7 +94,7 @@ class NodeLifecycleController(QueueController[str]):
         )
         self._leases.add_handlers(self._lease_changed, lambda _, lease: self._lease_changed(lease))
 
-    # --- what happens in the cluster ---
+    # --- event handlers ---
 
     def _node_added(self, node: Node) -> None:
         self._say(node, "RegisteredNode", f"Registered Node {node.metadata.name} in Controller")
@@ -109,7 +109,7 @@ class NodeLifecycleController(QueueController[str]):
     def _node_deleted(self, node: Node) -> None:
         name = node.metadata.name
         self._say(node, "RemovingNode", f"Removing Node {name} from Controller")
-        self._seen.pop(name, None)
+        self._health.pop(name, None)
         self._zones.drop(name)
         self._zones_changed(zone_of(node))
 
@@ -121,15 +121,15 @@ class NodeLifecycleController(QueueController[str]):
     def _look(self, node: Node) -> NodeHealth:
         name = node.metadata.name
         lease = self._leases.get(ObjectKey(NODE_LEASES, name))
-        seen = observe(
-            self._seen.get(name),
+        health = observe(
+            self._health.get(name),
             node,
             heartbeats_of(node, lease),
             self.clock.now(),
             self.clock.today(),
         )
-        self._seen[name] = seen
-        return seen
+        self._health[name] = health
+        return health
 
     def _zones_changed(self, zone: str) -> None:
         self._metrics.count(zone, self._zones.count(zone))
@@ -137,13 +137,13 @@ class NodeLifecycleController(QueueController[str]):
         if was_lost == self._all_lost:
             return
         if was_lost:
-            # We can observe again. Who we did not observe meanwhile may have been there.
+            # Heartbeats arrive again. Nodes may have been alive while none arrived.
             now = self.clock.now()
-            self._seen = {name: seen._replace(at=now) for name, seen in self._seen.items()}
+            self._health = {name: health._replace(at=now) for name, health in self._health.items()}
         for node in self._nodes.list():
             self.queue.add(node.metadata.name)
 
-    # --- what is done about it ---
+    # --- reconciling ---
 
     async def reconcile(self, key: str) -> None:
         node = self._nodes.get(ObjectKey("", key))
@@ -157,18 +157,18 @@ class NodeLifecycleController(QueueController[str]):
         await self._taint(node)
 
     def _deadline(self, node: Node) -> float:
-        seen, settings = self._look(node), self._settings
-        if seen.signs.renewal is None and not settings.judges_without_lease:
+        health, settings = self._look(node), self._settings
+        if health.heartbeats.renewal is None and not settings.judges_without_lease:
             return float("inf")
         has_reported = ready_status(node) is not None
         grace = settings.grace_seconds if has_reported else settings.startup_grace_seconds
-        return seen.at + grace
+        return health.at + grace
 
     async def _give_up(self, node: Node) -> None:
-        """Say that nothing is known about the node, and that its pods are not ready."""
+        """Set the node's conditions to Unknown, and its pods to not ready."""
         lost = with_unknown_conditions(node, self.clock.today())
         if lost is not node:
-            log.warning("node %s is not heard of any more", node.metadata.name)
+            log.warning("node %s: no heartbeat within the grace period", node.metadata.name)
             try:
                 await self.client.update_status(NODES, lost)
             except ApiStatusError as error:
@@ -192,7 +192,7 @@ class NodeLifecycleController(QueueController[str]):
         try:
             await self.client.patch(PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status")
         except ApiStatusError as error:
-            if not (error.is_not_found or error.is_conflict):  # gone, or replaced
+            if not (error.is_not_found or error.is_conflict):  # deleted, or replaced
                 raise
             return
         self._recorder.event(
@@ -217,7 +217,7 @@ class NodeLifecycleController(QueueController[str]):
                 raise
 
     def _evicting(self, node: Node) -> NoExecuteTaint:
-        """Whether the node's pods have to go now."""
+        """Whether the node gets, keeps or loses its NoExecute taint."""
         match ready_status(node):
             case None:
                 return NoExecuteTaint.KEEP
@@ -226,18 +226,20 @@ class NodeLifecycleController(QueueController[str]):
         if self._all_lost:
             return NoExecuteTaint.REMOVE
         if has_evicting_taint(node, *MANAGED_NO_EXECUTE_TAINTS):
-            return NoExecuteTaint.ADD  # it may be the other one: that is no matter of rates
+            return (
+                NoExecuteTaint.ADD
+            )  # replacing one NoExecute taint by the other is not rate limited
         zone = zone_of(node)
         wait = self._wait_for_turn(zone)
         if wait > 0:
             self.queue.add_after(node.metadata.name, wait)
             return NoExecuteTaint.KEEP
-        log.info("node %s: its pods have to go (%s)", node.metadata.name, evicting_key(node))
+        log.info("node %s: tainted NoExecute (%s)", node.metadata.name, evicting_key(node))
         self._metrics.evictions.labels(zone).inc()
         return NoExecuteTaint.ADD
 
     def _wait_for_turn(self, zone: str) -> float:
-        """0 if another node of the zone may be given up now."""
+        """Seconds until another node of the zone may be tainted NoExecute."""
         rate = eviction_rate(self._zones.count(zone), self._settings.rates)
         if rate <= 0:
             return FULL_DISRUPTION_RECHECK_SECONDS
@@ -254,7 +256,7 @@ class NodeLifecycleController(QueueController[str]):
 
 
 def unready_patch(pod: Pod, moment: str) -> dict[str, Any] | None:
-    """What a pod is told whose node is lost; None if it is not ready anyhow."""
+    """The status patch for a pod whose node is unreachable; None if the pod is not ready anyway."""
     conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
     if not any(found.get("type") == READY and found.get("status") == TRUE for found in conditions):
         return None

@@ -1,7 +1,7 @@
-"""Signs of life: when a node was heard of last, and what is said of one that was not heard of for too long.
+"""Heartbeats: when a node last sent one, and its conditions after the grace period.
 
-Nodes have clocks of their own. So the times they send are only compared, and what counts is when we saw them
-change.
+Nodes have clocks of their own. Their timestamps are only compared with each other; the age of a heartbeat counts from
+the time at which the controller observed it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ TRUE: Final = "True"
 FALSE: Final = "False"
 UNKNOWN: Final = "Unknown"
 REPORTED_BY_KUBELET: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
-"""What nobody knows when the kubelet is silent. The network's condition is set by others."""
+"""The conditions that become Unknown. NetworkUnavailable is set by other components."""
 
 
 class Heartbeats(NamedTuple):
-    """What a node has sent: the time in its condition Ready, and that in its lease; None if there is none."""
+    """The heartbeat in the condition Ready and the renewal in the lease; None if missing."""
 
     heartbeat: str | None = None
     renewal: str | None = None
 
 
 class NodeHealth(NamedTuple):
-    """The last signs, and when they were new to us."""
+    """The last heartbeats, and when the controller first observed them."""
 
-    signs: Heartbeats
+    heartbeats: Heartbeats
     at: float
 
 
@@ -41,7 +41,7 @@ def conditions_of(node: Node) -> list[dict[str, Any]]:
 
 
 def ready_status(node: Node) -> str | None:
-    """True, False or Unknown; None if nobody ever said anything."""
+    """True, False or Unknown; None if the node has no condition Ready."""
     for condition in conditions_of(node):
         if condition.get("type") == READY:
             return str(condition.get("status") or UNKNOWN)
@@ -58,26 +58,26 @@ def heartbeats_of(node: Node, lease: RawObject | None) -> Heartbeats:
 
 
 def observe(
-    known: NodeHealth | None, node: Node, signs: Heartbeats, now: float, today: datetime
+    known: NodeHealth | None, node: Node, heartbeats: Heartbeats, now: float, today: datetime
 ) -> NodeHealth:
-    """What is known of a node after looking at it.
+    """The health of a node after observing it.
 
-    One that we observe for the first time has all the time it needs, unless it never said anything: then its
-    time began when it was created.
+    The grace period of a node that is observed for the first time begins now; without any heartbeat it began
+    at the node's creation.
     """
     if known is not None:
-        if signs.renewal is None:  # losing its lease is no sign of life
-            signs = signs._replace(renewal=known.signs.renewal)
-        return known if signs == known.signs else NodeHealth(signs, now)
-    if signs == Heartbeats():
+        if heartbeats.renewal is None:  # the deletion of a lease is not a heartbeat
+            heartbeats = heartbeats._replace(renewal=known.heartbeats.renewal)
+        return known if heartbeats == known.heartbeats else NodeHealth(heartbeats, now)
+    if heartbeats == Heartbeats():
         created = read_time(node.get("metadata", "creationTimestamp"))
         age = (today - created).total_seconds() if created is not None else 0.0
-        return NodeHealth(signs, now - max(age, 0.0))
-    return NodeHealth(signs, now)
+        return NodeHealth(heartbeats, now - max(age, 0.0))
+    return NodeHealth(heartbeats, now)
 
 
 def with_unknown_conditions(node: Node, today: datetime) -> Node:
-    """The node as it is seen when it is no longer heard of; the node itself if that is said already."""
+    """The node with its conditions Unknown; the node itself if they are already."""
     moment = written_time(today)
     conditions = [
         {

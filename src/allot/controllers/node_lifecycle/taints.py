@@ -1,4 +1,4 @@
-"""The taints a node should have, from its conditions."""
+"""The taints of a node, derived from its conditions."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ TAINT_BY_CONDITION: Final = {
     ("NetworkUnavailable", TRUE): "node.kubernetes.io/network-unavailable",
 }
 MANAGED_NO_SCHEDULE_TAINTS: Final = frozenset((*TAINT_BY_CONDITION.values(), UNSCHEDULABLE))
-"""NoSchedule taints that are ours alone: those that nothing calls for are taken away."""
+"""NoSchedule taints that this controller owns: removed if no condition requires them."""
 MANAGED_NO_EXECUTE_TAINTS: Final = (NOT_READY, UNREACHABLE)
-"""NoExecute taints that are ours."""
+"""NoExecute taints that this controller owns."""
 
 Taint = dict[str, Any]
 
 
 class NoExecuteTaint(Enum):
-    """What becomes of a node's pods."""
+    """What to do with the NoExecute taint of a node."""
 
-    REMOVE = "no NoExecute taint of ours"
-    ADD = "the NoExecute taint that Ready calls for"
-    KEEP = "what is there stays"
+    REMOVE = "remove"
+    ADD = "add the one for the condition Ready"
+    KEEP = "keep"
 
 
 def scheduling_keys(node: Node) -> list[str]:
-    """The keys of the NoSchedule taints that conditions call for."""
+    """The keys of the NoSchedule taints that the conditions require."""
     keys = [
         TAINT_BY_CONDITION[found]
         for condition in conditions_of(node)
@@ -73,7 +73,7 @@ def has_evicting_taint(node: Node, *keys: str) -> bool:
 
 
 def with_taints(node: Node, evicting: NoExecuteTaint, today: datetime) -> Node:
-    """The node with its taints in order; the node itself if they are. Taints of others stay as they are."""
+    """The node with its taints updated; the node itself if nothing changes. Other taints stay."""
     wanted = {(key, NO_SCHEDULE) for key in scheduling_keys(node)}
     ours = {(key, NO_SCHEDULE) for key in MANAGED_NO_SCHEDULE_TAINTS}
     if evicting is not NoExecuteTaint.KEEP:

@@ -1,7 +1,7 @@
-"""How many nodes may be given up at once.
+"""Rate limits of evictions by zone.
 
-If many nodes of a zone seem lost, or all nodes of all zones, it is more likely that it is us who cannot see
-them: then pods are taken away slowly, or not at all.
+If many nodes of a zone seem lost, or all nodes of all zones, a network failure of the control plane is more likely:
+evictions are slowed down or stopped.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from allot.api.core import Node
 _REGION: Final = "topology.kubernetes.io/region"
 _ZONE: Final = "topology.kubernetes.io/zone"
 EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
-"""Nodes with this label do not count."""
+"""Nodes with this label are not counted."""
 
 
 class EvictionRates(NamedTuple):
-    """Nodes per second and zone whose pods are sent away."""
+    """Nodes per second and zone that are tainted NoExecute."""
 
     normal: float = 0.1
     disrupted: float = 0.01
-    """For a large zone of which much is lost. A small one is left alone."""
+    """For a disrupted large zone. In a small one evictions stop."""
     large_zone: int = 50
-    """A zone with more nodes is large."""
+    """Zones with more nodes than this are large."""
     disrupted_share: float = 0.55
-    """A zone of which that much is lost, but at least three nodes, is disrupted."""
+    """A zone is disrupted if this share of its nodes is not ready, and at least three nodes."""
 
 
 class ZoneState(Enum):
@@ -62,14 +62,14 @@ def zone_state(count: ZoneCount, rates: EvictionRates) -> ZoneState:
 
 
 def eviction_rate(count: ZoneCount, rates: EvictionRates) -> float:
-    """How many nodes of the zone may be given up per second, as long as not everything is lost."""
+    """Nodes of the zone per second, unless all nodes of all zones are lost."""
     if zone_state(count, rates) is not ZoneState.PARTIAL:
         return rates.normal
     return rates.disrupted if count.size > rates.large_zone else 0.0
 
 
 class Zones:
-    """Counts nodes as they come, change and go."""
+    """Counts the nodes of each zone."""
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[str, bool]] = {}
@@ -95,5 +95,5 @@ class Zones:
         return ZoneCount(self._counts[zone, True], self._counts[zone, False])
 
     def are_all_lost(self) -> bool:
-        """Whether there are nodes, and none of them is ready."""
+        """Whether nodes exist and none of them is ready."""
         return bool(self._entries) and not self._ready

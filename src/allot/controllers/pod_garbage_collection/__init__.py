@@ -1,6 +1,6 @@
-"""Deletes pods that nobody else will: nobody runs them, or nobody will ever look at them again.
+"""Deletes pods that no kubelet will: of missing or out-of-service nodes, unscheduled, or finished beyond a threshold.
 
-`collecting` decides, the controller looks whether nodes are really gone.
+`decisions` decides, the controller verifies that nodes are gone.
 """
 
 from allot.controllers.pod_garbage_collection.controller import (

@@ -1,4 +1,4 @@
-"""The loop: pods that are to be deleted as they come, nodes that are gone after a while, finished pods now and then."""
+"""The control loop: terminating pods on events, missing nodes after a quarantine, finished pods periodically."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ log = logging.getLogger(__name__)
 NODE_IS_GONE: Final = Disruption("DeletionByPodGC", "PodGC: node no longer exists")
 _FINISHED: Final = "pod-garbage-collector/finished"
 _AT_ONCE: Final = 16
-"""Finished pods that are deleted at the same time."""
+"""Concurrent deletions of finished pods."""
 
 
 class PodGarbageCollectorSettings(NamedTuple):
-    """What an administrator may change."""
+    """The settings of the controller."""
 
     finished_pods: int = 12_500
-    """How many finished pods may stay. With 0, all."""
+    """Threshold of finished pods; 0: no limit."""
     check_seconds: float = 20.0
-    """How often finished pods are counted, and how long the server has to delete a pod without a node."""
+    """Interval of checking finished pods, and the delay before a terminating pod without a node is deleted."""
     quarantine_seconds: float = 40.0
-    """How long a node has to be missing before its pods are lost."""
+    """How long a node must be missing before its pods are deleted."""
 
 
 class MissingNode(NamedTuple):
-    """A node that pods are bound to, but that is not here."""
+    """Queue key: a node that pods are bound to, but that the informer does not have."""
 
     name: str
 
 
 class PodGarbageCollector(QueueController[PodRef | MissingNode]):
-    """Deletes without grace: nobody is there to use it."""
+    """Deletes without a grace period: no kubelet would use it."""
 
     name = "pod-garbage-collector-controller"
     queue_name = "orphaned_pods_nodes"
@@ -74,12 +74,12 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
     def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
         return (self._collect_finished(),) if self._settings.finished_pods > 0 else ()
 
-    # --- what happens in the cluster ---
+    # --- event handlers ---
 
     def _follow_pod(self, pod: Pod) -> None:
         node = pod.node_name
         if is_deleting(pod):
-            # Usually the server is done with a pod that has no node; a binding may be under way.
+            # The API server normally deletes a pod without a node itself; a binding may be in progress.
             self.queue.add_after(pod_ref(pod), 0 if node else self._settings.check_seconds)
         if node and ObjectKey("", node) not in self._nodes.store:
             self.queue.add_after(MissingNode(node), self._settings.quarantine_seconds)
@@ -93,7 +93,7 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
     def _miss_node(self, node: Node) -> None:
         self.queue.add_after(MissingNode(node.metadata.name), self._settings.quarantine_seconds)
 
-    # --- what is done about it ---
+    # --- reconciling ---
 
     async def reconcile(self, key: PodRef | MissingNode) -> None:
         match key:
@@ -111,7 +111,7 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
             await self._collect(pod, reason)
 
     async def _clear(self, node: str) -> None:
-        """Delete the pods of a node, if it is gone: the informer may have missed it, the server has not."""
+        """Delete the pods of a node if it is gone. The live lookup avoids relying on a stale informer."""
         key = ObjectKey("", node)
         pods = self._pods_by_node.of(node)
         if not pods or key in self._nodes.store:
@@ -138,7 +138,7 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
                 try:
                     await self._collect(pod, CollectionReason.TERMINATED)
                 except ClientError as error:
-                    log.warning("pod %s: %s; trying again later", pod.key, error)
+                    log.warning("pod %s: %s; retrying later", pod.key, error)
 
         async with asyncio.TaskGroup() as group:
             for pod in pods:

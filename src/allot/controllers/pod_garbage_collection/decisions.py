@@ -1,4 +1,4 @@
-"""Which pods are to be collected, and why. Objects in, reasons out."""
+"""Which pods to delete, and why. Objects in, reasons out."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 
 class CollectionReason(Enum):
-    """Why a pod is collected, as metrics say it."""
+    """Why a pod is deleted, as the label in metrics."""
 
     UNSCHEDULED = "unscheduled"
-    """It is to be deleted, and there is no node that could do so."""
+    """Terminating without a node."""
     OUT_OF_SERVICE = "out-of-service"
-    """It is to be deleted, and somebody has said that its node will not do so."""
+    """Terminating on a node that is tainted out-of-service."""
     ORPHANED = "orphaned"
     """Its node is gone."""
     TERMINATED = "terminated"
-    """It has finished, and there are too many of those."""
+    """Finished, beyond the threshold."""
 
 
 def is_ready(node: Node) -> bool:
@@ -33,13 +33,13 @@ def is_ready(node: Node) -> bool:
 
 
 def is_out_of_service(node: Node) -> bool:
-    """Marked as such by its administrator, and not ready: one that is could be wrongly marked."""
+    """Tainted out-of-service and not ready; a ready node may be tainted by mistake."""
     is_marked = any(taint.get("key") == OUT_OF_SERVICE for taint in node.taints)
     return is_marked and not is_ready(node)
 
 
 def reason_to_end(pod: Pod, node: Node | None) -> CollectionReason | None:
-    """Why a pod that is to be deleted will not be, unless it is ended from here."""
+    """Why a terminating pod must be deleted by this controller."""
     if not is_deleting(pod) or _is_ended(pod):
         return None
     if not pod.node_name:
@@ -50,13 +50,13 @@ def reason_to_end(pod: Pod, node: Node | None) -> CollectionReason | None:
 
 
 def _is_ended(pod: Pod) -> bool:
-    """Whether all that can be done has been: what keeps the pod now are its finalizers."""
+    """Whether the pod is already failed and without grace, and only finalizers remain."""
     grace_seconds = pod.get("metadata", "deletionGracePeriodSeconds")
     return pod.is_finished and grace_seconds == 0
 
 
 def surplus(finished: Iterable[Pod], threshold: int) -> list[Pod]:
-    """The finished pods that are too many: first those that were evicted, then the oldest."""
+    """The finished pods beyond the threshold: evicted pods first, then the oldest."""
     pods = sorted(finished, key=_rank)
     return pods[: max(len(pods) - threshold, 0)]
 

@@ -1,10 +1,10 @@
-"""How many devices of each pool are free: answers to ResourcePoolStatusRequests (KEP-5677).
+"""Writes the status of ResourcePoolStatusRequests: how many devices of each pool are available (KEP-5677).
 
-    slices ──► census: the devices of each pool, free, taken or tainted ──► figures ──► answers
-    claims ──► ledger ──┘                                                   └──► `allot status`
+    slices ──► device_availability: each device available, allocated or unavailable ──► pool_summary ──► answers
+    claims ──► ledger ──┘                                                                    └──► `allot status`
 
-`census`, `figures`, `partitions`, `shares`, `consistency` and `answers` are values in, values out; `controller`
-is the loop, `expiry` says when an answer has been there long enough.
+`device_availability`, `pool_summary`, `partitions`, `shares`, `consistency` and `answers` are pure functions;
+`controller` is the control loop, `expiry` says when a request is deleted.
 """
 
 from allot.controllers.pool_status.answers import PoolStatusAnswer, answer_request

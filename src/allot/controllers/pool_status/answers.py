@@ -1,4 +1,4 @@
-"""The answer to a request: the pools it asks for, in order, as many as it wants, and a condition that says so."""
+"""The status of a request: the pools that it selects, sorted, up to its limit, and a condition."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from allot.rules import CROSS_SLICE_VALIDATION
 
 MAX_MESSAGE_BYTES: Final = 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
-"""Of all pools together, as JSON. etcd takes requests of up to 1.5 MiB, API servers bodies of up to 3 MiB; metadata
+"""Of all pools together, as JSON. etcd accepts requests of up to 1.5 MiB, API servers bodies of up to 3 MiB; metadata
 may be another 256 KiB and more. A thousand pools without summaries fit, unless all their names are long."""
 _INCOMPLETE: Final = "PoolIncomplete:"
 
 
 class PoolStatusAnswer(NamedTuple):
-    """How many pools match, and the first of them."""
+    """The number of matching pools, and the first of them."""
 
     pool_count: int
     pools: tuple[PoolStatus, ...]
     left_out: int = 0
-    """How many more were asked for and did not fit."""
+    """Selected pools that did not fit."""
     errors: tuple[str, ...] = ()
-    """What is wrong with the pools that are shown, one by one, the first few."""
+    """Validation errors of the shown pools, one by one, the first few."""
     json: bytes = b"[]"
-    """The pools as v1alpha3 writes them."""
+    """The pools in the JSON of v1alpha3."""
 
     @property
     def is_provisional(self) -> bool:
-        """Whether a pool that is shown is still being published."""
+        """Whether a shown pool is incomplete."""
         return any(map(_is_incomplete, self.pools))
 
     @property
@@ -90,7 +90,7 @@ def answering_request(
     max_bytes: int = MAX_ANSWER_BYTES,
     gates: FeatureGates = DEFAULTS,
 ) -> Steps[PoolStatusAnswer]:
-    """`answer_request` in steps. A pool that does not fit into the answer is left out, with all after it."""
+    """`answer_request` in steps. A pool that does not fit is left out, with all after it."""
     slices_by_pool = yield from finding_newest_slices(slices, spec.driver, spec.pool_name)
     wanted = list(slices_by_pool)[: DEFAULT_LIMIT if spec.limit is None else spec.limit]
     pools: list[PoolStatus] = []
@@ -111,7 +111,7 @@ def answering_request(
             shortened(f"pool {status.pool_name}: {error}", MAX_VALIDATION_ERROR_LENGTH)
             for error in found[: MAX_VALIDATION_ERRORS - len(errors)]
         )
-        # One pool may have many devices, or many summaries: either is enough for now.
+        # One pool may have many devices or many summaries: pause after each.
         yield
     json = b"[%b]" % b",".join(written)
     left_out = len(wanted) - len(pools)
@@ -121,7 +121,7 @@ def answering_request(
 def completed(
     answer: PoolStatusAnswer, now: datetime, unmatched: str = "", gates: FeatureGates = DEFAULTS
 ) -> ResourcePoolStatusRequestStatus:
-    """The status that tells the answer. `unmatched` says why there are no pools, if there are none."""
+    """The status of a completed request. `unmatched` says why no pool matches."""
     outcome = Completion(
         len(answer.pools),
         answer.faulty_pools,
@@ -139,20 +139,20 @@ def completed(
 
 
 class Completion(NamedTuple):
-    """What the condition of an answer says."""
+    """The content of the condition Complete."""
 
     shown: int
     faulty: int = 0
     """Pools with a validation error, of those shown."""
     incomplete: int = 0
-    """Those of them which lack slices."""
+    """Incomplete pools among them."""
     left_out: int = 0
     unmatched: str = ""
     """Why no pool matches."""
 
 
 def completion(outcome: Completion, now: datetime, gates: FeatureGates = DEFAULTS) -> Condition:
-    """The condition of an answer with so many pools. v1.38 calls every pool with an error incomplete."""
+    """The condition Complete. v1.38 calls every pool with an error incomplete."""
     shown, faulty, incomplete, left_out, unmatched = outcome
     message = f"{CALCULATED} {shown} pools"
     if CROSS_SLICE_VALIDATION not in gates:
@@ -172,7 +172,7 @@ def completion(outcome: Completion, now: datetime, gates: FeatureGates = DEFAULT
 
 
 def failed(message: str, now: datetime) -> ResourcePoolStatusRequestStatus:
-    """The status that says why there is no answer."""
+    """The status of a request that failed."""
     return ResourcePoolStatusRequestStatus(
         pool_count=0,
         conditions=(

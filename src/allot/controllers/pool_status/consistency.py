@@ -1,6 +1,6 @@
-"""What the slices of one pool say that cannot be true together (KEP-5677: cross-slice validation).
+"""Contradictions between the slices of one pool (KEP-5677: cross-slice validation).
 
-The API server validates one slice at a time. Allocation refuses most pools whose slices contradict each other.
+The API server validates one slice at a time. The allocator rejects most pools whose slices contradict each other.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from allot.client.cooperative import Steps
 from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolAvailability
 
 MAX_CONTRADICTIONS: Final = 20
-"""More than anyone is shown."""
+"""More than a status shows."""
 
 
 class Contradiction(NamedTuple):
-    """One of them, as a sentence that names the culprit."""
+    """One contradiction, as a sentence that names the device, counter set or counter."""
 
     text: str
     is_refused: bool = True
-    """Whether allocation refuses the whole pool because of it."""
+    """Whether the allocator rejects the whole pool because of it."""
 
 
 def finding_contradictions(census: PoolAvailability) -> Steps[list[Contradiction]]:
-    """The first few of them, in steps. Of a pool that has at least the slices it announces."""
+    """The first few contradictions of a complete pool, in steps."""
     found: list[Contradiction] = []
     announced: set[int] = set()
     for slice_ in census.slices:
@@ -59,7 +59,7 @@ def _find_repeated_devices(census: PoolAvailability, found: list[Contradiction])
 
 
 def _may_meet(one: ResourceSlice, other: ResourceSlice) -> bool:
-    """Whether a node may see both. Allocation looks at the slices of one node at a time."""
+    """Whether both slices may be available on one node. The allocator uses the slices of one node at a time."""
     nodes = one.spec.node_name, other.spec.node_name
     return not all(nodes) or nodes[0] == nodes[1]
 

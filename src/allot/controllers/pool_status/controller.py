@@ -1,13 +1,13 @@
-"""The loop that answers ResourcePoolStatusRequests, each once, and deletes them when they are old.
+"""The control loop that writes the status of ResourcePoolStatusRequests, each once, and deletes expired ones.
 
-    request without status ──► a moment ──► count ──► all pools complete? ──► write the status, once
-                                  ▲                     │ no, and 5 s are not over
-                                  └── a slice came ◄────┘
+    request without status ──► debounce ──► count ──► all pools complete? ──► write the status, once
+                                  ▲                     │ no, and less than 5 s have passed
+                                  └── slice event ◄─────┘
 
-What claims hold is entered in a ledger as they change, so that a request costs as much as the pools it asks for,
-however many claims there are. Equal requests share an answer (`sharing`). Counting goes in steps, with the others'
-turn between them; requests about few pools come before those about many (`WorkQueue`), and only so many bytes of
-answers are written per second. Of several controllers the first to write has answered: the others' writes conflict.
+The ledger of allocated devices is updated by claim events, so that the cost of a request depends on the pools it
+selects, not on the number of claims. Equal requests share an answer (`shared_answers`). Counting yields to other tasks;
+requests for few pools are processed before requests for many (`WorkQueue`), and the bytes of answers per second are
+limited. With several controllers the first write wins: the other writes conflict.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ from allot.rules import (
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.05
-"""Slices, claims and requests come by different ways: what was written before the request may arrive after it."""
+"""Watches of different kinds are not ordered: slices and claims written before the request may arrive after it."""
 MAX_REQUEUE_SECONDS: Final = 24 * 3600.0
 REQUESTS_PER_SECOND: Final = 50.0
 REQUESTS_AT_ONCE: Final = 100
-"""Many requests must not keep the others who share our way to the API server from getting through."""
+"""Many requests must not starve the other controllers, which share the connection to the API server."""
 BYTES_PER_SECOND: Final = 4 * 1024 * 1024
 BYTES_AT_ONCE: Final = 8 * 1024 * 1024
-"""Nor must large answers: each is read, checked, stored and sent to all who watch."""
+"""Nor must large answers: each is decoded, validated, stored and sent to all watchers."""
 SMALL_ANSWER_BYTES: Final = 64 * 1024
-"""Answers below this are written whenever they are ready."""
+"""Smaller answers are not rate limited."""
 SECONDS_PER_POOL: Final = 0.01
-"""How long a request waits for cheaper ones, per pool that it asks for."""
+"""How long a request waits for cheaper ones, per selected pool."""
 HOUSEKEEPING_SECONDS: Final = 5.0
-"""How long deleting old requests waits for requests."""
+"""How long deleting expired requests waits for pending requests."""
 MIN_ANSWER_BYTES: Final = 16 * 1024
-"""An answer that does not fit even so is a failure."""
+"""If an answer of this size is still too large, the request fails."""
 
 _BY_DRIVER: Final = "driver"
 _BY_POOL: Final = "pool"
@@ -94,7 +94,7 @@ def _pool(slice_: ResourceSlice) -> tuple[str, ...]:
 
 
 class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
-    """Counts devices for those who ask."""
+    """Writes the status of requests."""
 
     name: ClassVar[str] = "resourcepoolstatusrequest-controller"
     queue_name: ClassVar[str] = "resourcepoolstatusrequest"
@@ -109,11 +109,11 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         )
         self._ledger = Ledger(context.gates)
         self._changes: Counter[str] = Counter()
-        """How often what is counted for a driver has changed; under "" what concerns all of them."""
+        """The number of changes to slices and claims by driver; "" counts changes that affect all drivers."""
         self._slice_count: Counter[str] = Counter()
         """By driver."""
         self._arrivals: dict[ObjectKey, _Arrival] = {}
-        """Of requests that are not answered."""
+        """When pending requests arrived."""
         self._max_bytes_by_uid: dict[str, int] = {}
         self._answers = SharedAnswers()
         self._writing = asyncio.Lock()
@@ -156,7 +156,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             return
         await super().run()
 
-    # --- what informers say ---
+    # --- event handlers ---
 
     def _enter(self, claim: ResourceClaim) -> None:
         allocation = claim.status.allocation
@@ -203,7 +203,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         return request.is_answered(needs_observation_time=needs_time)
 
     def _settle(self, request: PartialRequest) -> None:
-        """Forget what is known about a request only while it is not answered."""
+        """Drop the state of a pending request once it is answered."""
         self._arrivals.pop(request.key, None)
         self._waiting.forget(request.key)
         self._max_bytes_by_uid.pop(request.metadata.uid, None)
@@ -247,7 +247,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
     async def _answer(self, request: PartialRequest) -> None:
         started = self.clock.now()
-        # While it is small: the same request with its answer would be read whole.
+        # Read now: with its status the request may be large.
         await self._ttls.get(request)
         answer = await self._status(request)
         if answer is None:
@@ -259,7 +259,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
                 return
         except ApiStatusError as error:
             if error.is_conflict or error.is_not_found:
-                # It was answered or changed meanwhile, or it is gone. We will hear of it.
+                # Answered, changed or deleted meanwhile: the informer delivers the event.
                 return
             if not error.is_invalid:
                 raise
@@ -273,7 +273,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     async def _status(
         self, request: PartialRequest
     ) -> SharedAnswer | ResourcePoolStatusRequestStatus | None:
-        """The answer, or a status that says why there is none; None if it is too early."""
+        """The answer, or the status of a failure; None to wait for incomplete pools."""
         now = self.clock.today()
         for informer, kind in ((self._slices, "ResourceSlices"), (self._claims, "ResourceClaims")):
             if not informer.lists:
@@ -290,7 +290,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
                 lambda: self._counted(request, max_bytes),
             )
         except Exception as error:
-            log.exception("%s: a mistake of ours", request.key)
+            log.exception("%s: unexpected exception", request.key)
             self._metrics.went_wrong(request.spec.driver)
             return failed(f"Failed to count devices: {type(error).__name__}: {error}", now)
         if answer.is_provisional and (
@@ -298,7 +298,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         ):
             return None
         if answer.state == self._state(asked.driver):
-            return answer._replace(counted_at=self.clock.today())  # still true
+            return answer._replace(counted_at=self.clock.today())  # still up to date
         return answer
 
     def _state(self, driver: str) -> tuple[int, int]:
@@ -317,7 +317,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         return SharedAnswer.of(await finish_with_pauses(steps), today, began, state)
 
     async def _write(self, request: PartialRequest, answer: SharedAnswer) -> bool:
-        """Whether it is written; otherwise it will be."""
+        """Whether the status was written; otherwise the request is queued again."""
         size = len(answer.json)
         outcome = Completion(
             answer.shown,
@@ -334,13 +334,15 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             if size < SMALL_ANSWER_BYTES:
                 await write()
             elif self._may_write(request, size):
-                async with self._writing:  # one at a time: each is a lot of work for the server
+                async with (
+                    self._writing
+                ):  # one at a time: large writes are expensive for the server
                     await write()
             else:
                 return False
         except TooLargeError as error:
             smaller = min(size, MAX_ANSWER_BYTES) // 2
-            log.warning("%s: %s; trying again with %d bytes", request.key, error, smaller)
+            log.warning("%s: %s; retrying with at most %d bytes", request.key, error, smaller)
             if smaller < MIN_ANSWER_BYTES:
                 await self._write_refusal(request, error)
                 return True
@@ -350,7 +352,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         return True
 
     def _why_no_pool(self, request: PartialRequest) -> str:
-        """Nothing under v1.38's rules."""
+        """Empty under v1.38's rules."""
         if UNKNOWN_DRIVER_WARNING not in self._gates:
             return ""
         spec = request.spec
@@ -361,7 +363,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         )
 
     def _may_write(self, request: PartialRequest, size: int) -> bool:
-        """Whether so many bytes may be written now; otherwise the request is queued for later."""
+        """Whether the rate limit allows writing now; otherwise the request is queued for later."""
         now = self.clock.now()
         if self._bytes.take(now, size):
             return True
@@ -370,15 +372,15 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         return False
 
     async def _write_refusal(self, request: PartialRequest, error: Exception) -> None:
-        log.warning("%s: the answer was not accepted: %s", request.key, error)
+        log.warning("%s: the status was rejected: %s", request.key, error)
         self._metrics.went_wrong(request.spec.driver)
         status = failed(f"The answer was not accepted: {error}", self.clock.today())
         await write_failure(self.client, request, status)
 
-    # --- its end ---
+    # --- expiry ---
 
     async def _delete_in_time(self, request: PartialRequest, ttl_seconds: int | None) -> bool:
-        """Delete the request if it has expired, or come back when it will have. Whether it did."""
+        """Delete the request if it has expired, else requeue it for that time. Whether it had expired."""
         expires = expires_at(request, ttl_seconds)
         if expires is None:
             return False
@@ -390,7 +392,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         try:
             options = DeleteOptions(uid=request.metadata.uid)
             await self.client.delete(REQUESTS, request.key, options)
-            log.info("%s: deleted, it has expired", request.key)
+            log.info("%s: expired, deleted", request.key)
         except ApiStatusError as error:
             if not (error.is_conflict or error.is_not_found):
                 raise
@@ -398,12 +400,12 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
 
 
 class _Arrival(NamedTuple):
-    """When a request came."""
+    """When a request arrived."""
 
     seen_at: float
-    """By the controller..."""
+    """When the controller first observed it."""
     created_at: float
-    """... and by its creation timestamp, which has whole seconds: up to a second later than that, never earlier."""
+    """Its creation on the controller's clock. Timestamps have whole seconds: up to one second late, never early."""
 
     @classmethod
     def of(cls, request: PartialRequest, clock: Clock) -> _Arrival:

@@ -1,6 +1,6 @@
-"""The census: the devices of a pool, one by one, and whether anybody could get them.
+"""The devices of a pool, one by one, and whether they are available.
 
-A pool is what its newest generation says; slices of older ones wait for their driver to delete them.
+Only slices of the newest generation count; the driver has yet to delete older ones.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from allot.api.slices import Device, ResourceSlice
 from allot.client.cooperative import Steps, finish
 
 DEVICES_AT_ONCE: Final = 200
-"""Devices, or things of about that size, that are counted between two pauses."""
+"""Devices, or items of similar cost, that are counted before other tasks get a turn."""
 
 
 class DeviceAvailability(Enum):
-    """A device has exactly one: a tainted device that a claim holds is allocated."""
+    """Exactly one per device: an allocated device that is tainted counts as allocated."""
 
     AVAILABLE = "available"
     ALLOCATED = "allocated"
@@ -30,13 +30,13 @@ class DeviceAvailability(Enum):
 
 
 class CountedDevice(NamedTuple):
-    """A device as a slice lists it."""
+    """A device in a slice."""
 
     slice: ResourceSlice
     device: Device
     state: DeviceAvailability
     is_tainted: bool = False
-    """Whether a taint keeps new claims away that do not tolerate it."""
+    """Whether it has a taint that blocks claims without a toleration."""
 
     @property
     def id(self) -> DeviceId:
@@ -45,23 +45,23 @@ class CountedDevice(NamedTuple):
 
     @property
     def node_name(self) -> str:
-        """The one node it is on; empty if there is no such."""
+        """The node it is on; empty if it is not tied to one node."""
         return self.slice.spec.node_name or self.device.node_name or ""
 
 
 class PoolAvailability(NamedTuple):
-    """A pool and its devices. Without all its slices there is no telling how many there are."""
+    """A pool and its devices. The number of devices is unknown while the pool is incomplete."""
 
     id: PoolId
     generation: int
     slices: tuple[ResourceSlice, ...]
     devices: tuple[CountedDevice, ...]
     taken: Collection[str]
-    """The names that claims hold, also of devices which are no longer published."""
+    """The names of allocated devices, including devices that are no longer published."""
 
     @property
     def announced(self) -> int:
-        """How many slices there should be."""
+        """The number of slices that the pool announces."""
         return self.slices[0].spec.pool.resource_slice_count
 
     @property
@@ -70,14 +70,14 @@ class PoolAvailability(NamedTuple):
 
     @property
     def node_name(self) -> str | None:
-        """The node of all slices, if that is one."""
+        """The node of all slices, if it is the same."""
         first = self.slices[0].spec.node_name
         same = all(slice_.spec.node_name == first for slice_ in self.slices)
         return first or None if same else None
 
     @property
     def unpublished(self) -> int:
-        """How many devices claims hold that the pool no longer has."""
+        """The number of allocated devices that are no longer published."""
         return len(frozenset(self.taken) - {counted.device.name for counted in self.devices})
 
 
@@ -87,7 +87,7 @@ SlicesByPool = Mapping[PoolId, tuple[ResourceSlice, ...]]
 def newest_slices(
     slices: Iterable[ResourceSlice], driver: str | None = None, pool_name: str | None = None
 ) -> SlicesByPool:
-    """The slices of each pool's newest generation, pools and slices in order of their names."""
+    """The slices of each pool's newest generation, sorted by pool and slice name."""
     return finish(finding_newest_slices(slices, driver, pool_name))
 
 
@@ -122,7 +122,7 @@ def pool_availability(
     ledger: Ledger,
     rules: Iterable[DeviceTaintRule] = (),
 ) -> PoolAvailability:
-    """Look at every device of a pool. `slices` are those of its newest generation, at least one."""
+    """The availability of every device of a pool. `slices` are those of its newest generation, at least one."""
     return finish(computing_pool_availability(pool, slices, ledger, rules))
 
 
@@ -132,7 +132,7 @@ def computing_pool_availability(
     ledger: Ledger,
     rules: Iterable[DeviceTaintRule] = (),
 ) -> Steps[PoolAvailability]:
-    """`pool_availability` in steps. What is taken is what was taken at the first of them."""
+    """`pool_availability` in steps. The allocated devices are those at the first step."""
     taken = frozenset(ledger.taken(pool))
     concerning: list[DeviceTaintRule] = []
     for position, rule in enumerate(rules, 1):

@@ -1,4 +1,4 @@
-"""Questions that wait for pools which are still being published."""
+"""Requests that wait for incomplete pools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from allot.client.work_queue import WorkQueue
 from allot.controllers.pool_status.requests import PartialRequest
 
 INCOMPLETE_POOL_SECONDS: Final = 5.0
-"""How long an incomplete pool is waited for."""
+"""How long a request waits for an incomplete pool."""
 SLICES_SETTLE_SECONDS: Final = 0.2
 """Slice events come in bursts: debounce."""
 
@@ -22,7 +22,7 @@ class _Waiting(NamedTuple):
 
 
 class WaitingRequests:
-    """Those that some pools are not ready for. They come back when slices do, or when their time is up."""
+    """Waiting requests. Queued again by slice events of their driver, or after the timeout."""
 
     def __init__(self, queue: WorkQueue[ObjectKey], clock: Clock) -> None:
         self._queue = queue
@@ -32,7 +32,7 @@ class WaitingRequests:
         self._waking: set[str] = set()
 
     def is_worth_it(self, request: PartialRequest) -> bool:
-        """Whether to wait on; the request is queued for later then."""
+        """Whether to keep waiting; if so, the request is queued for later."""
         now = self._clock.now()
         key, uid = request.key, request.metadata.uid
         waiting = self._waiting.get(key)
@@ -56,7 +56,7 @@ class WaitingRequests:
             del self._keys_by_driver[waiting.driver]
 
     def wake(self, driver: str) -> None:
-        """A slice of the driver has changed. However many do, its requests are queued once for all of them."""
+        """A slice of the driver has changed. Events are debounced."""
         if driver in self._keys_by_driver and driver not in self._waking:
             self._waking.add(driver)
             self._clock.call_later(SLICES_SETTLE_SECONDS, lambda: self._wake_now(driver))

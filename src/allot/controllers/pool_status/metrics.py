@@ -1,7 +1,7 @@
-"""What is known about answered requests, under the names of KEP-5677 and under those of Kubernetes v1.38.
+"""Metrics of processed requests, under the names of KEP-5677 and of Kubernetes v1.38.
 
-The KEP's duration is the one its objective is about (99 % within 30 seconds): from the creation of a request to its
-answer. That of v1.38 begins when the controller takes the request up, and tells drivers apart.
+The KEP's duration is the one of its objective (99 % within 30 seconds): from the creation of a request to its status.
+That of v1.38 begins when the controller starts processing, and has a label for the driver.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _KEP: Final = "resourcepoolstatus_"
 _KUBERNETES: Final = "resourcepoolstatusrequest_controller_"
 MAX_DRIVERS: Final = 100
 OTHER_DRIVERS: Final = "other"
-"""The label of drivers that have no slices, which users can make up, and of those beyond the first hundred."""
+"""The label of drivers without slices, whose names are arbitrary user input, and of those beyond the first hundred."""
 
 
 class PoolStatusMetrics:
-    """Each fact is counted twice: once for all drivers, once by driver."""
+    """Each event is counted twice: for all drivers, and by driver."""
 
     def __init__(self, registry: CollectorRegistry, is_known: Callable[[str], bool]) -> None:
         """`is_known` says whether a driver has slices."""
@@ -53,7 +53,7 @@ class PoolStatusMetrics:
         )
 
     def answered(self, driver: str, worked_seconds: float, waited_seconds: float) -> None:
-        """`waited_seconds` include those of work."""
+        """`waited_seconds` includes `worked_seconds`."""
         label = self._label(driver)
         self._processed.inc()
         self._processed_by_driver.labels(label).inc()

@@ -1,6 +1,6 @@
-"""How many free devices can be allocated at the same time, where partitions share counters (KEP-4815).
+"""How many available devices can be allocated at the same time if partitions share counters (KEP-4815).
 
-A card that can be had whole or in seven slices is published as eight devices, of which seven at most can be had at once.
+A card that can be used whole or in seven partitions is published as eight devices, of which at most seven can be allocated.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from allot.controllers.pool_status.partitions import counter_uses
 
 
 def count_at_once(devices: Iterable[Device], left: CounterBudget) -> int:
-    """So many can really be had together; rarely, with partitions of many shapes, even more could.
+    """A lower bound of the devices that fit together; with partitions of many sizes more may fit.
 
-    `left` is what devices in use leave of the counters. The smallest partitions go first, as those of the published
-    order do in a second attempt: the better of the two counts.
+    `left` is the rest of the counters. Two greedy orders are tried, smallest partitions first and published order;
+    the better result counts.
     """
     partitions = []
     count = 0
@@ -33,7 +33,7 @@ def count_at_once(devices: Iterable[Device], left: CounterBudget) -> int:
 
 
 def _share(device: Device, left: CounterBudget) -> float:
-    """The largest share that the device takes of what is left of a counter."""
+    """The largest share that the device consumes of any counter's rest."""
     shares = [0.0]
     for set_name, name, amount in counter_uses(device):
         available = left.get(set_name, {}).get(name, 0)

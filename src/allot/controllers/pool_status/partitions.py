@@ -1,6 +1,6 @@
-"""Partitions by type: how many there are, and how many more the counters allow (KEP-4815).
+"""Partitions by type: how many exist, and how many more the counters allow (KEP-4815).
 
-Each type is measured as if no other were asked for: one more Full *or* two more Halves, not both.
+Each type is counted independently of the others: one more Full *or* two more Halves, not both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_SUMMARIES: Final = 32
 
 
 class SummaryError(Exception):
-    """A summary cannot be made. The text begins with a word that programs can look for."""
+    """A summary cannot be calculated. The message begins with a machine-readable reason."""
 
 
 class _Group(NamedTuple):
@@ -32,9 +32,9 @@ class _Group(NamedTuple):
 def summing_up_partitions(
     census: PoolAvailability, default_attribute: str | None, *, blocks_taints: bool = True
 ) -> Steps[tuple[PartitionTypeStatus, ...]]:
-    """One entry per type, sorted, in steps; nothing if no attribute tells types. `SummaryError`.
+    """One entry per type, sorted, in steps; empty without a type attribute. Raises `SummaryError`.
 
-    Tainted partitions are not allocatable, unless taints do not block.
+    Tainted partitions are not allocatable, unless `blocks_taints` is false.
     """
     devices_by_group = yield from _grouping(census, default_attribute)
     if not devices_by_group:
@@ -86,7 +86,7 @@ def _grouping(
     for position, (slice_, device, *_) in enumerate(census.devices, 1):
         if not position % DEVICES_AT_ONCE:
             yield
-        # The default is for pools of drivers that do not know the field, not for their odd slice.
+        # The default is for pools whose driver does not set the field in any slice.
         attribute = slice_.spec.partition_type_attribute if declared else default_attribute
         if not attribute or not device.consumes_counters:
             continue
@@ -114,12 +114,12 @@ def counter_uses(device: Device) -> Iterator[tuple[str, str, int]]:
 
 
 def _cost(device: Device) -> tuple[tuple[str, int], ...]:
-    """What the device uses, wherever from: a half is a half on any of the physical devices."""
+    """The counters that the device consumes, without counter sets: partitions of different physical devices compare equal."""
     return tuple(sorted((name, amount) for _, name, amount in counter_uses(device)))
 
 
 def counting_counters_left(census: PoolAvailability) -> Steps[CounterBudget]:
-    """What is left of the counters of a pool after the devices that claims hold, in steps."""
+    """The rest of a pool's counters after all allocated devices, in steps."""
     left: CounterBudget = {}
     for slice_ in census.slices:
         for counter_set in slice_.spec.shared_counters or ():

@@ -1,4 +1,4 @@
-"""A pool in figures, as a ResourcePoolStatusRequest shows it."""
+"""The counts of a pool, as in the status of a ResourcePoolStatusRequest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_ERROR_BYTES: Final = 256
 
 
 class PoolSummary(NamedTuple):
-    """The figures, and everything that is wrong with the pool, one by one."""
+    """The status of a pool, and its validation errors one by one."""
 
     status: PoolStatus
     errors: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ def pool_status(
     default_attribute: str | None = None,
     gates: FeatureGates = DEFAULTS,
 ) -> PoolStatus:
-    """The figures; of an incomplete pool only that it is."""
+    """The status of a pool; without counts if the pool is incomplete."""
     return finish(counting_pool(census, ledger, default_attribute, gates)).status
 
 
@@ -114,8 +114,8 @@ class _Counts(NamedTuple):
 def _counts(census: PoolAvailability, gates: FeatureGates) -> _Counts:
     """Devices by state.
 
-    v1.38 subtracts a tainted device that a claim holds twice, and counts what claims hold of devices that are
-    no longer published.
+    v1.38 subtracts an allocated device that is tainted twice, and counts allocated devices that are no longer
+    published.
     """
     states = Counter(counted.state for counted in census.devices)
     if COUNT_LISTED_DEVICES_ONCE in gates:
@@ -136,7 +136,7 @@ def _unpublished(count: int) -> str:
 
 
 def joined(errors: tuple[str, ...] | list[str], limit: int = MAX_ERROR_BYTES) -> str:
-    """Whole errors, as many as fit, and how many more there are."""
+    """As many whole errors as fit, and the number of the others."""
     text = "; ".join(errors)
     if len(text.encode()) <= limit:
         return text

@@ -1,4 +1,4 @@
-"""Requests as the controller keeps them: the request, and whether it is answered. Answers may be large, and are not kept."""
+"""Requests as the controller caches them: without the pools in their status, which may be large."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from allot.client.resources import Resource
 
 
 class PartialRequestStatus(ApiObject, frozen=True):
-    """What an answer says about itself."""
+    """The status without the pools."""
 
     conditions: tuple[Condition, ...] = ()
     observation_time: Time | None = None
 
 
 class PartialRequest(ApiObject, frozen=True):
-    """A ResourcePoolStatusRequest without the pools of its answer."""
+    """A ResourcePoolStatusRequest without the pools in its status."""
 
     metadata: ObjectMeta = always(ObjectMeta)
     spec: ResourcePoolStatusRequestSpec = always(ResourcePoolStatusRequestSpec)
@@ -40,7 +40,7 @@ class PartialRequest(ApiObject, frozen=True):
         return self.status.observation_time is not None or not needs_observation_time
 
     def whole(self) -> ResourcePoolStatusRequest:
-        """The request as it was before anything answered it."""
+        """The request without a status."""
         return ResourcePoolStatusRequest(self.metadata, self.spec)
 
 
@@ -66,9 +66,9 @@ def answered(
     condition: Condition,
     errors: tuple[str, ...] = (),
 ) -> bytes:
-    """The JSON that answers a request, in v1alpha3. `pools` is JSON already.
+    """The request with its status, as JSON in v1alpha3. `pools` is encoded already.
 
-    `errors` is for servers that know the KEP's fields. They have the observation time from the condition.
+    `errors` is for servers that know the KEP's fields. The observation time is in the condition.
     """
     spec = request.spec
     status = _WrittenStatus(pool_count, Opaque(pools), (condition,), errors)
@@ -91,4 +91,4 @@ PARTIAL_REQUESTS: Final[Resource[PartialRequest]] = Resource(
     TypedCodec(REQUESTS.gvk, PartialRequest),
 )
 KEP_PARTIAL_REQUESTS: Final = PARTIAL_REQUESTS.in_version("v1alpha1")
-"""The version that knows a time to live, if the server has it."""
+"""The version with a TTL, if the server serves it."""

@@ -1,7 +1,7 @@
-"""Answers that several requests share: equal requests are counted once, as long as that is the same answer.
+"""A cache of answers: equal requests share one answer while it is valid.
 
-An answer is good for a request if nothing it counts has changed since, or if it was counted after the request came:
-it is then as fresh as one counted now for a request that waited as long.
+An answer is valid for a request if no counted object has changed since, or if it was counted after the request
+arrived.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from allot.controllers.pool_status.answers import MAX_ANSWER_BYTES, PoolStatusAn
 from allot.lru_cache import LRUCache
 
 MAX_CACHED_BYTES: Final = 8 * 1024 * 1024
-"""Of all answers that are kept..."""
+"""The limit of the cache."""
 MIN_ENTRY_BYTES: Final = 4096
-"""... each of which counts as so many at least."""
+"""The minimum size that an entry counts as."""
 
 
 class RequestedPools(NamedTuple):
-    """What a request asks for. Equal ones have equal answers."""
+    """The selection of a request, the key of the cache."""
 
     driver: str
     pool_name: str | None
@@ -41,12 +41,12 @@ class RequestedPools(NamedTuple):
 
 
 class SharedAnswer(NamedTuple):
-    """An answer as it is written, and when it was counted."""
+    """An encoded answer, and when it was counted."""
 
     counted_at: datetime
     began: float
     state: object
-    """What can be compared to tell whether anything has changed since the counting began."""
+    """A version of the counted objects, compared to detect changes."""
     pool_count: int
     shown: int
     faulty: int
@@ -56,7 +56,7 @@ class SharedAnswer(NamedTuple):
     is_provisional: bool
     json: bytes
     generation_zero: tuple[PoolStatus, ...] = ()
-    """All pools, if one has the generation 0: such an answer is written in another version."""
+    """All pools, if one has the generation 0, which only v1alpha1 can express."""
 
     @classmethod
     def of(
@@ -84,7 +84,7 @@ class SharedAnswer(NamedTuple):
 
 
 class SharedAnswers:
-    """The last answer to each request, the most recent ones, up to a size."""
+    """An LRU cache of answers with a size limit."""
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self._kept: LRUCache[RequestedPools, SharedAnswer] = LRUCache(
@@ -99,7 +99,7 @@ class SharedAnswers:
         state: Callable[[], object],
         count: Callable[[], Awaitable[SharedAnswer]],
     ) -> SharedAnswer:
-        """A kept answer that is good for a request that came at `since`, or what `count` gives."""
+        """A cached answer that is valid for a request that arrived at `since`, or the result of `count`."""
         lock = self._locks.setdefault(asked, asyncio.Lock())
         async with lock:
             kept = self._kept.get(asked)

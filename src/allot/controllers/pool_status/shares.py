@@ -1,4 +1,4 @@
-"""Devices that several claims can share, and what is left of their capacity (KEP-5075)."""
+"""Devices that several claims can share, and the rest of their capacity (KEP-5075)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def summing_up_shares(
     listed_only: bool = True,
     blocks_taints: bool = True,
 ) -> Steps[ShareableSummaryStatus | None]:
-    """None if no device can be shared, in steps. `SummaryError` if there is too much to tell.
+    """None if no device can be shared, in steps. Raises `SummaryError` beyond `MAX_SUMMARIES` capacities.
 
-    With `listed_only` the devices that slices list are counted one by one: of one that a claim holds without a
-    share nothing is left. Otherwise all shares of the pool are summed up, also of devices that are no longer
-    published. With `blocks_taints` nothing of a tainted device is available.
+    With `listed_only` published devices are counted one by one; a device that is allocated without a share has no
+    capacity left. Otherwise all shares of the pool are summed up, including those of devices that are no longer
+    published. With `blocks_taints` the capacity of a tainted device is not available.
     """
     shareable = [counted for counted in census.devices if counted.device.allow_multiple_allocations]
     if not shareable:
@@ -64,7 +64,7 @@ def summing_up_shares(
 
 
 def _consumption(counted: CountedDevice, ledger: Ledger) -> Mapping[str, int]:
-    """By capacity, in billionths."""
+    """Consumed capacity by name, in billionths."""
     id_ = counted.id
     if ledger.is_dedicated(id_):
         return {name: capacity.value.nanos for name, capacity in counted.device.capacity.items()}
@@ -72,7 +72,7 @@ def _consumption(counted: CountedDevice, ledger: Ledger) -> Mapping[str, int]:
 
 
 class _Sums:
-    """Capacities over all devices: in total, consumed and available."""
+    """The capacities of all devices: total, consumed and available."""
 
     def __init__(self, *, listed_only: bool) -> None:
         self._listed_only = listed_only

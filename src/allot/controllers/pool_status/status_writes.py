@@ -1,7 +1,7 @@
-"""Writes answers, one way or another: a request always gets a status.
+"""Status writes of requests.
 
-An answer that is too large for the server, or for what it stores objects in, is tried again with fewer pools. One
-that is refused for another reason becomes a failure.
+An answer that is too large for the server or its storage is retried with fewer pools. An answer that is rejected for
+another reason becomes a failure.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _TOO_LARGE_FOR_ETCD: Final = ("request is too large", "larger than max")
 
 
 class TooLargeError(Exception):
-    """The answer does not fit."""
+    """The answer is too large."""
 
 
 def is_too_large(error: ApiStatusError) -> bool:
-    """Whether fewer bytes would have helped. API servers pass on what etcd says as a fault of their own."""
+    """Whether the object is too large. API servers report etcd's limit as an internal error."""
     if error.code == _TOO_LARGE:
         return True
     return error.is_server_error and any(text in error.message for text in _TOO_LARGE_FOR_ETCD)
@@ -43,10 +43,10 @@ async def write_answer(
     *,
     knows_kep: bool,
 ) -> None:
-    """`ApiStatusError`, or `TooLargeError`. The KEP's fields go only to a server that knows them."""
+    """Raises `ApiStatusError` or `TooLargeError`. The KEP's fields are sent only to a server that knows them."""
     try:
         if answer.generation_zero and knows_kep:
-            # v1alpha3 has no word for the generation 0, which slices may have.
+            # v1alpha3 cannot express the generation 0, which slices may have.
             status = ResourcePoolStatusRequestStatus(
                 answer.pool_count,
                 answer.generation_zero,
@@ -56,7 +56,7 @@ async def write_answer(
             )
             if await _write_as_kep(client, request, status):
                 return
-        # Nothing of what was written is needed: the metadata will do for an answer.
+        # Request only the metadata as response: the object may be large.
         errors = answer.errors if knows_kep else ()
         await client.request(
             "PUT",
@@ -74,7 +74,7 @@ async def write_answer(
 async def _write_as_kep(
     client: Client, request: PartialRequest, status: ResourcePoolStatusRequestStatus
 ) -> bool:
-    """Whether the server has the KEP's version."""
+    """Whether the server serves the KEP's version."""
     try:
         await client.update_status(KEP_REQUESTS, replace(request.whole(), status=status))
     except ApiStatusError as error:
@@ -87,9 +87,9 @@ async def _write_as_kep(
 async def write_failure(
     client: Client, request: PartialRequest, status: ResourcePoolStatusRequestStatus
 ) -> None:
-    """Raises `ApiStatusError` unless the request is gone, or answered by another controller."""
+    """Raises `ApiStatusError`, unless the request is gone or was answered by another controller."""
     try:
-        # The time is in the condition, where every server finds it.
+        # The observation time is in the condition, which every server has.
         status = replace(status, observation_time=None)
         await client.update_status(REQUESTS, replace(request.whole(), status=status))
     except ApiStatusError as error:

@@ -1,12 +1,12 @@
-"""The ResourceClaim controller: claims come from templates, and are free again when their pods are done.
+"""The ResourceClaim controller: creates claims from templates, and releases and deletes them after their pods.
 
-pods.py          what pods say about claims, and when a pod is done
-templates.py     the claim that an entry of a pod gets                      (decisions)
-decisions.py     what becomes of a claim when its consumers are done        (decisions)
-making.py        creates claims and tells pods their names                  (writes)
-reservations.py  keeps `status.reservedFor` true, frees and deletes claims  (writes)
-controller.py    what happens to pods, claims and templates becomes work
-memory.py, metrics.py, indexes.py
+pods.py            the claims of a pod, and when it no longer needs them
+templates.py       the claim for an entry of `spec.resourceClaims`             (decisions)
+decisions.py       what to do with a claim when its consumers are done         (decisions)
+claim_creation.py  creates claims, and writes their names to the pod's status  (writes)
+reservations.py    updates `status.reservedFor`, deallocates, deletes          (writes)
+controller.py      event handlers and the control loop
+mutation_cache.py, metrics.py, indexes.py
 """
 
 from allot.controllers.resource_claims.controller import ResourceClaimController

@@ -1,4 +1,4 @@
-"""Makes the claims that pods want from templates, and tells the pods their names."""
+"""Creates claims from templates, and writes their names to the status of pods."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ from allot.features import FeatureGates
 log = logging.getLogger(__name__)
 
 TEMPLATES: Final = RESOURCE_CLAIM_TEMPLATES.as_raw()
-"""As JSON: what a template asks for is copied, not understood."""
+"""Raw JSON: the spec of a template is copied, not interpreted."""
 _RAW_CLAIMS: Final = RESOURCE_CLAIMS.as_raw()
 
 NAME_ATTEMPTS: Final = 10
 MAX_COMPARED: Final = 500
-"""Among so many names of templates a similar one is looked for."""
+"""Template names that are compared to suggest a similar one."""
 REASON: Final = "FailedResourceClaimCreation"
 ACTION: Final = "CreatingResourceClaim"
 
 
 class ClaimCreationError(Exception):
-    """A pod does not get a claim, for now."""
+    """A claim cannot be created now."""
 
     def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
         super().__init__(reason)
         self.is_retryable = is_retryable
-        """Without anything happening that we would hear of."""
+        """Whether to retry without a watch event."""
 
 
 class ClaimCreator:
-    """Makes claims for pods. Never two for one entry: see `templates`."""
+    """Creates claims for pods; never two for one entry, see `templates`."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ClaimCreator:
         metrics: ClaimMetrics,
         requeue: Callable[[ObjectKey, float], None],
     ) -> None:
-        """`requeue` lets a pod be looked at after so many seconds, even if nothing happens to it."""
+        """`requeue` queues a pod again after some seconds."""
         self._client = client
         self._claims = claims
         self._templates = templates
@@ -88,11 +88,11 @@ class ClaimCreator:
         self._created = CreatedClaims(client.clock.now)
 
     def claim_seen(self, key: ObjectKey) -> None:
-        """The informer shows a claim."""
+        """The informer has received a claim."""
         self._created.forget(key)
 
     async def create_missing(self, pod: Pod) -> None:
-        """See to it that all entries with a template have their claim, and the pod knows."""
+        """Create the claims of all entries with a template, and write their names to the pod's status."""
         claim_by_entry = {}
         failed: ClaimCreationError | None = None
         for entry in claim_entries(pod):
@@ -112,7 +112,7 @@ class ClaimCreator:
             raise failed
 
     async def _claim_of(self, pod: Pod, entry: ClaimEntry) -> str | None:
-        """The name of an entry's claim, which is made if need be; None if the entry needs none."""
+        """The name of an entry's claim, created if missing; None if the entry needs none."""
         uid, (namespace, _) = uid_of(pod), pod.key
         told = claim_statuses(pod)
         if entry.name in told:
@@ -128,7 +128,7 @@ class ClaimCreator:
         return await self._create(pod, entry)
 
     async def _is_there(self, key: ObjectKey, pod: Pod) -> bool:
-        """Whether a claim exists that was made for the pod."""
+        """Whether a claim exists that was created for the pod."""
         claim = self._claims.get(key)
         if claim is not None and is_made_for(claim, uid_of(pod)):
             return True
@@ -143,7 +143,7 @@ class ClaimCreator:
         return True
 
     async def _owner_on_server(self, key: ObjectKey) -> str | None:
-        """The uid of the pod for which a claim was made, empty if it was for none; None if there is no claim."""
+        """The uid of the pod that a claim was created for, empty if for none; None if the claim does not exist."""
         claim = await self._client.find(RESOURCE_CLAIMS, key)
         if claim is None:
             return None
@@ -163,13 +163,13 @@ class ClaimCreator:
                 )
             except ApiStatusError as error:
                 if error.is_namespace_terminating:
-                    return None  # the pod will go, too
+                    return None  # the pod is deleted with the namespace
                 if not error.is_already_exists:
                     self._metrics.tried_to_create(uses, worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"
                     raise ClaimCreationError(text, is_retryable=True) from error
                 owner = await self._owner_on_server(key)
-                if owner is None:  # it was there a moment ago: the name is still ours
+                if owner is None:  # deleted meanwhile: retry with the same name
                     raise
                 if owner == uid_of(pod):
                     return key.name
@@ -177,12 +177,14 @@ class ClaimCreator:
                 self._metrics.tried_to_create(uses, worked=True)
                 self._created.add(key, uid_of(pod))
                 return key.name
-        raise ClaimCreationError(f"all names up to {key.name} are taken", is_retryable=True)
+        raise ClaimCreationError(
+            f"all generated names up to {key.name} are in use", is_retryable=True
+        )
 
     async def _template(self, key: ObjectKey) -> RawObject:
         template = self._templates.get(key)
         if template is None:
-            # The informer may be behind; if it is not, it will tell us when the template appears.
+            # The informer may be outdated. Otherwise it delivers an event when the template is created.
             template = await self._client.find(TEMPLATES, key)
         if template is None:
             missing = f'resourceclaimtemplate.resource.k8s.io "{key.name}" not found'
@@ -191,14 +193,14 @@ class ClaimCreator:
         return template
 
     def _similar_templates(self, key: ObjectKey) -> str:
-        """Templates of the namespace that may have been meant."""
+        """A suggestion of a template with a similar name."""
         known = (template.key for template in self._templates.list())
         names = (other.name for other in known if other.namespace == key.namespace)
         similar = similar_names(key.name, islice(names, MAX_COMPARED), limit=1)
         return did_you_mean(f'"{name}"' for name in similar)
 
     async def _tell(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
-        """Write the names into the pod's status, beside what others write there."""
+        """Write the names to the pod's status with a patch of only this field."""
         told = statuses_to_tell(pod, claim_by_entry)
         if told is None:
             return
@@ -211,7 +213,7 @@ class ClaimCreator:
                 PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ApiStatusError as error:
-            # A conflict: another pod has this name now.
+            # A conflict means that the pod was replaced.
             if not (error.is_not_found or error.is_conflict):
                 raise
 

@@ -1,4 +1,4 @@
-"""What happens to pods, claims and templates, turned into keys; and what is done about each."""
+"""Event handlers for pods, claims and templates, and the control loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KeyKind(Enum):
 
 
 class ClaimControllerKey(NamedTuple):
-    """A pod that may need claims, or a claim that may not be needed."""
+    """A pod that may need claims, or a claim that may be unused."""
 
     kind: KeyKind
     object: ObjectKey
@@ -49,7 +49,7 @@ class ClaimControllerKey(NamedTuple):
 
 
 class ResourceClaimController(QueueController[ClaimControllerKey]):
-    """Makes claims from templates and frees claims whose pods are done."""
+    """Creates claims from templates, and releases claims whose pods are done."""
 
     name: ClassVar[str] = "resourceclaim-controller"
     queue_name: ClassVar[str] = "resource_claim"
@@ -96,7 +96,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
             case KeyKind.CLAIM:
                 await self._reservations.clean_up(key.object)
 
-    # --- what happens ---
+    # --- event handlers ---
 
     def _pod_changed(self, pod: Pod) -> None:
         if is_done(pod):
@@ -109,7 +109,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
             self._reservations.pod_deleted(uid_of(pod))
 
     def _queue_claims_of(self, pod: Pod) -> bool:
-        """Look at all claims that the pod used, has reserved or owns; whether there may be any."""
+        """Queue all claims that the pod uses, has reserved or owns; whether there may be any."""
         namespace = pod.key.namespace
         keys = {ObjectKey(namespace, name) for name in used_claims(pod)}
         for claim in self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):

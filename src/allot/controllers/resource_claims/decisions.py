@@ -1,11 +1,11 @@
-"""What becomes of a claim when the pods that use it are done.
+"""What to do with a claim when the pods that use it are done.
 
     reserved ──► the last consumer is done ──► released and deallocated ──► unprotected
                                                                                │ its pod is done, too
-    deleted by somebody ──► deallocated ──► unprotected ──► gone ◄── deleted ◄─┘
+    deleted by a user   ──► deallocated ──► unprotected ──► gone ◄── deleted ◄─┘
 
-A claim that is allocated and was never reserved stays so: it may have been allocated ahead of its first
-consumer. One that the API server deletes for somebody waits for its last consumer.
+A claim that is allocated and was never reserved stays allocated: it may have been allocated ahead of its first
+consumer. A claim that is being deleted waits for its last consumer.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from allot.controllers.resource_claims.pods import is_done, uid_of
 
 
 class ConsumerState(Enum):
-    """What is known about a pod that a claim refers to."""
+    """The state of a pod that a claim refers to."""
 
     NEEDED = auto()
-    """It is there and may use its claims."""
+    """Exists and may use its claims."""
     DONE = auto()
-    """It is there and will never use them (again)."""
+    """Exists and will not use its claims (again)."""
     GONE = auto()
-    """It is not there any more."""
+    """Does not exist."""
     REPLACED = auto()
-    """It is not there any more, and another one has its name."""
+    """Does not exist, and another pod has its name."""
     UNKNOWN = auto()
-    """Our copy cannot tell: ask the server."""
+    """The informer cannot tell: ask the server."""
 
 
 def state_in_copy(uid: str, copy: Pod | None, was_deleted: bool) -> ConsumerState:
-    """What an informer's copy says. It may be behind, so that a pod it does not show may be new."""
+    """The state according to the informer. It may be outdated: a pod that it does not have may be new."""
     is_same = copy is not None and uid_of(copy) == uid
     if was_deleted:
         return ConsumerState.GONE if copy is None or is_same else ConsumerState.REPLACED
@@ -48,7 +48,7 @@ def state_in_copy(uid: str, copy: Pod | None, was_deleted: bool) -> ConsumerStat
 
 
 def state_on_server(uid: str, found: Pod | None) -> ConsumerState:
-    """What the server's answer says. It is true now, and all states but NEEDED stay true."""
+    """The state according to a live lookup. All states but NEEDED are final."""
     if found is None:
         return ConsumerState.GONE
     if uid_of(found) != uid:
@@ -56,12 +56,12 @@ def state_on_server(uid: str, found: Pod | None) -> ConsumerState:
     return ConsumerState.DONE if is_done(found) else ConsumerState.NEEDED
 
 
-# --- what there is to do ---
+# --- steps ---
 
 
 @dataclass(frozen=True)
 class ReleaseConsumers:
-    """Take these consumers out of the reservations, and with the last of them the allocation."""
+    """Remove these consumers from `reservedFor`, and with the last one the allocation."""
 
     uids: tuple[str, ...]
     deallocate: bool
@@ -69,12 +69,12 @@ class ReleaseConsumers:
 
 @dataclass(frozen=True)
 class Deallocate:
-    """Clear the allocation that nobody uses."""
+    """Clear an unused allocation."""
 
 
 @dataclass(frozen=True)
 class RemoveFinalizer:
-    """Remove our finalizer."""
+    """Remove the finalizer that protects allocated claims."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class DeleteClaim:
 Step = ReleaseConsumers | Deallocate | RemoveFinalizer | DeleteClaim
 
 MUST_GO: Final = frozenset({ConsumerState.DONE, ConsumerState.REPLACED})
-"""The owners whose claims are deleted. Those of owners that are gone are the garbage collector's."""
+"""The states of owners whose claims are deleted. The garbage collector deletes those of absent owners."""
 
 
 def consumers_left(
     claim: ResourceClaim, done: Container[str]
 ) -> tuple[ResourceClaimConsumerReference, ...]:
-    """The reservations without those of pods, by uid, that are done or gone."""
+    """The reservations without those of pods (by uid) that are done or gone."""
     return tuple(
         consumer
         for consumer in claim.status.reserved_for
@@ -100,7 +100,7 @@ def consumers_left(
 
 
 def plan(claim: ResourceClaim, done: Container[str], owner: ConsumerState) -> tuple[Step, ...]:
-    """What to do with a claim, in order. Each step is only for the claim as the step before left it."""
+    """The steps for a claim, in order. Each step applies to the result of the previous one."""
     metadata, status = claim.metadata, claim.status
     left = consumers_left(claim, done)
     is_protected = DELETE_PROTECTION in metadata.finalizers
@@ -125,9 +125,9 @@ def plan(claim: ResourceClaim, done: Container[str], owner: ConsumerState) -> tu
 def patch_for(
     step: ReleaseConsumers | Deallocate | RemoveFinalizer, claim: ResourceClaim
 ) -> dict[str, Any]:
-    """The step as a strategic merge patch that only fits this version of the claim.
+    """The step as a strategic merge patch with the resourceVersion as a precondition.
 
-    A patch, because what others know of a claim and we do not must stay.
+    A patch preserves fields that this version of allot does not know.
     """
     metadata: dict[str, Any] = {
         "uid": claim.metadata.uid,
@@ -152,7 +152,7 @@ def patch_for(
 
 
 def lacks_reservation(claim: ResourceClaim, pod_uid: str) -> bool:
-    """Whether a pod on a node may not use its claim, and a reservation would change that."""
+    """Whether a bound pod needs a reservation of its allocated claim."""
     return (
         claim.status.allocation is not None
         and claim.metadata.deletion_timestamp is None

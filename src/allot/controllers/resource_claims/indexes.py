@@ -1,4 +1,4 @@
-"""How pods and claims find each other."""
+"""Indexes between pods, claims and templates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from allot.controllers.resource_claims.pods import claim_entries, used_claims
 PODS_BY_CLAIM: Final = "resource-claims/pods-by-claim"
 PODS_BY_TEMPLATE: Final = "resource-claims/pods-by-template"
 CLAIMS_BY_POD: Final = "resource-claims/claims-by-pod"
-"""By the uid of the pod that owns or has reserved the claim."""
+"""By uid of the pod that owns the claim or that it is reserved for."""
 
 
 def claims_used_by_pod(pod: Pod) -> list[str]:
@@ -33,7 +33,7 @@ def pods_behind_claim(claim: ResourceClaim) -> list[str]:
 
 
 def owning_pod(claim: ResourceClaim) -> OwnerReference | None:
-    """The pod for which the claim was made."""
+    """The pod that the claim was created for."""
     for owner in claim.metadata.owner_references:
         if owner.controller and owner.kind == "Pod" and owner.api_version == "v1":
             return owner
@@ -41,5 +41,5 @@ def owning_pod(claim: ResourceClaim) -> OwnerReference | None:
 
 
 def is_pod(consumer: ResourceClaimConsumerReference) -> bool:
-    """Whether a consumer is a pod; the reservations of others are theirs to remove."""
+    """Whether a consumer is a pod; reservations of other kinds are removed by their controllers."""
     return consumer.resource == "pods" and not consumer.api_group

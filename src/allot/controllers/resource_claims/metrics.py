@@ -1,6 +1,6 @@
-"""What is counted: claims made, and claims there are.
+"""Metrics: created claims, and existing claims.
 
-Under the names of Kubernetes v1.38, and under those of the KEPs, which can also tell prioritized lists apart.
+Under the names of Kubernetes v1.38 and of the KEPs; the latter have a label for prioritized lists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _USES: Final = ("admin_access", "prioritized_list")
 
 
 class Uses(NamedTuple):
-    """The features by which claims are told apart."""
+    """The features that are labels of claims."""
 
     admin_access: bool
     prioritized_list: bool
@@ -34,7 +34,7 @@ class Uses(NamedTuple):
 
 
 class ClaimFacts(NamedTuple):
-    """What the gauges say of a claim."""
+    """The labels of a claim in the gauges."""
 
     allocated: bool
     uses: Uses
@@ -92,7 +92,7 @@ class ClaimMetrics:
             self.failed.labels(*uses.labels).inc()
 
     def claim_seen(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
-        """A claim is like this now; None if it is gone."""
+        """A claim was added or updated; None: it was deleted."""
         known = self._facts.pop(key, None)
         if known is not None:
             self._claims[known] -= 1
@@ -102,7 +102,7 @@ class ClaimMetrics:
 
 
 class _Claims(Collector):
-    """Gauges that are put together when somebody reads them."""
+    """Gauges that are calculated when metrics are scraped."""
 
     def __init__(self, count: Callable[[], Tally[ClaimFacts]]) -> None:
         self._count = count

@@ -1,4 +1,4 @@
-"""What is remembered between two looks at the API. It saves requests; nothing is decided from it alone for long."""
+"""Recent writes that the informers may not show yet. It saves requests; entries expire."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from allot.lru_cache import LRUCache
 MAX_DELETED: Final = 5000
 MAX_CREATED: Final = 5000
 CREATED_CLAIM_TTL_SECONDS: Final = 30.0
-"""How long a claim that we made, and that the informer does not show, is taken for granted."""
+"""How long a created claim that the informer does not have is assumed to exist."""
 
 
 class DeletedPods:
-    """The uids of pods that are gone for good, the last so many of them."""
+    """The uids of recently deleted pods."""
 
     def __init__(self, limit: int = MAX_DELETED) -> None:
         self._uids: LRUCache[str, bool] = LRUCache(limit)
@@ -28,7 +28,7 @@ class DeletedPods:
 
 
 class CreatedClaims:
-    """Claims that we made and that the informer has not shown yet, with the uids of their pods."""
+    """Created claims that the informer does not have yet, with the uids of their pods."""
 
     def __init__(self, now: Callable[[], float], limit: int = MAX_CREATED) -> None:
         self._now = now
@@ -38,7 +38,7 @@ class CreatedClaims:
         self._created.put(key, (pod_uid, self._now() + CREATED_CLAIM_TTL_SECONDS))
 
     def forget(self, key: ObjectKey) -> None:
-        """The informer knows better now."""
+        """The informer has the claim, or its deletion."""
         self._created.pop(key)
 
     def is_made_for(self, key: ObjectKey, pod_uid: str) -> bool:

@@ -1,6 +1,6 @@
-"""What pods say about their claims, and when they need them no more.
+"""The claims of a pod, and when the pod no longer needs them.
 
-Pods are read as JSON: these functions run for every event of every pod.
+Pods are read as raw JSON: these functions run for every event of every pod.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from allot.api.core import Pod
 
 
 class ClaimEntry(NamedTuple):
-    """An entry of `spec.resourceClaims`: a claim that exists, or one to be made from a template."""
+    """An entry of `spec.resourceClaims`: an existing claim, or one to be created from a template."""
 
     name: str
     claim_name: str
@@ -31,7 +31,7 @@ def claim_entries(pod: Pod) -> list[ClaimEntry]:
 
 
 def claim_statuses(pod: Pod) -> dict[str, str | None]:
-    """The claims that were made for entries, by entry; None where an entry turned out to need none."""
+    """The claims in `status.resourceClaimStatuses` by entry; None for entries that need no claim."""
     status = pod.data.get("status") or {}
     return {
         told.get("name") or "": told.get("resourceClaimName")
@@ -40,7 +40,7 @@ def claim_statuses(pod: Pod) -> dict[str, str | None]:
 
 
 def extended_claim(pod: Pod) -> str:
-    """The claim behind the pod's extended resources; empty if there is none."""
+    """The claim for the pod's extended resources; empty if it has none."""
     told: dict[str, Any] = (pod.data.get("status") or {}).get("extendedResourceClaimStatus") or {}
     return told.get("resourceClaimName") or ""
 
@@ -63,9 +63,9 @@ def is_deleting(pod: Pod) -> bool:
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod will never use its claims (again). Once true, it stays so.
+    """Whether the pod will not use its claims (again). Final once true.
 
-    A pod that is deleted before it has a node cannot get one any more.
+    A pod that is deleted before it is bound cannot be bound any more.
     """
     return pod.is_finished or (is_deleting(pod) and not pod.node_name)
 

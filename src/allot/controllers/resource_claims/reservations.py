@@ -1,6 +1,6 @@
-"""Keeps `status.reservedFor` true, and frees and deletes claims that nobody needs any more.
+"""Updates `status.reservedFor`, and deallocates and deletes unused claims.
 
-Every write is for the version of the claim that was decided on. If somebody was quicker, the decision is made anew.
+Every write has the resourceVersion that the decision was made on. After a conflict the decision is made again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _GONE: Final = frozenset({ConsumerState.GONE, ConsumerState.REPLACED})
 
 
 class Reservations:
-    """Brings claims in step with the pods that use them."""
+    """Keeps the reservations of claims in sync with their pods."""
 
     def __init__(
         self, client: Client, pods: Informer[Pod], claims: Informer[ResourceClaim]
@@ -64,7 +64,7 @@ class Reservations:
     # --- claims whose pods are done ---
 
     async def clean_up(self, key: ObjectKey) -> None:
-        """Drop reservations of pods that are done or gone, and what follows from that."""
+        """Remove reservations of pods that are done or gone; deallocate and delete the claim if unused."""
         claim = self._claims.get(key)
         for _ in range(ATTEMPTS):
             if claim is None:
@@ -123,7 +123,7 @@ class Reservations:
     # --- pods that got their node without the scheduler ---
 
     async def add_missing(self, pod: Pod) -> None:
-        """Reserve the allocated claims of a pod that is on a node for it."""
+        """Reserve the allocated claims of a bound pod for it."""
         namespace, uid = pod.key.namespace, uid_of(pod)
         for name in used_claims(pod):
             key = ObjectKey(namespace, name)
@@ -132,7 +132,7 @@ class Reservations:
                 await self._reserve(key, pod)
 
     async def _reserve(self, key: ObjectKey, pod: Pod) -> None:
-        """Our copies may be behind: look at both before writing."""
+        """Read both objects live before writing: the informers may be outdated."""
         for _ in range(ATTEMPTS):
             claim = await self._client.find(RESOURCE_CLAIMS, key)
             if claim is None or not lacks_reservation(claim, uid_of(pod)):
@@ -170,6 +170,6 @@ def _may_use_claims(pod: Pod | None, uid: str) -> bool:
 
 
 def _must_be_owned(pod: Pod, claim_name: str) -> bool:
-    """Whether the claim is one made for the pod, so that another's of that name is not meant."""
+    """Whether the claim must be owned by the pod, because it was created for it."""
     named = any(entry.claim_name == claim_name for entry in claim_entries(pod))
     return not named or claim_name == extended_claim(pod)

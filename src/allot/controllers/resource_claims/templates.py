@@ -1,7 +1,7 @@
-"""The claim that an entry of a pod gets: its name, its content, and what speaks against it.
+"""The claim for an entry of a pod: its name, its content, and reasons not to create it.
 
-The name looks like a generated one, but its end comes from the pod's uid. So whoever makes the claim, and however
-often, after a lost answer, from an old copy, or as one of two controllers at once: there is only one.
+The name looks generated, but its suffix is derived from the pod's uid. Creating the claim is therefore idempotent:
+after a lost response, with an outdated informer, or with two controllers at once, only one claim is created.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from allot.controllers.resource_claims.pods import claim_statuses, uid_of
 from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
 
 MAX_BASE: Final = 57
-"""So that a hyphen and the end fit into a name of 63 characters."""
+"""Leaves room for a hyphen and the suffix in a name of 63 characters."""
 SUFFIX_LENGTH: Final = 5
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""No vowels, and nothing that looks like another: no words come out."""
+"""Kubernetes' alphabet for generated names: no vowels and no ambiguous characters."""
 
 NO_ADMIN_ACCESS: Final = "admin access is requested, but the feature is disabled"
 NO_PRIORITIZED_LIST: Final = (
@@ -32,7 +32,7 @@ NO_PRIORITIZED_LIST: Final = (
 
 
 def name_base(pod_name: str, entry_name: str) -> str:
-    """What the claim's name begins with. If both names are too long, each gives in proportion."""
+    """The prefix of the claim's name. If both names are too long, they are truncated in proportion."""
     length = len(pod_name) + 1 + len(entry_name)
     if length > MAX_BASE:
         pod_name = pod_name[: len(pod_name) * MAX_BASE // length].rstrip("-.")
@@ -41,7 +41,7 @@ def name_base(pod_name: str, entry_name: str) -> str:
 
 
 def name_suffix(pod_uid: str, entry_name: str, attempt: int = 0) -> str:
-    """What the claim's name ends with. Another attempt is for a name that somebody else has."""
+    """The suffix of the claim's name. `attempt` gives another one if the name is in use."""
     digest = hashlib.sha256(f"{pod_uid}/{entry_name}/{attempt}".encode()).digest()
     number = int.from_bytes(digest[:8])
     letters = []
@@ -58,7 +58,7 @@ def claim_key(pod: Pod, entry_name: str, attempt: int = 0) -> ObjectKey:
 
 
 def claim_from(template: RawObject, pod: Pod, entry_name: str, name: str) -> RawObject:
-    """The claim to create under a name. What we do not know of the template's spec goes along."""
+    """The claim to create. Unknown fields of the template's spec are copied."""
     namespace, pod_name = pod.key
     labels = template.get("spec", "metadata", "labels", default={})
     annotations = template.get("spec", "metadata", "annotations", default={})
@@ -82,7 +82,7 @@ def claim_from(template: RawObject, pod: Pod, entry_name: str, name: str) -> Raw
 
 
 def refusal(template: RawObject, gates: FeatureGates) -> str | None:
-    """Why no claim can be made from a template, as long as the gates are as they are."""
+    """Why no claim can be created from a template with these feature gates."""
     if ADMIN_ACCESS not in gates and wants_admin_access(template):
         return NO_ADMIN_ACCESS
     if PRIORITIZED_LIST not in gates and has_prioritized_list(template):
@@ -106,7 +106,7 @@ def _requests(template: RawObject) -> list[dict[str, Any]]:
 def claim_already_made(
     claims: Iterable[ResourceClaim], pod_uid: str, entry_name: str
 ) -> ResourceClaim | None:
-    """The claim that was made for an entry although the pod does not say so: the oldest, if there are several."""
+    """The claim that was created for an entry, but is not in the pod's status: the oldest if there are several."""
     made = [
         claim
         for claim in claims
@@ -128,7 +128,7 @@ def _age_and_name(claim: ResourceClaim) -> tuple[float, str]:
 
 
 def statuses_to_tell(pod: Pod, claim_by_entry: Mapping[str, str]) -> list[dict[str, str]] | None:
-    """`status.resourceClaimStatuses` with these claims, sorted; None if the pod says so already."""
+    """`status.resourceClaimStatuses` with these claims, sorted; None if nothing changes."""
     known = claim_statuses(pod)
     if all(known.get(entry) == claim for entry, claim in claim_by_entry.items()):
         return None

@@ -1,4 +1,4 @@
-"""Keeps the count of what is used of every ResourceQuota. What counts for how much is in `allot.quota`."""
+"""Updates `status.used` of ResourceQuotas. `allot.quota` calculates the usage of objects."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The loop that counts.
+"""The control loop that recalculates usage.
 
-The API server adds to the count with every write that it lets pass, and never takes anything off. So quotas are
-counted anew when something goes, ends or shrinks, when a quota says something else than before, and now and then.
+Admission adds to the usage with every write that it admits, and never subtracts. Quotas are recalculated when objects
+are deleted, finish or shrink, when a quota changes, and periodically.
 
-A quota is read before the objects are listed: what is created later changes the quota too, so that a count
-which has missed something is never written.
+A quota is read before the objects are listed: objects created later change the quota too, so that a stale count
+conflicts and is never written.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from allot.quota.evaluators import (
 )
 
 DEBOUNCE_SECONDS: Final = 0.05
-"""Objects go in crowds: count once for many."""
+"""Deletion events come in bursts: debounce."""
 SETTLE_SECONDS: Final = 1.0
-"""A quota that was not in force did not count what came meanwhile: it is counted once more."""
+"""Admission does not count objects for a quota that was just created or changed: recalculate once more."""
 RESYNC_SECONDS: Final = 300.0
 OBJECTS_AT_ONCE: Final = 50
-"""Objects that are counted between two pauses."""
+"""Objects that are counted before other tasks get a turn."""
 BY_NAMESPACE: Final = "quotas by namespace"
 
 
@@ -61,7 +61,7 @@ def _namespace(quota: ResourceQuota) -> Iterable[str]:
 
 
 class ResourceQuotaController(QueueController[ObjectKey]):
-    """Counts what is used of quotas."""
+    """Recalculates the usage of quotas."""
 
     name = "resourcequota-controller"
     queue_name = "resource_quota_controller_resource_changes"
@@ -82,7 +82,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         self._kinds.listen(self._object_changed)
 
     async def run(self) -> None:
-        await self._kinds.wait_discovered()  # or what is not known would not be counted
+        await self._kinds.wait_discovered()  # otherwise unknown kinds would not be counted
         await super().run()
 
     def background_tasks(self) -> tuple[Coroutine[None, None, None], ...]:
@@ -94,7 +94,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             for quota in self._quotas.list():
                 self.queue.add(quota.key)
 
-    # --- what gives reason to count ---
+    # --- event handlers ---
 
     def _quota_changed(self, old: ResourceQuota, new: ResourceQuota) -> None:
         if old.get("spec") != new.get("spec") or new.get("status", "hard") is None:
@@ -114,7 +114,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             self._add_all(resource, new.metadata.namespace)
 
     def _add_all(self, resource: GroupResource, namespace: str) -> None:
-        """The quotas that may be about a resource in a namespace."""
+        """Queue the quotas that may limit a resource in a namespace."""
         for quota in self._quotas.by_index(BY_NAMESPACE, namespace):
             if resource in SPECIAL or resource in object_count_resources(quota.hard):
                 self.queue.add_after(quota.key, DEBOUNCE_SECONDS)
@@ -150,7 +150,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         return used
 
     async def _count_claims(self, quota: ResourceQuota, classes: Sequence[DeviceClass]) -> Amounts:
-        """Claims are looked at together with the pods that they may have been made for."""
+        """Claims are counted together with the pods that they may have been created for."""
         namespace = quota.metadata.namespace
         claims = await self._all(RESOURCE_CLAIMS, namespace)
         pods = await self._all(PODS, namespace) if any(map(is_for_extended, claims)) else ()
@@ -161,7 +161,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         return await _total_usage(quota, evaluator, claims)
 
     def _evaluators(self, quota: ResourceQuota) -> Iterable[tuple[Evaluator, Resource[Any]]]:
-        """Counters that need nothing but their own objects, and where those are."""
+        """Evaluators that need only their own objects, and the resources of these."""
         special: tuple[tuple[Evaluator, Resource[Any]], ...] = (
             (PodEvaluator(self.clock.today()), PODS),
             (ServiceEvaluator(), SERVICES),
@@ -184,7 +184,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
 
 
 async def _total_usage(quota: ResourceQuota, evaluator: Evaluator, objects: list[Any]) -> Amounts:
-    """`total_usage`, with the others' turn in between."""
+    """`total_usage`, yielding to other tasks."""
     used = total_usage(quota, evaluator, objects[:OBJECTS_AT_ONCE])
     for start in range(OBJECTS_AT_ONCE, len(objects), OBJECTS_AT_ONCE):
         await asyncio.sleep(0)
@@ -195,7 +195,7 @@ async def _total_usage(quota: ResourceQuota, evaluator: Evaluator, objects: list
 _SHRINKING: Final = frozenset(
     {GroupResource("", "services"), GroupResource("", "persistentvolumeclaims")}
 )
-"""Resources whose objects may come to use less."""
+"""Resources whose objects may use less after an update."""
 
 
 def _nobody(_: ObjectKey) -> Pod | None:

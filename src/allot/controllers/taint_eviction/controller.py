@@ -1,4 +1,4 @@
-"""The loop: waits for each pod until it may no longer stay, and deletes it."""
+"""The control loop: deletes each pod when its tolerations end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ACTION: Final = "Evicting"
 
 
 class TaintEvictionController(QueueController[PodRef]):
-    """What is true when a pod's time has come decides."""
+    """Pods wait in the queue until their eviction is due; the decision is made on the state at that time."""
 
     name = "taint-eviction-controller"
 
@@ -38,18 +38,18 @@ class TaintEvictionController(QueueController[PodRef]):
         self._recorder = context.recorder
         self._metrics = EvictionMetrics("taint_eviction_controller", context.registry)
         self._seen_at: dict[str, dict[NodeTaint, datetime]] = {}
-        """Since when taints of nodes that do not say so have been here."""
+        """When taints without `timeAdded` were first observed, by node."""
         self._waiting: set[PodRef] = set()
-        """Pods whose time has not come; it is said when that is called off."""
+        """Pods with a pending eviction; an event is recorded when it is cancelled."""
         self._deleted: set[PodRef] = set()
-        """Pods that were deleted, but are still here as far as the informer knows."""
+        """Pods that were deleted, but that the informer still has."""
         self._pods = context.informers.informer(PODS)
         self._pods_by_node = PodsByNode(self._pods)
         self._nodes = context.informers.informer(NODES)
         self._nodes.add_handlers(self._node_added, self._node_updated, self._node_deleted)
         self._pods.add_handlers(self._pod_added, self._pod_updated, self._pod_deleted)
 
-    # --- what happens in the cluster ---
+    # --- event handlers ---
 
     def _node_added(self, node: Node) -> None:
         if evicting_taints(node):
@@ -69,7 +69,7 @@ class TaintEvictionController(QueueController[PodRef]):
         self._add_pods(name)
 
     def _node_deleted(self, node: Node) -> None:
-        """What becomes of its pods is for others to decide."""
+        """Its pods are left to the pod garbage collector."""
         self._seen_at.pop(node.metadata.name, None)
         self._add_pods(node.metadata.name)
 
@@ -88,7 +88,7 @@ class TaintEvictionController(QueueController[PodRef]):
     def _pod_deleted(self, pod: Pod) -> None:
         self._pod_added(pod)
 
-    # --- what is done about it ---
+    # --- reconciling ---
 
     async def reconcile(self, key: PodRef) -> None:
         pod = self._pods.get(key.key)
@@ -137,5 +137,5 @@ class TaintEvictionController(QueueController[PodRef]):
 
 
 def _situation(pod: Pod) -> tuple[object, ...]:
-    """All of a pod that matters here."""
+    """The fields of a pod that affect its eviction."""
     return pod.node_name, is_deleting(pod), tolerations_of(pod)

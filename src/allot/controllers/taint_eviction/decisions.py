@@ -14,7 +14,7 @@ END_OF_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class NodeTaint(NamedTuple):
-    """A NoExecute taint of a node; `added_at` is None if nobody wrote that down."""
+    """A NoExecute taint of a node; `added_at` is None if `timeAdded` is not set."""
 
     key: str
     value: str
@@ -39,7 +39,7 @@ def tolerations_of(pod: Pod) -> list[dict[str, Any]]:
 
 
 def bound_at(pod: Pod) -> datetime | None:
-    """Since when the pod is on its node, as far as one can tell."""
+    """When the pod was bound, from the condition PodScheduled or its creation."""
     conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
     for condition in conditions:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
@@ -50,10 +50,10 @@ def bound_at(pod: Pod) -> datetime | None:
 
 
 def leaves_at(pod: Pod, taints: Iterable[tuple[NodeTaint, datetime]]) -> datetime | None:
-    """When the pod has to go; None if it may stay. Each taint comes with the time since when it counts.
+    """When the pod is evicted; None if it may stay. Each taint comes with the time at which it was added.
 
-    Of several tolerations of a taint the first counts. Time spent elsewhere does not: who comes to a
-    node that has been tainted for long has all the time that it tolerates.
+    Of several tolerations of a taint the first applies. A pod that is bound to a node after it was tainted has the
+    full toleration time.
     """
     tolerations = tolerations_of(pod)
     parsed = read_tolerations(tolerations)

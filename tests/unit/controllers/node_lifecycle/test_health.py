@@ -34,7 +34,7 @@ LEASE = RawObject({"spec": {"renewTime": "r1"}})
 
 
 @pytest.mark.parametrize(
-    ("node", "lease", "signs"),
+    ("node", "lease", "heartbeats"),
     [
         pytest.param(a_node_with(), None, Heartbeats(), id="nothing"),
         pytest.param(a_node_with(a_condition()), None, Heartbeats("t1"), id="heartbeat"),
@@ -47,12 +47,12 @@ LEASE = RawObject({"spec": {"renewTime": "r1"}})
         ),
     ],
 )
-def test_signs(node: Node, lease: RawObject | None, signs: Heartbeats) -> None:
-    assert heartbeats_of(node, lease) == signs
+def test_signs(node: Node, lease: RawObject | None, heartbeats: Heartbeats) -> None:
+    assert heartbeats_of(node, lease) == heartbeats
 
 
 @pytest.mark.parametrize(
-    ("known", "signs", "seen"),
+    ("known", "heartbeats", "seen"),
     [
         pytest.param(None, Heartbeats("t1"), NodeHealth(Heartbeats("t1"), NOW), id="first-time"),
         pytest.param(
@@ -88,9 +88,9 @@ def test_signs(node: Node, lease: RawObject | None, signs: Heartbeats) -> None:
     ],
 )
 def test_what_counts_is_when_we_saw_a_change(
-    known: NodeHealth | None, signs: Heartbeats, seen: NodeHealth
+    known: NodeHealth | None, heartbeats: Heartbeats, seen: NodeHealth
 ) -> None:
-    assert observe(known, a_node_with(), signs, NOW, TODAY) == seen
+    assert observe(known, a_node_with(), heartbeats, NOW, TODAY) == seen
 
 
 def test_conditions_that_the_kubelet_reports_become_unknown() -> None:

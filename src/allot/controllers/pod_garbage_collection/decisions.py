@@ -50,7 +50,7 @@ def reason_to_end(pod: Pod, node: Node | None) -> CollectionReason | None:
 
 
 def _is_ended(pod: Pod) -> bool:
-    """Whether the pod is already failed and without grace, and only finalizers remain."""
+    """Whether the pod has finished and has no grace period: only finalizers keep it."""
     grace_seconds = pod.get("metadata", "deletionGracePeriodSeconds")
     return pod.is_finished and grace_seconds == 0
 

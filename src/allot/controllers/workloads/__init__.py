@@ -1,8 +1,9 @@
-"""Workloads: kinds that run pods from a template, each with a controller of its own.
+"""Workloads: kinds that run pods from a template, each with its own controller.
 
-reading, names, conditions, bounds      values: what objects say, what they are called
-pod_states, pod_ranking, pod_templates  pods: how far they are, which go first, how they are made
-ownership, dependents, expectations     who controls what; what was written and not yet seen
+accessors, names, conditions,
+int_or_percent                          values: fields, generated names, conditions, percentages
+pod_states, pod_ranking, pod_templates  pods: readiness, deletion order, creation from a template
+ownership, dependents, expectations     controller references, adoption, pending writes
 pod_control, status_writes, revisions   writes
 replica_set, deployment, stateful_set,
 daemon_set, job                         the kinds

@@ -1,4 +1,4 @@
-"""What is read from objects of any kind: identity, age, labels, times as the API writes them."""
+"""Accessors for raw objects of any kind: identity, age, labels, replicas."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def template_of(workload: RawObject) -> Json:
 
 
 def replicas_of(workload: RawObject) -> int:
-    """How many are wanted."""
+    """`spec.replicas`."""
     return int(workload.get("spec", "replicas", default=1))
 
 
@@ -68,12 +68,12 @@ def min_ready_seconds_of(workload: RawObject) -> int:
 
 
 def counted(workload: RawObject, field: str) -> int:
-    """A number in its status; zero if nobody has written it yet."""
+    """A count in its status; zero if it is not set."""
     return int(workload.get("status", field, default=0))
 
 
 def without_nulls(value: Any) -> Any:
-    """JSON without fields that are null, which say the same as fields that are missing."""
+    """JSON without null fields, which are equivalent to missing ones."""
     if isinstance(value, dict):
         return {name: without_nulls(part) for name, part in value.items() if part is not None}
     if isinstance(value, list):
@@ -82,5 +82,5 @@ def without_nulls(value: Any) -> Any:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values mean the same."""
+    """Whether two JSON values are equal, apart from null fields."""
     return bool(one == other or without_nulls(one) == without_nulls(other))

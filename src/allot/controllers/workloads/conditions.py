@@ -1,4 +1,4 @@
-"""Conditions in a status: found, set and taken away, with the times at which they changed."""
+"""Finding, setting and removing conditions in a status, with their transition times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from allot.controllers.workloads.accessors import (
 
 
 class ConditionUpdate(NamedTuple):
-    """What is to be said. Times are added when it is set."""
+    """A condition without times, which are added when it is set."""
 
     type: str
     status: str
@@ -47,10 +47,10 @@ def with_condition(
     dated: Sequence[str] = (),
     refresh: bool = False,
 ) -> tuple[Json, ...]:
-    """The conditions with this one among them.
+    """The conditions with this one set.
 
-    One that says the same already (status and reason) stays as it is, unless it is to be refreshed.
-    `dated` are fields beside lastTransitionTime that tell when it was written.
+    A condition with the same status and reason stays unchanged, unless `refresh` is set. `dated` are
+    timestamps beside lastTransitionTime that are set on every write.
     """
     known = find_condition(conditions, wanted.type)
     is_new = known is None or known.get("status") != wanted.status

@@ -1,4 +1,4 @@
-"""The objects that belong to owners of one kind: found by index, followed, adopted and released."""
+"""The dependents of owners of one kind: indexed, watched, adopted and released."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RawT = TypeVar("RawT", bound=RawObject)
 
 
 class Dependents(Generic[RawT]):
-    """What owners of one kind control. Whatever happens to it queues the owner."""
+    """Objects that owners of one kind control. Their events queue the owner."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Dependents(Generic[RawT]):
         expectations: Expectations | None = None,
         fits: Callable[[RawObject, RawT], bool] = lambda _owner, _obj: True,
     ) -> None:
-        """`fits` says what an owner would take, beyond what it selects."""
+        """`fits` is a further condition for adoption, besides the selector."""
         self._client = client
         self._owners = owners
         self._dependents = dependents
@@ -68,11 +68,11 @@ class Dependents(Generic[RawT]):
     # --- reading ---
 
     def of(self, owner: RawObject) -> list[RawT]:
-        """What `owner` controls, whether or not it selects it."""
+        """The objects that `owner` controls, whether its selector matches or not."""
         return self._dependents.by_index(BY_CONTROLLER, uid_of(owner))
 
     def owner_of(self, obj: RawObject) -> RawObject | None:
-        """The owner that controls `obj`, if it is of our kind and still there."""
+        """The owner that controls `obj`, if it is of this kind and exists."""
         controller = controller_of(obj)
         if controller is None or not controller.is_of(self._owners.resource):
             return None
@@ -81,7 +81,7 @@ class Dependents(Generic[RawT]):
         return owner if owner is not None and uid_of(owner) == controller.uid else None
 
     async def claim(self, owner: RawObject) -> list[RawT]:
-        """What is `owner`'s by control and selector, after taking and letting go what it must."""
+        """The objects that `owner` controls and selects, after adopting and releasing."""
         found = self._dependents.by_index(ORPHANS, places_of_orphans(owner))
         orphans = [orphan for orphan in found if self._fits(owner, orphan)]
         claims = classify_objects(owner, self.of(owner), orphans)
@@ -96,26 +96,26 @@ class Dependents(Generic[RawT]):
         return mine
 
     async def _may_adopt(self, owner: RawObject) -> bool:
-        """Ask the server: an owner that is going, or another of its name, must not take anything."""
+        """A live check: an owner that is being deleted or was replaced must not adopt."""
         current = await self._client.find(self._owners.resource, owner.key)
         return current is not None and uid_of(current) == uid_of(owner) and not is_deleting(current)
 
     async def _patch(self, obj: RawT, patch: object) -> RawT | None:
-        """The object after the patch; None if it is gone, was replaced, or somebody else was first."""
+        """The patched object; None if it is gone, was replaced, or was modified meanwhile."""
         try:
             return await self._client.patch(
                 self._dependents.resource, obj.key, patch, PatchType.STRATEGIC
             )
         except ApiStatusError as error:
             if error.is_not_found or error.is_conflict or error.is_invalid:
-                log.info("%s stays as it is: %s", obj, error)
+                log.info("%s: not patched: %s", obj, error)
                 return None
             raise
 
-    # --- following ---
+    # --- event handlers ---
 
     def _added(self, obj: RawT) -> None:
-        if is_deleting(obj):  # seen for the first time after a restart
+        if is_deleting(obj):  # first event after a restart
             self._deleted(obj)
             return
         self._touch(obj)
@@ -153,7 +153,7 @@ class Dependents(Generic[RawT]):
         return owner
 
     def _owners_wanting(self, orphan: RawT) -> Iterator[RawObject]:
-        """Owners whose selector matches an object that nobody controls."""
+        """Owners whose selector matches an orphan."""
         for place in orphan_labels(orphan):
             for owner in self._owners.by_index(BY_SELECTOR, place):
                 selector = selector_of(owner)

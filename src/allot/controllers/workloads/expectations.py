@@ -1,8 +1,7 @@
-"""What a controller has written and not yet seen: until it has, it must not count.
+"""Expectations: writes that the informer has not delivered yet. Until then a controller must not count dependents.
 
-A pod that was created a moment ago may be missing from the copy, and would be created again. So every
-creation is awaited by name and every deletion by uid, for a while: what never shows up (it came and went
-while the watch was broken) is not waited for forever.
+A pod that was just created may be missing from the informer, and would be created again. Creations are expected by
+name and deletions by uid. Expectations time out: an object may be created and deleted while a watch is broken.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ class _Write(NamedTuple):
 
 
 class Expectations:
-    """Writes that have not come back yet, by the owner they were made for."""
+    """Pending writes by owner."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._until: defaultdict[ObjectKey, dict[_Write, float]] = defaultdict(dict)
 
     def seconds_left(self, owner: ObjectKey) -> float:
-        """How long to wait at most before the copy can be believed; zero if it can be now."""
+        """The maximum time until the expectations are satisfied or time out; zero if they are satisfied."""
         awaited = self._until.get(owner)
         if not awaited:
             return 0.0
@@ -47,7 +46,7 @@ class Expectations:
         self._expect(owner, _Write("delete", uid))
 
     def created(self, owner: ObjectKey, name: str) -> None:
-        """It was seen, or will never be."""
+        """The creation was observed, or failed."""
         self._settle(owner, _Write("create", name))
 
     def deleted(self, owner: ObjectKey, uid: str) -> None:

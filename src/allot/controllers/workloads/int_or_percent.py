@@ -1,10 +1,10 @@
-"""Numbers that users give as a count or as a percentage: `2`, `"25%"`."""
+"""IntOrString values: a count or a percentage, such as `2` or `"25%"`."""
 
 from __future__ import annotations
 
 
 def resolve(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """The count that is meant, of `total`. What cannot be read is zero."""
+    """The count, scaled from `total` if it is a percentage. Zero if it cannot be parsed."""
     if isinstance(value, int):
         return max(value, 0)
     if not value or not value.endswith("%") or not value[:-1].isdecimal():

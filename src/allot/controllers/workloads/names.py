@@ -1,6 +1,6 @@
-"""Names that are made up: pods with a random end, revisions with the hash of what they hold.
+"""Generated names: pods with a random suffix, revisions with a hash of their content.
 
-The letters leave out vowels and what looks alike, so that no name spells a word.
+The alphabet is Kubernetes': without vowels and ambiguous characters.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def random_suffix() -> str:
 
 
 def generated_name(base: str, new_suffix: NewSuffix = random_suffix) -> str:
-    """A name as the server would make it from a generateName. A base that is too long is cut."""
+    """A name as the API server generates it from generateName. A long base is truncated."""
     return base[:MAX_BASE_LENGTH] + new_suffix()
 
 
 def content_hash(content: Any, collisions: int | None = None) -> str:
-    """The same for the same JSON, in letters that names and labels may have.
+    """A hash of JSON in nine characters that are valid in names and labels.
 
-    Nine letters. With `collisions` another hash for the same content, after names that are taken.
+    `collisions` gives another hash for the same content, after a name collision.
     """
     encoded = msgspec.json.encode(without_nulls(content), order="deterministic")
     if collisions is not None:

@@ -1,11 +1,11 @@
-"""Who controls what, and who may take or must let go of what.
+"""Controller references, adoption and release.
 
-An object is controlled by at most one owner. Owners look for theirs by selector:
+An object has at most one controller. For an owner and an object:
 
-    controlled by me, selected       mine
-    controlled by me, not selected   let go
-    controlled by nobody, selected   take it, unless it or I are being deleted
-    controlled by somebody else      not my business
+    controlled by the owner, selected       claimed
+    controlled by the owner, not selected   released
+    orphan, selected                        adopted, unless one of both is being deleted
+    controlled by another owner             ignored
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ControllerReference(NamedTuple):
         return self.api_version.rpartition("/")[0]
 
     def is_of(self, resource: Resource[Any]) -> bool:
-        """Whether it is of this kind, in whatever version."""
+        """Whether it is of this kind, in any version."""
         return self.kind == resource.kind and self.group == resource.group
 
 
@@ -68,7 +68,7 @@ def is_controlled_by(obj: RawObject, owner: RawObject) -> bool:
 
 
 def controller_reference(resource: Resource[Any], owner: RawObject) -> Json:
-    """What an object says when `owner` controls it."""
+    """The controller reference to `owner`."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -83,13 +83,13 @@ def controller_reference(resource: Resource[Any], owner: RawObject) -> Json:
 
 
 def controller_uid(obj: RawObject) -> Iterable[str]:
-    """For an index of what each owner controls."""
+    """Index function: objects by uid of their controller."""
     controller = controller_of(obj)
     return (controller.uid,) if controller else ()
 
 
 def orphan_labels(obj: RawObject) -> Iterable[str]:
-    """For an index of what nobody controls, by each label and by namespace."""
+    """Index function: orphans by each label and by namespace."""
     if controller_of(obj) is not None:
         return ()
     namespace = namespace_of(obj)
@@ -100,12 +100,12 @@ def orphan_labels(obj: RawObject) -> Iterable[str]:
 
 
 def selected_label(owner: RawObject) -> Iterable[str]:
-    """For an index of owners by one label that all of theirs have, or by namespace if there is none."""
+    """Index function: owners by one label of their selector, or by namespace if it has none."""
     return (_selected_place(owner),)
 
 
 def places_of_orphans(owner: RawObject) -> str:
-    """Where in the index of orphans all are that `owner` could select."""
+    """The value in the index of orphans that covers all objects `owner` may select."""
     return _selected_place(owner)
 
 
@@ -124,7 +124,7 @@ def _place(namespace: str, key: str = "", value: str = "") -> str:
 
 
 class ClaimedObjects(NamedTuple, Generic[RawT]):
-    """What an owner has, what it should take, and what it must let go of."""
+    """Objects that an owner has claimed, must adopt and must release."""
 
     mine: tuple[RawT, ...]
     to_adopt: tuple[RawT, ...]
@@ -134,7 +134,7 @@ class ClaimedObjects(NamedTuple, Generic[RawT]):
 def classify_objects(
     owner: RawObject, controlled: Iterable[RawT], orphans: Iterable[RawT]
 ) -> ClaimedObjects[RawT]:
-    """What becomes of those that `owner` controls, and of those that nobody controls."""
+    """Classify the objects that `owner` controls, and orphans."""
     selector, going = label_selector(selector_of(owner)), is_deleting(owner)
     mine: list[RawT] = []
     released: list[RawT] = []
@@ -155,12 +155,12 @@ def _matches(selector: LabelSelector | None, obj: RawObject) -> bool:
 
 
 def adoption(resource: Resource[Any], owner: RawObject, obj: RawObject) -> Json:
-    """A strategic patch with which `owner` takes `obj`, and no other of that name."""
+    """A strategic merge patch by which `owner` adopts `obj`, with its uid as a precondition."""
     reference = controller_reference(resource, owner)
     return {"metadata": {"uid": uid_of(obj), "ownerReferences": [reference]}}
 
 
 def release(owner: RawObject, obj: RawObject) -> Json:
-    """A strategic patch with which `owner` lets go of `obj`."""
+    """A strategic merge patch by which `owner` releases `obj`."""
     reference = {"$patch": "delete", "uid": uid_of(owner)}
     return {"metadata": {"uid": uid_of(obj), "ownerReferences": [reference]}}

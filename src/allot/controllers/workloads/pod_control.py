@@ -1,4 +1,4 @@
-"""Creating and deleting pods for a workload: awaited, told in events, and not too many mistakes at once."""
+"""Creating and deleting pods of a workload, with expectations, events and slow start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 FIRST_BATCH: Final = 1
 BURST_REPLICAS: Final = 500
-"""Pods that one reconciliation creates or deletes at most."""
+"""Pods that one sync creates or deletes at most."""
 
 
 CREATIONS_PER_SECOND: Final = 50.0
@@ -34,19 +34,19 @@ MAX_LIMITED_OWNERS: Final = 1000
 
 
 class CreationRateLimiter:
-    """How many pods one owner may create: many at once, then so many per second.
+    """A rate limit of pod creations per owner: a burst, then a number per second.
 
-    A workload that asks for a hundred thousand pods does not keep those of others from being created and scheduled.
+    A workload with a hundred thousand replicas must not starve other workloads.
     """
 
     def __init__(self, now: Callable[[], float], again: Callable[[ObjectKey, float], None]) -> None:
-        """`again` has an owner looked at after so many seconds."""
+        """`again` queues an owner after some seconds."""
         self._now = now
         self._again = again
         self._buckets: LRUCache[str, TokenBucket] = LRUCache(MAX_LIMITED_OWNERS)
 
     def admit(self, owner: RawObject, wanted: int) -> int:
-        """How many of the pods may be created now. For the others, the owner is looked at again."""
+        """How many of the pods may be created now. For the others, the owner is queued again."""
         now, uid = self._now(), uid_of(owner)
         bucket = self._buckets.get_or_make(
             uid, lambda: TokenBucket(CREATIONS_PER_SECOND, BURST_REPLICAS, now)
@@ -58,11 +58,11 @@ class CreationRateLimiter:
 
 
 class NameTakenError(ClientError):
-    """Somebody else has a pod of the name that was made up. Make up another."""
+    """The generated name belongs to another pod. Generate another one."""
 
 
 class PodControl:
-    """Writes pods for owners of one resource."""
+    """Creates and deletes pods for owners of one resource."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class PodControl:
         self._new_suffix = new_suffix
 
     async def create(self, owner: RawObject, pod: Pod, base: str = "") -> Pod:
-        """Create a pod under its name, or one that begins with `base`.
+        """Create a pod with its name, or with a generated one that begins with `base`.
 
-        The name is made up here, not by the server: so a request whose answer is lost can be repeated, and
-        what it created is awaited by name.
+        The name is generated here, not by the server, so that a request can be repeated after a lost response,
+        and the creation can be expected by name.
         """
         if base:
             pod = pod.with_value(base, "metadata", "generateName")
@@ -116,10 +116,10 @@ class PodControl:
     async def create_all(
         self, owner: RawObject, pods: Sequence[Pod], base: str | Callable[[Pod], str]
     ) -> ClientError | None:
-        """Create them in batches of 1, 2, 4, … until something goes wrong; that is returned.
+        """Create pods in batches of 1, 2, 4, … until an error, which is returned (slow start).
 
-        As many as the owner may create now; for the rest it is looked at again.
-        If one cannot be created, probably none can: the server is spared the other attempts.
+        Creates as many as the rate limit allows; for the rest the owner is queued again. If one creation fails,
+        the others probably fail too, such as by quota.
         """
         names = base if callable(base) else lambda _pod: base
         pods = pods[: self._pace.admit(owner, len(pods))]
@@ -139,7 +139,7 @@ class PodControl:
         return None
 
     async def delete(self, owner: RawObject, pod: Pod) -> None:
-        """Delete this pod, not a successor of its name. One that is gone already is no mistake."""
+        """Delete this pod, by uid. Not an error if it is gone already."""
         key, uid = owner.key, uid_of(pod)
         self._expectations.expect_deletion(key, uid)
         try:
@@ -154,7 +154,7 @@ class PodControl:
         self._tell(owner, NORMAL, "SuccessfulDelete", self.delete_note(owner, pod))
 
     async def delete_all(self, owner: RawObject, pods: Sequence[Pod]) -> ClientError | None:
-        """Delete them all; the first thing that went wrong is returned."""
+        """Delete all of them; the first error is returned."""
         failure = None
         for result in await few_at_once(lambda pod: self.delete(owner, pod), pods):
             if isinstance(result, ClientError):
@@ -163,7 +163,7 @@ class PodControl:
                 raise result
         return failure
 
-    # --- what users are told ---
+    # --- events ---
 
     def create_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
         return f"Error creating: {error}" if error else f"Created pod: {name_of(pod)}"

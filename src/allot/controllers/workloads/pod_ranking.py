@@ -1,12 +1,12 @@
-"""Which pods go first when there are too many: those that would be missed least.
+"""The order in which surplus pods are deleted.
 
 no node  <  has a node
 Pending  <  Unknown  <  Running
 not ready  <  ready
-cheap to delete (annotation)  <  dear
+low deletion cost (annotation)  <  high
 many on its node  <  few on its node
 ready for a short time  <  for a long time, in powers of two
-restarted often  <  seldom
+many restarts  <  few
 young  <  old
 """
 
@@ -31,7 +31,7 @@ Rank = tuple[bool, int, bool, int, int, int, int, int, str]
 def pods_to_delete(
     pods: Iterable[Pod], count: int, related: Iterable[Pod], now: datetime
 ) -> list[Pod]:
-    """The `count` pods that would be missed least. `related` are all pods of the same application."""
+    """The first `count` pods in deletion order. `related` are all pods of the same application."""
     ranked = list(pods)
     if count < len(ranked):
         crowd = Counter(pod.node_name for pod in related if pod.node_name)
@@ -57,12 +57,12 @@ def _rank(pod: Pod, crowd: Mapping[str, int], now: datetime) -> Rank:
 
 
 def _magnitude(seconds: float) -> int:
-    """Times that differ by less than a factor of two are as good as the same."""
+    """Rounds to powers of two: similar durations compare equal."""
     return int(log2(seconds)) if seconds >= 1 else -1
 
 
 def deletion_cost(pod: Pod) -> int:
-    """What its annotation says; zero if that is no number."""
+    """The annotation's value; zero if it is not a number."""
     try:
         return int(annotations_of(pod).get(DELETION_COST, "0"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""How far a pod is: active, ready, available."""
+"""States of a pod: active, ready, available."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from allot.controllers.workloads.conditions import conditions_of, find_condition
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether it runs or may come to run: not finished, and nobody wants it gone."""
+    """Whether it is neither finished nor being deleted."""
     return not pod.is_finished and not is_deleting(pod)
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Whether it is on its way out, but may still run."""
+    """Whether it is being deleted and has not finished."""
     return is_deleting(pod) and not pod.is_finished
 
 
@@ -34,7 +34,7 @@ def is_ready(pod: Pod) -> bool:
 
 
 def ready_since(pod: Pod) -> datetime | None:
-    """When it became ready, if it is."""
+    """When it became ready; None if it is not."""
     condition = ready_condition(pod)
     if condition is None or condition.get("status") != "True":
         return None
@@ -42,7 +42,7 @@ def ready_since(pod: Pod) -> datetime | None:
 
 
 def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
-    """Whether it has been ready for long enough to be relied upon."""
+    """Whether it has been ready for `minReadySeconds`."""
     if not is_ready(pod):
         return False
     if not min_ready_seconds:
@@ -54,7 +54,7 @@ def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
 def seconds_until_available(
     pods: Iterable[Pod], min_ready_seconds: int, now: datetime
 ) -> float | None:
-    """When the next ready pod will have been ready for long enough; None if none waits for that."""
+    """Seconds until the next ready pod becomes available; None if all ready pods are."""
     if not min_ready_seconds:
         return None
     moments = [
@@ -67,7 +67,7 @@ def seconds_until_available(
 
 
 def restarts_of(pod: Pod) -> int:
-    """How often its containers were started again."""
+    """The sum of the restart counts of its containers."""
     return sum(
         int(status.get("restartCount", 0))
         for field in ("containerStatuses", "initContainerStatuses")

@@ -1,4 +1,4 @@
-"""Pods made from the template of a workload."""
+"""Pods from the template of a workload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from allot.controllers.workloads.ownership import controller_reference
 def pod_from_template(
     template: Mapping[str, Any], resource: Resource[Any], owner: RawObject
 ) -> Pod:
-    """A pod as `owner`, an object of `resource`, wants it. It has no name yet."""
+    """A pod of `owner`, an object of `resource`. It has no name yet."""
     said: Json = template.get("metadata") or {}
     metadata: Json = {
         "namespace": namespace_of(owner),
@@ -35,7 +35,7 @@ def pod_from_template(
 
 
 def with_metadata_entries(pod: Pod, field: str, entries: Mapping[str, str]) -> Pod:
-    """The pod with these labels or annotations beside its own."""
+    """The pod with these additional labels or annotations."""
     merged = {**pod.get("metadata", field, default={}), **entries}
     return pod.with_value(merged, "metadata", field)
 

@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as there should be."""
+"""The ReplicaSet controller: keeps the number of pods."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 def replica_set_status(
     replica_set: RawObject, active: Sequence[Pod], failure: ConditionUpdate | None, now: datetime
 ) -> Json:
-    """What there is to say, given the pods that count and what went wrong with their number."""
+    """The status, from the active pods and an error of creating or deleting pods."""
     conditions = conditions_of(replica_set)
     if failure is not None:
         conditions = with_condition(conditions, failure, now)
@@ -69,12 +69,12 @@ def replica_set_status(
 
 
 def _or_none(count: int) -> int | None:
-    """Numbers that are zero are left out."""
+    """Zero counts are left out."""
     return count or None
 
 
 def failure_condition(surplus: int, error: ClientError) -> ConditionUpdate:
-    """Why there are not as many as there should be: `surplus` below zero means too few."""
+    """The condition ReplicaFailure. `surplus` below zero means too few pods."""
     reason = "FailedDelete" if surplus > 0 else "FailedCreate"
     return ConditionUpdate(REPLICA_FAILURE, "True", reason, str(error))
 

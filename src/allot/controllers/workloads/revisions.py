@@ -1,8 +1,8 @@
-"""ControllerRevisions: the templates that a daemon set or stateful set had, each with a number.
+"""ControllerRevisions: the history of the templates of daemon sets and stateful sets.
 
-data      a strategic patch that brings the template back, which is what `kubectl rollout undo` sends
-revision  counts up; a template that comes back gets the next number
-name      holds the hash of the data, so that nobody makes it twice
+data      a strategic merge patch that restores the template, used by `kubectl rollout undo`
+revision  a counter; a template that is restored gets the next number
+name      contains the hash of the data, so that creating it is idempotent
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from allot.controllers.workloads.ownership import controller_reference, is_contr
 from allot.controllers.workloads.status_writes import write_status
 
 REVISION_HASH: Final = "controller-revision-hash"
-"""On pods: which revision they are of."""
+"""The label of pods with their revision."""
 _HASH_OF_REVISION: Final = "controller.kubernetes.io/hash"
 
 
@@ -86,13 +86,13 @@ def make_revision(resource: Resource[Any], workload: RawObject, number: int) -> 
 def revisions_to_forget(
     revisions: Sequence[RawObject], in_use: Collection[str], limit: int
 ) -> list[RawObject]:
-    """The oldest beyond the limit; those whose name is in use do not count."""
+    """The oldest revisions beyond the limit; those in use are not counted."""
     unused = [found for found in in_order(revisions) if name_of(found) not in in_use]
     return unused[: max(len(unused) - limit, 0)]
 
 
 class History(NamedTuple):
-    """The revision of the present template, and all there are, oldest first."""
+    """The revision of the current template, and all revisions, oldest first."""
 
     update: RawObject
     all: tuple[RawObject, ...]
@@ -112,7 +112,7 @@ class RevisionHistory:
         self._dependents = dependents
 
     async def of(self, workload: RawObject) -> History:
-        """The history, with a revision for the present template at its end."""
+        """The history, ending with a revision of the current template."""
         known = in_order(await self._dependents.claim(workload))
         data = revision_data(workload)
         same = [found for found in known if is_same(found.get("data"), data)]
@@ -145,7 +145,7 @@ class RevisionHistory:
             raise
 
     async def forget(self, workload: RawObject, history: History, in_use: Collection[str]) -> None:
-        """Delete what the history limit does not keep."""
+        """Delete revisions beyond the history limit."""
         limit = int(workload.get("spec", "revisionHistoryLimit", default=10))
         for found in revisions_to_forget(history.all, in_use, limit):
             try:

@@ -1,4 +1,4 @@
-"""Writing a status: only what changed, on whatever the object has become meanwhile."""
+"""Status writes: only changed fields, retried on conflicts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from allot.controllers.workloads.accessors import Json, uid_of
 
 
 def with_status(obj: RawObject, status: Mapping[str, Any]) -> RawObject:
-    """The object with these fields in its status; None takes a field away, others stay.
+    """The object with these fields in its status; None removes a field, other fields stay.
 
-    The object itself if that changes nothing.
+    The object itself if nothing changes.
     """
     before: Json = obj.get("status", default={})
     after = {name: value for name, value in {**before, **status}.items() if value is not None}
@@ -25,7 +25,7 @@ def with_status(obj: RawObject, status: Mapping[str, Any]) -> RawObject:
 async def write_status(
     client: Client, resource: Resource[RawObject], obj: RawObject, status: Mapping[str, Any]
 ) -> RawObject:
-    """The object as it is afterwards. One that is gone, or was replaced, is left alone."""
+    """The written object. Nothing is written if it is gone or was replaced."""
     wanted = with_status(obj, status)
     if wanted is obj:
         return obj

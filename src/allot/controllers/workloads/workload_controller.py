@@ -1,4 +1,4 @@
-"""What controllers of workloads have in common: their copies, their queue, their quiet about lost races."""
+"""The base class of workload controllers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from allot.controllers.workloads.pod_control import CreationRateLimiter, PodCont
 log = logging.getLogger(__name__)
 
 STALE_SECONDS: Final = 0.05
-"""After a conflict the copy is out of date; so soon it will not be any more."""
+"""Requeue delay after a conflict; the informer normally has the newer version by then."""
 
 
 class WorkloadController(QueueController[ObjectKey]):
-    """Brings workloads of one kind in order, each by its key."""
+    """Syncs workloads of one kind by key. Conflicts are retried without a warning."""
 
     resource: ClassVar[Resource[RawObject]]
 
@@ -58,24 +58,24 @@ class WorkloadController(QueueController[ObjectKey]):
             await self.sync(workload)
         except ApiStatusError as error:
             if error.is_namespace_terminating:
-                return  # nothing new comes into being there, and this will go, too
+                return  # nothing can be created there, and the workload is deleted too
             if not error.is_conflict:
                 raise
-            log.debug("%s %s: %s; again in a moment", self.resource.kind, key, error)
+            log.debug("%s %s: %s; retrying", self.resource.kind, key, error)
             self.queue.add_after(key, STALE_SECONDS)
 
     @abstractmethod
     async def sync(self, workload: RawObject) -> None:
-        """Compare what is with what should be, and do something about it."""
+        """Compare the spec with the dependents, write changes and the status."""
 
     async def clean_up(self, key: ObjectKey) -> None:
-        """The workload is gone. The garbage collector takes care of what it owned."""
+        """The workload is gone. The garbage collector deletes its dependents."""
 
     def today(self) -> datetime:
         return self.clock.today()
 
     def expectations_satisfied(self, key: ObjectKey) -> bool:
-        """Whether all of our own writes have come back. If not, it is looked at again when they should have."""
+        """Whether the informer has delivered all writes. If not, the key is queued for the timeout."""
         wait = self.expectations.seconds_left(key)
         if wait:
             self.queue.add_after(key, wait)

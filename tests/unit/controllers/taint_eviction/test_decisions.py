@@ -97,8 +97,8 @@ def test_comparison_operators_tolerate_numeric_taints() -> None:
     sla = NodeTaint("sla", "950", T0)
     toleration = {"key": "sla", "operator": "Gt", "value": "900", "effect": "NoExecute"}
 
-    assert leaves_at(a_pod(toleration), [(sla, T0)]) is None
-    assert leaves_at(a_pod({**toleration, "operator": "Lt"}), [(sla, T0)]) == T0
+    assert leaves_at(tolerating(toleration), [(sla, T0)]) is None
+    assert leaves_at(tolerating({**toleration, "operator": "Lt"}), [(sla, T0)]) == T0
 
 
 def test_only_noexecute_taints_evict() -> None:

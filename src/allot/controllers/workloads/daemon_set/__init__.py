@@ -1,9 +1,9 @@
-"""Daemon sets: a pod on every node that is meant.
+"""The DaemonSet controller: one pod on every eligible node.
 
-controller   the loop
+controller   the control loop
 nodes        on which nodes a pod should run, or may stay
-pods         pods that are pinned to their node and tolerate its troubles
-decision     which pods to make and to delete, node by node, also during updates
+pods         pods with node affinity and the default tolerations
+decision     which pods to create and delete, node by node, also during updates
 """
 
 from allot.controllers.workloads.daemon_set.controller import DaemonSetController

@@ -1,4 +1,4 @@
-"""The loop of daemon sets."""
+"""The control loop of daemon sets."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _REMEMBERED: Final = 10_000
 
 
 class _Attempts(NamedTuple):
-    """How often a pod ended on a node, and when the last one was replaced."""
+    """How often pods finished on a node, and when the last one was replaced."""
 
     ends: int
     at: float
 
 
 class DaemonSetController(WorkloadController):
-    """Keeps a pod of each daemon set on each node that it means."""
+    """Keeps a pod of each daemon set on each eligible node."""
 
     name = "daemonset-controller"
     resource = DAEMON_SETS
@@ -90,7 +90,7 @@ class DaemonSetController(WorkloadController):
             arguments = (workload, places, pods_by_node, revision_hash, now)
             plan = decision.plan_pods(*arguments)
             failure = await self._carry_out(workload, plan, revision_hash)
-            # Only when every node has its pod can it be seen how many more may be missing.
+            # The number of unavailable pods is known only when every node has its pod.
             is_settled = not plan.create_on and not plan.delete
             if failure is None and is_settled and decision.is_rolling(workload):
                 update = decision.plan_update(*arguments)
@@ -118,7 +118,7 @@ class DaemonSetController(WorkloadController):
         return failure or created
 
     def _may_replace(self, daemon_set: RawObject, pod: Pod) -> bool:
-        """Whether a pod that ended may go now. On a node where it keeps ending that takes longer."""
+        """Whether a finished pod may be replaced now: with a backoff per node."""
         place = daemon_set.key, node_of(pod)
         now = self.clock.now()
         before = self._attempts.get(place) or _Attempts(0, now)
@@ -126,7 +126,7 @@ class DaemonSetController(WorkloadController):
         if wait > 0:
             self.queue.add_after(daemon_set.key, wait)
             return False
-        # A pod that held out for long makes up for what was before it.
+        # A pod that ran for long resets the backoff.
         held_out = now - before.at > 2 * REPLACEMENT.most_seconds
         self._attempts.put(place, _Attempts(1 if held_out else before.ends + 1, now))
         where = f"{namespace_of(pod)}/{name_of(pod)} on node {node_of(pod)}"

@@ -1,7 +1,7 @@
-"""Which daemon pods to make and which to delete, node by node.
+"""Which daemon pods to create and which to delete, node by node.
 
-An update replaces pods of another revision. Without surge the old pod goes first, as many at once as may be
-unavailable; with surge a new pod comes first, and the old one goes when it is available.
+An update replaces pods of another revision. Without surge the old pod is deleted first, up to maxUnavailable at a time;
+with surge a new pod is created first, and the old one is deleted when the new one is available.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ PodsByNode = Mapping[str, Sequence[Pod]]
 
 
 class DaemonSetPlan(NamedTuple):
-    """Nodes that get a pod, and pods that go."""
+    """Nodes that need a pod, and pods to delete."""
 
     create_on: tuple[str, ...]
     delete: tuple[Pod, ...]
     finished: tuple[Pod, ...]
-    """Pods that have ended although daemons should not; they go, too, but not too often."""
+    """Finished pods, which are replaced with a backoff."""
 
 
 class UpdateBounds(NamedTuple):
-    """How many pods may be missing, or be there twice, during an update."""
+    """maxUnavailable and maxSurge as counts."""
 
     unavailable: int
     surge: int
@@ -76,7 +76,7 @@ def plan_pods(
     revision_hash: str,
     now: datetime,
 ) -> DaemonSetPlan:
-    """What must be done whatever revision the pods are of."""
+    """Creations and deletions that do not depend on the revision."""
     create: list[str] = []
     delete: list[Pod] = []
     finished: list[Pod] = []
@@ -85,7 +85,7 @@ def plan_pods(
         place, pods = places.get(node, NOT_PLACED), pods_by_node.get(node, ())
         living = [pod for pod in pods if not is_deleting(pod)]
         if not place.may_stay:
-            # On a node that is gone only what never ran is ours to delete.
+            # On a missing node only pods that were never bound are deleted here.
             delete += [pod for pod in living if node in places or not pod.node_name]
             continue
         finished += [pod for pod in living if pod.is_finished]
@@ -93,7 +93,7 @@ def plan_pods(
         if place.should_run and not pods:
             create.append(node)
         elif place.should_run and has_surge and not running and len(living) < len(pods):
-            create.append(node)  # the one that is being deleted has a successor at once
+            create.append(node)  # a pod that is being deleted is replaced immediately
         delete += _surplus(daemon_set, running, revision_hash, now, has_surge=has_surge)
     return DaemonSetPlan(tuple(create), tuple(delete), tuple(finished))
 
@@ -106,7 +106,7 @@ def _surplus(
     *,
     has_surge: bool,
 ) -> list[Pod]:
-    """All but the oldest. With surge, all but the oldest of each revision until the new one is available."""
+    """All but the oldest. With surge, all but the oldest of each revision, until the new one is available."""
     if len(running) <= 1:
         return []
     if not has_surge:
@@ -128,7 +128,7 @@ def plan_update(
     revision_hash: str,
     now: datetime,
 ) -> DaemonSetPlan:
-    """The next pods to replace by ones of the present revision."""
+    """The next pods to replace by pods of the current revision."""
     desired = sum(place.should_run for place in places.values())
     bounds = update_bounds(daemon_set, desired)
     min_ready = min_ready_seconds_of(daemon_set)

@@ -1,4 +1,4 @@
-"""On which nodes a daemon set wants a pod."""
+"""On which nodes a daemon set runs a pod."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class DaemonPlacement(NamedTuple):
-    """Whether a pod should be made on a node, and whether one that is there may stay."""
+    """Whether a pod should run on a node, and whether an existing one should continue running."""
 
     should_run: bool
     may_stay: bool
@@ -25,7 +25,7 @@ NOT_PLACED: Final = DaemonPlacement(False, False)
 
 
 def node_should_run_daemon_pod(node: Node, spec: Mapping[str, Any]) -> DaemonPlacement:
-    """What a pod template's spec means for a node."""
+    """The placement on a node for the spec of a pod template."""
     if not _is_meant(node, spec):
         return NOT_PLACED
     tolerations = read_tolerations(tolerations_of(spec))
@@ -48,7 +48,7 @@ def _is_meant(node: Node, spec: Mapping[str, Any]) -> bool:
 
 
 def has_changed(old: Node, new: Node) -> bool:
-    """Whether daemon sets may judge the node differently now."""
+    """Whether the placement of daemon pods may have changed."""
     return labels_of(old) != labels_of(new) or old.taints != new.taints
 
 

@@ -1,4 +1,4 @@
-"""The pods of a daemon set: pinned to their node by name, and patient with its troubles."""
+"""The pods of a daemon set: with node affinity to one node, and tolerations of node conditions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOLERATED_ON_HOST_NETWORK: Final = ((f"{_NODE}/network-unavailable", "NoSchedul
 
 
 def tolerations_of(spec: Mapping[str, Any]) -> list[Json]:
-    """The template's tolerations, and those that every daemon has."""
+    """The template's tolerations, and those of every daemon pod."""
     tolerations: list[Json] = list(spec.get("tolerations") or ())
     more = _TOLERATED + (_TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else ())
     for key, effect in more:
@@ -54,7 +54,7 @@ def make_pod(daemon_set: RawObject, node: str, revision_hash: str) -> Pod:
 
 
 def _pinned(affinity: Json, node: str) -> Json:
-    """The affinity with this node as the only one. That it fits otherwise was found out before."""
+    """The affinity with this node as the only one. Other node affinity was evaluated before."""
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     return {
@@ -64,7 +64,7 @@ def _pinned(affinity: Json, node: str) -> Json:
 
 
 def node_of(pod: Pod) -> str:
-    """The node it runs on, or that it is pinned to."""
+    """The node it is bound to, or has affinity to."""
     if pod.node_name:
         return pod.node_name
     required = pod.get("spec", "affinity", "nodeAffinity", _REQUIRED, default={})

@@ -1,8 +1,8 @@
-"""Deployments: replica sets, one per version of the template, of which the newest takes over.
+"""The Deployment controller: one replica set per version of the template; rollouts shift pods to the newest.
 
-controller     the loop: which of the others comes when
-replica_sets   which set is the new one, which are old; what is written on them
-sizes          how many pods each set should have: rolling, recreating, scaling in between
+controller     the control loop
+replica_sets   new and old replica sets, and their annotations
+sizes          the replicas of each set: rolling update, recreate, proportional scaling
 progress       the status and its conditions
 """
 

@@ -1,9 +1,9 @@
-"""The loop of deployments.
+"""The control loop of deployments.
 
-paused, or resized in the middle   scale what is there
+paused, or resized in a rollout    scale the existing sets
 Recreate                           old sets to zero ──► wait for their pods ──► the new set
 RollingUpdate                      the new set up ──► old sets down, as far as bounds allow
-then                               forget old sets, write the status
+then                               delete old sets, write the status
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from allot.controllers.workloads.workload_controller import WorkloadController
 
 
 class ReplicaSets(NamedTuple):
-    """The sets of a deployment. There may be none for its template yet."""
+    """The replica sets of a deployment. `new` is None if none has its template."""
 
     new: RawObject | None
     old: tuple[RawObject, ...]
@@ -67,7 +67,7 @@ class DeploymentController(WorkloadController):
         self.pods.add_handlers(on_delete=self._pod_gone)
 
     def _pod_gone(self, pod: Pod) -> None:
-        """Recreating waits for the last old pod."""
+        """Recreate waits for the last old pod."""
         controller = controller_of(pod)
         if controller is None or not controller.is_of(REPLICA_SETS):
             return
@@ -146,7 +146,7 @@ class DeploymentController(WorkloadController):
     async def _with_new_set(
         self, deployment: RawObject, sets: ReplicaSets
     ) -> tuple[RawObject, ReplicaSets]:
-        """The set for the deployment's template, made if it must be; both know its revision."""
+        """The set for the deployment's template, created if missing; both get the revision annotation."""
         revision = sets_of.next_revision(sets.old)
         if sets.new is None:
             new = await self._create_set(deployment, sets, revision)
@@ -205,7 +205,7 @@ class DeploymentController(WorkloadController):
     async def _found_set(
         self, deployment: RawObject, wanted: RawObject, error: ClientError
     ) -> RawObject:
-        """The set of that name, if it is ours; otherwise two templates have one hash."""
+        """The set of that name, if the deployment owns it; otherwise it is a hash collision."""
         found = await self.client.get(REPLICA_SETS, wanted.key)
         if is_controlled_by(found, deployment) and sets_of.has_template_of(found, deployment):
             return found
@@ -216,7 +216,7 @@ class DeploymentController(WorkloadController):
     async def _resize(
         self, deployment: RawObject, sets: ReplicaSets, wanted: Mapping[str, int]
     ) -> ReplicaSets:
-        """The sets after those that are named got their sizes."""
+        """The sets, with those in `wanted` resized."""
 
         async def sized(found: RawObject) -> RawObject:
             if name_of(found) not in wanted:
@@ -260,7 +260,7 @@ class DeploymentController(WorkloadController):
         patch = {
             "metadata": {
                 "uid": uid_of(deployment),
-                # The template must be the one that was read: its generation is told as observed.
+                # A precondition: observedGeneration refers to the version that was read.
                 "resourceVersion": deployment.get("metadata", "resourceVersion"),
                 "annotations": {sets_of.REVISION: str(revision)},
             }
@@ -287,7 +287,7 @@ class DeploymentController(WorkloadController):
 
 
 def _is_resized(deployment: RawObject, sets: ReplicaSets) -> bool:
-    """Whether the deployment has another size than when its sets got theirs."""
+    """Whether the deployment was resized since its sets were scaled."""
     desired = str(replicas_of(deployment))
     return any(
         annotations_of(found).get(sets_of.DESIRED_REPLICAS, desired) != desired

@@ -1,4 +1,4 @@
-"""What a deployment says about itself: counts, and whether it is available and getting anywhere."""
+"""The status of a deployment: counts, and the conditions Available, Progressing and ReplicaFailure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def has_deadline(deployment: RawObject) -> bool:
 
 
 def _deadline(deployment: RawObject) -> int:
-    """Seconds; zero if there is none."""
+    """`progressDeadlineSeconds`; zero if it is not set."""
     seconds = deployment.get("spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
     return 0 if seconds == _NO_DEADLINE else int(seconds)
 
@@ -63,7 +63,7 @@ def set_condition(
 def deployment_status(
     deployment: RawObject, sets: Sequence[RawObject], new_set: RawObject | None, now: datetime
 ) -> Json:
-    """The counts, and the condition that follows from them alone."""
+    """The counts, and the condition Available."""
     available = sum(counted(found, "availableReplicas") for found in sets)
     least = replicas_of(deployment) - rolling_bounds(deployment).unavailable
     if available >= least:
@@ -92,7 +92,7 @@ def deployment_status(
 
 
 def is_complete(deployment: RawObject, status: Json) -> bool:
-    """Whether all that is wanted is there in its new version, and nothing else."""
+    """Whether all replicas are updated and available, and no others exist."""
     desired = replicas_of(deployment)
     fields = ("updatedReplicas", "replicas", "availableReplicas")
     return all((status.get(field) or 0) == desired for field in fields) and status[
@@ -110,7 +110,7 @@ def with_progress(
     new_set: RawObject | None,
     now: datetime,
 ) -> Json:
-    """The status with what can be said about the rollout since it was written last."""
+    """The status with the condition Progressing updated."""
     conditions = tuple(status["conditions"])
     if not has_deadline(deployment):
         conditions = without_condition(conditions, PROGRESSING)
@@ -129,7 +129,7 @@ def with_progress(
 
 
 def _was_complete(status: Json) -> bool:
-    """Whether the last rollout was done and only the size may have changed since."""
+    """Whether the last rollout was complete, so that only scaling may have followed."""
     known = find_condition(status["conditions"], PROGRESSING)
     return (
         known is not None
@@ -157,7 +157,7 @@ def _judge(
 
 
 def _has_moved(deployment: RawObject, status: Json) -> bool:
-    """Whether there is more of the new or less of the old than in the status before."""
+    """Whether there are more new or fewer old replicas than in the previous status."""
 
     def now_and_before(field: str) -> tuple[int, int]:
         return status.get(field) or 0, counted(deployment, field)
@@ -175,7 +175,7 @@ def _has_moved(deployment: RawObject, status: Json) -> bool:
 
 
 def has_timed_out(deployment: RawObject, status: Json, now: datetime) -> bool:
-    """Whether the rollout has not moved for as long as it may take."""
+    """Whether the rollout has made no progress within its deadline."""
     known = find_condition(status["conditions"], PROGRESSING)
     if known is None or known.get("reason") == NEW_SET_AVAILABLE:
         return False
@@ -186,7 +186,7 @@ def has_timed_out(deployment: RawObject, status: Json, now: datetime) -> bool:
 
 
 def seconds_until_timeout(deployment: RawObject, status: Json, now: datetime) -> float | None:
-    """When to look again whether the rollout is stuck; None if it is done or has no deadline."""
+    """Seconds until the progress deadline; None if the rollout is complete or has no deadline."""
     known = find_condition(status["conditions"], PROGRESSING)
     since = read_time(known.get("lastUpdateTime")) if known else None
     if known is None or since is None or not has_deadline(deployment):
@@ -197,7 +197,7 @@ def seconds_until_timeout(deployment: RawObject, status: Json, now: datetime) ->
 
 
 def _failure(sets: Iterable[RawObject], new_set: RawObject | None) -> ConditionUpdate | None:
-    """A set that cannot make its pods; the new one's troubles first."""
+    """The condition ReplicaFailure of a set; of the new set first."""
     ordered = sorted(sets, key=lambda found: found is not new_set)
     for found in ordered:
         known = find_condition(conditions_of(found), REPLICA_FAILURE)
@@ -215,7 +215,7 @@ def _failure(sets: Iterable[RawObject], new_set: RawObject | None) -> ConditionU
 
 
 def pause_condition(deployment: RawObject) -> ConditionUpdate | None:
-    """What is to be said about a pause that began or ended; None if that has been said."""
+    """The condition for a pause that began or ended; None if it is set already."""
     if not has_deadline(deployment):
         return None
     known = find_condition(conditions_of(deployment), PROGRESSING)

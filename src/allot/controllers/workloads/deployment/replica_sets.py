@@ -1,8 +1,8 @@
-"""The replica sets of a deployment: which one is new, which are old, and what is noted on them.
+"""The replica sets of a deployment: the new one, the old ones, and their annotations.
 
-deployment.kubernetes.io/revision           counts versions; rollback and history go by it
-deployment.kubernetes.io/revision-history   revisions that it had before, when it became new again
-deployment.kubernetes.io/desired-replicas   the deployment's size when the set was last sized
+deployment.kubernetes.io/revision           counts versions; used by rollback and history
+deployment.kubernetes.io/revision-history   earlier revisions of a set that became the new one again
+deployment.kubernetes.io/desired-replicas   the deployment's replicas when the set was last scaled
 deployment.kubernetes.io/max-replicas       the same with the surge
 """
 
@@ -60,7 +60,7 @@ def _without_hash(template: Mapping[str, Any]) -> Json:
 
 
 def has_template_of(replica_set: RawObject, deployment: RawObject) -> bool:
-    """Whether the set runs what the deployment wants now."""
+    """Whether the set has the deployment's current template."""
     wanted = _without_hash(template_of(deployment))
     return is_same(_without_hash(template_of(replica_set)), wanted)
 
@@ -71,7 +71,7 @@ def by_age(sets: Iterable[RawObject]) -> list[RawObject]:
 
 
 def find_new_set(deployment: RawObject, sets: Iterable[RawObject]) -> RawObject | None:
-    """The set with the deployment's template; of several the oldest, so that everybody agrees."""
+    """The set with the deployment's template; of several the oldest, so that the choice is stable."""
     matching = (found for found in sets if has_template_of(found, deployment))
     return next(iter(by_age(matching)), None)
 
@@ -85,7 +85,7 @@ def next_revision(old_sets: Iterable[RawObject]) -> int:
     return max(map(revision_of, old_sets), default=0) + 1
 
 
-# --- what is noted on sets ---
+# --- annotations ---
 
 
 def size_annotations(deployment: RawObject) -> dict[str, str]:
@@ -94,7 +94,7 @@ def size_annotations(deployment: RawObject) -> dict[str, str]:
 
 
 def with_annotations(obj: RawObject, annotations: Mapping[str, str]) -> RawObject:
-    """The object with these annotations beside its own; itself if it has them."""
+    """The object with these additional annotations; itself if it has them."""
     known = annotations_of(obj)
     if annotations.items() <= known.items():
         return obj
@@ -102,14 +102,14 @@ def with_annotations(obj: RawObject, annotations: Mapping[str, str]) -> RawObjec
 
 
 def copied_annotations(deployment: RawObject) -> dict[str, str]:
-    """What the user says about the deployment, such as the cause of a change, is true of the set."""
+    """The deployment's annotations that are copied to the set, such as the change cause."""
     return {
         name: value for name, value in annotations_of(deployment).items() if name not in _NOT_COPIED
     }
 
 
 def as_new_set(deployment: RawObject, replica_set: RawObject, revision: int) -> RawObject:
-    """The set as the deployment's newest: with its revision, annotations and minReadySeconds."""
+    """The set as the new one: with the deployment's revision, annotations and minReadySeconds."""
     annotations = copied_annotations(deployment)
     had = revision_of(replica_set)
     if had < revision:
@@ -128,7 +128,7 @@ def as_new_set(deployment: RawObject, replica_set: RawObject, revision: int) -> 
 
 
 def resized(deployment: RawObject, replica_set: RawObject, replicas: int) -> RawObject:
-    """The set with so many pods; itself if it is that way already."""
+    """The set with this number of replicas; itself if nothing changes."""
     updated = with_annotations(replica_set, size_annotations(deployment))
     if replicas_of(replica_set) != replicas:
         updated = updated.with_value(replicas, "spec", "replicas")
@@ -144,7 +144,7 @@ def template_hash(deployment: RawObject) -> str:
 
 
 def make_new_set(deployment: RawObject, replicas: int, revision: int) -> RawObject:
-    """A set for the deployment's template. Its name holds the hash, so that nobody makes it twice."""
+    """A set for the deployment's template. Its name contains the hash, so that creating it is idempotent."""
     hash_ = template_hash(deployment)
     template = template_of(deployment)
     metadata = template.get("metadata") or {}
@@ -183,7 +183,7 @@ def make_new_set(deployment: RawObject, replicas: int, revision: int) -> RawObje
 
 
 def sets_to_forget(deployment: RawObject, old_sets: Sequence[RawObject]) -> list[RawObject]:
-    """Old sets beyond the history limit that are empty, and known to be; oldest revision first."""
+    """Old sets beyond the history limit that have no replicas; oldest revision first."""
     limit = deployment.get("spec", "revisionHistoryLimit")
     if limit is None:
         return []

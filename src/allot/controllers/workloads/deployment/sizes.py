@@ -1,6 +1,6 @@
-"""How many pods each replica set of a deployment should have.
+"""The number of replicas of each replica set of a deployment.
 
-All functions give sizes by set name, only for the sets whose size shall change (or be confirmed).
+All functions return sizes by set name, only for sets whose size changes (or is confirmed).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Sizes = dict[str, int]
 
 
 class RollingBounds(NamedTuple):
-    """How many pods there may be more, and available pods fewer, than wanted."""
+    """maxSurge and maxUnavailable as counts."""
 
     surge: int
     unavailable: int
@@ -37,7 +37,7 @@ def is_recreated(deployment: RawObject) -> bool:
 
 
 def rolling_bounds(deployment: RawObject) -> RollingBounds:
-    """Percentages of the surge are rounded up, of the unavailable down; both at zero nothing could move."""
+    """Percentages round up for maxSurge and down for maxUnavailable; if both are zero, maxUnavailable is 1."""
     if is_recreated(deployment):
         return RollingBounds(0, 0)
     rolling: Json = deployment.get("spec", "strategy", "rollingUpdate", default={})
@@ -65,14 +65,14 @@ def active_sets(sets: Iterable[RawObject]) -> list[RawObject]:
 
 
 def first_size(deployment: RawObject, old_sets: Iterable[RawObject]) -> int:
-    """The size a new set begins with."""
+    """The initial size of a new set."""
     return _grown(deployment, 0, total_size(old_sets))
 
 
 def next_size_of_new(
     deployment: RawObject, new_set: RawObject, old_sets: Iterable[RawObject]
 ) -> int:
-    """As far as the new set may grow now; a deployment that shrank takes it along."""
+    """The size of the new set within the bounds; scaling the deployment down shrinks it."""
     size, desired = replicas_of(new_set), replicas_of(deployment)
     if size >= desired:
         return desired
@@ -90,10 +90,9 @@ def _grown(deployment: RawObject, size: int, total: int) -> int:
 def next_sizes_of_old(
     deployment: RawObject, new_set: RawObject, old_sets: Sequence[RawObject]
 ) -> Sizes:
-    """Shrink the old sets as far as enough pods stay available; those that are broken go first.
+    """Scale old sets down while enough pods stay available; unhealthy replicas first.
 
-    Unavailable pods of the new set count as missing, so that a version that never comes up does not eat
-    the old one.
+    Unavailable pods of the new set count as unavailable, so that a broken version never replaces the old one.
     """
     least = replicas_of(deployment) - rolling_bounds(deployment).unavailable
     everything = (*old_sets, new_set)
@@ -124,16 +123,16 @@ def _without_broken(old: Iterable[RawObject], budget: int) -> Sizes:
     return sizes
 
 
-# --- scaling, whatever else is going on ---
+# --- scaling ---
 
 
 def scaled_sizes(
     deployment: RawObject, new_set: RawObject | None, old_sets: Sequence[RawObject]
 ) -> Sizes:
-    """Bring the sets from a former size of the deployment to its present one.
+    """Scale the sets after the deployment was resized.
 
-    One set alone takes it all. In the middle of a rollout each set gets its share, so that as much is at
-    risk as before.
+    A single active set gets all replicas. During a rollout the sets are scaled proportionally, which keeps
+    the risk constant.
     """
     desired = replicas_of(deployment)
     everything = [*old_sets, new_set] if new_set is not None else list(old_sets)
@@ -153,12 +152,12 @@ def _latest(new_set: RawObject | None, old_sets: Sequence[RawObject]) -> RawObje
 
 
 def _is_saturated(new_set: RawObject, desired: int) -> bool:
-    """Whether the rollout is done but for the old sets that still have pods."""
+    """Whether the new set is complete, and only old sets remain to be scaled down."""
     return replicas_of(new_set) == desired == counted(new_set, "availableReplicas")
 
 
 def _shares(deployment: RawObject, active: Sequence[RawObject]) -> Sizes:
-    """Shares in proportion to the sizes; what rounding leaves over goes to the largest."""
+    """Proportional sizes; the rounding remainder goes to the largest set."""
     desired = replicas_of(deployment)
     allowed = desired + surge_of(deployment) if desired else 0
     left = allowed - total_size(active)
@@ -179,7 +178,7 @@ def _shares(deployment: RawObject, active: Sequence[RawObject]) -> Sizes:
 
 
 def _share(deployment: RawObject, found: RawObject, allowed: int) -> int:
-    """By how much a set changes if it keeps its part of the whole."""
+    """The change of a set's size that keeps its proportion."""
     size = replicas_of(found)
     if not allowed:
         return -size

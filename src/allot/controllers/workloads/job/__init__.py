@@ -1,12 +1,12 @@
-"""Jobs: pods until enough of them have succeeded.
+"""The Job controller: runs pods until enough of them have succeeded.
 
-controller    the loop
-spec          what a job asks for
+controller    the control loop
+spec          the parsed spec of a job
 indexes       sets of completion indexes as `0,2-4`
-failures      what a failed pod means: count it, ignore it, give up; how long to wait for the next
-tally         where a job stands, from its status and its pods
-decision      what to do next: create, delete, call it done
-tracking      the finalizer that keeps finished pods until they are counted, once
+failures      the pod failure policy, and the backoff after failures
+tally         the counts of a job, from its status and its pods
+decision      what to do next: create pods, delete pods, finish
+tracking      the finalizer that keeps finished pods until they are counted
 pods          the pods of a job
 """
 

@@ -1,4 +1,4 @@
-"""The loop of jobs: take stock, decide, write; count what has finished; conclude."""
+"""The control loop of jobs: tally pods, decide, write; count finished pods; finish."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class JobController(WorkloadController):
             backoff=FAILURE_BACKOFF,
             observer=context.queue_metrics.of("job_orphan_pod"),
         )
-        """Pods that have the finalizer, and perhaps no job any more."""
+        """Pods with the finalizer whose job may be gone."""
         self.pods.add_handlers(self._look_after, lambda _old, new: self._look_after(new))
         self.workloads.add_handlers(on_delete=self._leave_behind)
 
@@ -75,7 +75,7 @@ class JobController(WorkloadController):
             plan = JobPlan(delete=tally.active)
         elif expectations_satisfied and not is_deleting(workload):
             plan = decision.plan_pods(spec, tally, now)
-            # Pods that are not wanted any more have not failed.
+            # Pods that are deleted as surplus do not count as failed.
             await tracking.give_up(self.client, filter(is_tracked, plan.delete))
         if plan.create and not await self._is_current(workload):
             self.queue.add_after(workload.key, STALE_SECONDS)
@@ -95,9 +95,9 @@ class JobController(WorkloadController):
     async def _take_stock(
         self, job: RawObject, spec: JobSpec, pods: Sequence[Pod]
     ) -> tuple[Tally, bool]:
-        """Where the job stands, and whether that is the whole truth, or finished pods are left for another round.
+        """The tally of the job, and whether it is complete, or finished pods remain for another sync.
 
-        Copies of pods may be older than the job's, and show those as new that are in its numbers: ask the server.
+        The informer of pods may be behind the one of jobs, and show counted pods as new: look them up live.
         """
         tally = tally_pods(job, spec, pods)
         finished = (*tally.new_succeeded, *tally.new_failed)
@@ -112,7 +112,7 @@ class JobController(WorkloadController):
     # --- pods ---
 
     async def _is_current(self, job: RawObject) -> bool:
-        """Whether the copy is what the server has. An old one may lack what was counted a moment ago."""
+        """Whether the informer has the live version of the job. An older one may lack recent counts."""
         current = await self.client.find(self.resource, job.key)
         return current is not None and current.get("metadata", "resourceVersion") == job.get(
             "metadata", "resourceVersion"
@@ -143,7 +143,7 @@ class JobController(WorkloadController):
         plan: JobPlan,
         conclusion: JobConclusion | None,
     ) -> RawObject:
-        """Write what is going on, and count what has finished; see `tracking`."""
+        """Write the status, and count finished pods; see `tracking`."""
         known = uncounted_of(job)
         is_over = conclusion is not None
         failed = [pod for pod in tally.new_failed if is_over or uid_of(pod) not in tally.kept]
@@ -169,7 +169,7 @@ class JobController(WorkloadController):
         return await self._write(job, status.counted_status(job, spec, freed | known.all))
 
     async def _announced_pods(self, job: RawObject, known: Uncounted) -> list[Pod]:
-        """The pods that somebody was about to count, if they still have the finalizer."""
+        """The pods in uncountedTerminatedPods that still have the finalizer."""
         by_uid = {uid_of(pod): pod for pod in self.dependents.of(job)}
         announced = [by_uid[uid] for uid in known.all if uid in by_uid]
         unseen = known.all - by_uid.keys()
@@ -178,7 +178,7 @@ class JobController(WorkloadController):
         return [pod for pod in announced if is_tracked(pod)]
 
     async def _write(self, job: RawObject, changes: Json) -> RawObject:
-        """Only on the version that was decided on: numbers must not be added twice."""
+        """Write with the resourceVersion of the decision: pods must not be counted twice."""
         wanted = with_status(job, changes)
         if wanted is job:
             return job
@@ -193,7 +193,7 @@ class JobController(WorkloadController):
             self.tell(before, reason, said.message)
 
     def _nothing_is_left(self, job: RawObject, tally: Tally, plan: JobPlan) -> bool:
-        """Whether all pods have ended and are counted."""
+        """Whether all pods have finished and are counted."""
         numbers = _numbers(tally, plan)
         return not (numbers.active or numbers.terminating or uncounted_of(job).all)
 
@@ -211,7 +211,7 @@ class JobController(WorkloadController):
             if wait is not None and wait > 0:
                 self.queue.add_after(key, wait)
 
-    # --- pods without a job ---
+    # --- orphan pods ---
 
     def _look_after(self, pod: Pod) -> None:
         if is_tracked(pod) and self.dependents.owner_of(pod) is None:
@@ -226,7 +226,7 @@ class JobController(WorkloadController):
         return (run_workers(self.orphan_pods, self._sync_orphan_pod, 2),)
 
     async def _sync_orphan_pod(self, key: ObjectKey) -> None:
-        """Let a pod go that nobody will count."""
+        """Remove the finalizer of a pod without a job."""
         pod = self.pods.get(key)
         if pod is None or not is_tracked(pod):
             return
@@ -236,12 +236,12 @@ class JobController(WorkloadController):
             if job is not None and uid_of(job) == controller.uid:
                 return
         elif controller is not None:
-            return  # somebody else's finalizer of the same name
+            return  # the pod belongs to another controller
         await tracking.remove_finalizer(self.client, key, uid_of(pod))
 
 
 def _numbers(tally: Tally, plan: JobPlan) -> status.PodCounts:
-    """The numbers after the plan was carried out: what was deleted is ending now."""
+    """The counts after the plan was executed: deleted pods are terminating."""
     deleted: Sequence[Pod] = plan.delete
     return status.PodCounts(
         active=len(tally.active) - len(deleted) + len(plan.create),

@@ -1,4 +1,4 @@
-"""What to do about a job next: create pods, delete pods, or call it done."""
+"""What to do with a job next: create pods, delete pods, or finish it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class JobConclusion(NamedTuple):
 
     @property
     def announced_by(self) -> str:
-        """The condition that says so while pods are still ending."""
+        """The condition while pods are still terminating."""
         return SUCCESS_CRITERIA_MET if self.succeeded else FAILURE_TARGET
 
     @property
@@ -58,7 +58,7 @@ def is_finished(job: RawObject) -> bool:
 def find_conclusion(
     job: RawObject, spec: JobSpec, tally: Tally, now: datetime
 ) -> JobConclusion | None:
-    """How the job ends; None while it goes on. What was announced once stays."""
+    """How the job ends; None while it continues. An announced conclusion is final."""
     announced = _announced(job)
     if announced is not None:
         return announced
@@ -117,7 +117,7 @@ def _failure(job: RawObject, spec: JobSpec, tally: Tally, now: datetime) -> JobC
 
 
 def _has_restarted_too_often(spec: JobSpec, tally: Tally) -> bool:
-    """With OnFailure the node starts containers again, which counts like pods."""
+    """With OnFailure the kubelet restarts containers; restarts count like failed pods."""
     if not spec.restarts_containers:
         return False
     restarts = sum(restarts_of(pod) for pod in tally.active if pod.phase in ("Pending", "Running"))
@@ -144,7 +144,7 @@ def _has_enough(spec: JobSpec, tally: Tally) -> bool:
 
 
 def seconds_until_deadline(job: RawObject, spec: JobSpec, now: datetime) -> float | None:
-    """What is left of the time the job may take; None if there is no limit, or it has not begun."""
+    """Seconds until activeDeadlineSeconds; None if it is not set, or the job has not started."""
     began = read_time(job.get("status", "startTime"))
     if spec.active_deadline_seconds is None or spec.is_suspended or began is None:
         return None
@@ -152,11 +152,11 @@ def seconds_until_deadline(job: RawObject, spec: JobSpec, now: datetime) -> floa
     return (due - now).total_seconds()
 
 
-# --- on the way ---
+# --- pods ---
 
 
 class JobPlan(NamedTuple):
-    """Pods to make (by index, or None where there are no indexes), pods to delete, when to look again."""
+    """Pods to create (by index, or None for non-indexed jobs), pods to delete, requeue delay."""
 
     create: tuple[int | None, ...] = ()
     delete: tuple[Pod, ...] = ()
@@ -164,7 +164,7 @@ class JobPlan(NamedTuple):
 
 
 def plan_pods(spec: JobSpec, tally: Tally, now: datetime) -> JobPlan:
-    """The pods that a job which goes on needs, or has too many of."""
+    """The pods to create or delete for a job that continues."""
     if spec.is_suspended:
         return JobPlan(delete=tally.active)
     wanted = _wanted_active(spec, tally)
@@ -191,7 +191,7 @@ def _wanted_active(spec: JobSpec, tally: Tally) -> int:
 
 
 def _misplaced(spec: JobSpec, tally: Tally) -> list[Pod]:
-    """Active pods whose index is unknown, done, or somebody else's too; of two the older stays."""
+    """Active pods whose index is invalid, complete, or duplicate; the oldest of duplicates stays."""
     if not spec.is_indexed:
         return []
     over = tally.completed_indexes | tally.failed_indexes
@@ -231,7 +231,7 @@ def _creation(spec: JobSpec, tally: Tally, count: int, now: datetime) -> JobPlan
 
 
 def _free_indexes(spec: JobSpec, tally: Tally) -> Iterator[int]:
-    """Indexes that no pod works on and that are not over, in order. There may be very many: take a few."""
+    """Indexes without a pod that are not complete, in order. A lazy iterator: there may be very many."""
     taken = {index_of(pod) for pod in tally.active}
     over = tally.completed_indexes | tally.failed_indexes
     for index in range(spec.completions or 0):

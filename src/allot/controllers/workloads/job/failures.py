@@ -1,4 +1,4 @@
-"""What a failed pod means for its job, and how long to wait before the next."""
+"""The pod failure policy, and the backoff after failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_BACKOFF_SECONDS: Final = 600.0
 
 
 class PodFailureAction(Enum):
-    """What a rule of the job says about a failed pod."""
+    """The action of a rule of the pod failure policy."""
 
     COUNT = "Count"
     IGNORE = "Ignore"
@@ -33,15 +33,15 @@ class PodFailureAction(Enum):
 
 
 class PodFailureMatch(NamedTuple):
-    """The action, and for the end of the job, why."""
+    """The action, and for FailJob the message."""
 
     action: PodFailureAction
     message: str = ""
 
 
 def match_pod_failure_policy(pod: Pod, rules: Sequence[Json]) -> PodFailureMatch:
-    """The first rule that applies decides; without one, failures count."""
-    if pod.phase != "Failed":  # being deleted: nobody knows yet how it ended
+    """The first matching rule applies; without one, the failure counts."""
+    if pod.phase != "Failed":  # terminating: its exit codes are not known yet
         return PodFailureMatch(PodFailureAction.COUNT)
     for index, rule in enumerate(rules):
         why = _why_exit_codes(pod, rule) or _why_conditions(pod, rule)
@@ -85,11 +85,11 @@ def _why_conditions(pod: Pod, rule: Json) -> str:
     return ""
 
 
-# --- waiting ---
+# --- backoff ---
 
 
 def finished_at(pod: Pod) -> datetime:
-    """When its last container ended; for one that never ran, when it was given up."""
+    """When its last container terminated; for a pod that never ran, when it was deleted or changed."""
     ends = [
         read_time(((status.get("state") or {}).get("terminated") or {}).get("finishedAt"))
         for status in pod.get("status", "containerStatuses", default=())
@@ -109,14 +109,14 @@ def finished_at(pod: Pod) -> datetime:
 
 
 def backoff_seconds(failures: int) -> float:
-    """10 s after the first failure, twice as much after each one more, ten minutes at most."""
+    """10 s after the first failure, doubled with each further one, 10 minutes at most."""
     if failures <= 0:
         return 0.0
     return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), MAX_BACKOFF_SECONDS)
 
 
 def seconds_to_wait(failed: Iterable[Pod], succeeded: Iterable[Pod], now: datetime) -> float:
-    """How long no new pod should be made, given those that ended: a success makes up for failures."""
+    """The backoff before the next pod, from the finished pods: a success resets it."""
     last_success = max(map(finished_at, succeeded), default=None)
     ends = [finished_at(pod) for pod in failed]
     if last_success is not None:
@@ -127,7 +127,7 @@ def seconds_to_wait(failed: Iterable[Pod], succeeded: Iterable[Pod], now: dateti
 
 
 def seconds_to_wait_for_index(failed: Pod, now: datetime) -> float:
-    """The same for one index, whose last failed pod knows how many there were before it."""
+    """The backoff of one index; its last failed pod has the failure count."""
     return _left(finished_at(failed), failures_before(failed) + 1, now)
 
 
@@ -137,6 +137,6 @@ def _left(end: datetime, failures: int, now: datetime) -> float:
 
 
 def failures_before(pod: Pod) -> int:
-    """How many pods had failed on its index when it was made."""
+    """How many pods of its index had failed when it was created."""
     text = annotations_of(pod).get(INDEX_FAILURE_COUNT, "")
     return int(text) if text.isascii() and text.isdigit() else 0

@@ -13,16 +13,16 @@ from allot.controllers.workloads.accessors import annotations_of
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
 MAX_INDEXES: Final = 1_000_000
-"""No job gets that far; a status that says so was not written here."""
+"""Beyond the limit of indexed jobs; a status with more was not written by this controller."""
 
 Indexes = frozenset[int]
 
 
 class IndexRanges:
-    """The indexes in a text, those below a limit. There may be billions of them: only their ranges are kept."""
+    """The indexes in a string, below a limit. Stored as ranges: a string may name billions of indexes."""
 
     def __init__(self, text: str | None, below: int | None = None) -> None:
-        """What is no range is left out."""
+        """Invalid ranges are ignored."""
         found: list[tuple[int, int]] = []
         for part in (text or "").split(","):
             first, _, last = part.strip().partition("-")
@@ -55,7 +55,7 @@ class IndexRanges:
 
 
 def read_indexes(text: str | None, below: int | None = None) -> Indexes:
-    """The indexes in a text, those below a limit, the first million of them. What is no range is left out."""
+    """The indexes in a string, below a limit, at most a million. Invalid ranges are ignored."""
     return frozenset(islice(IndexRanges(text, below), MAX_INDEXES))
 
 
@@ -85,6 +85,6 @@ def _ranges(ordered: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def index_of(pod: Pod) -> int | None:
-    """The index that a pod works on, if it says one."""
+    """The completion index of a pod, if it has one."""
     text = annotations_of(pod).get(COMPLETION_INDEX, "")
     return int(text) if text.isascii() and text.isdigit() else None

@@ -1,4 +1,4 @@
-"""The pods of a job: with the finalizer, and for indexed jobs with their index in all its forms."""
+"""The pods of a job: with the tracking finalizer, and for indexed jobs with label, annotation, hostname and variable."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 def name_base(job: RawObject, index: int | None) -> str:
-    """What names of its pods begin with."""
+    """The prefix of its pods' names."""
     return f"{name_of(job)}-" if index is None else f"{name_of(job)}-{index}-"
 
 
 def make_pod(job: RawObject, spec: JobSpec, index: int | None, last_failed: Pod | None) -> Pod:
-    """A pod for a job, or for one index of it whose last pod has failed."""
+    """A pod of a job or of one of its indexes. `last_failed` is the previous pod of the index."""
     pod = with_finalizer(pod_from_template(template_of(job), JOBS, job), TRACKING)
     if index is None:
         return pod
@@ -53,7 +53,7 @@ def _hostname(job: RawObject, index: int) -> str:
 
 
 def _with_index(container: Json) -> Json:
-    """A container that can read its index, unless it says something else under that name."""
+    """The container with the index in its environment, unless the variable is set already."""
     variables = container.get("env") or []
     if any(variable.get("name") == INDEX_VARIABLE for variable in variables):
         return container

@@ -1,4 +1,4 @@
-"""What a job asks for."""
+"""The parsed spec of a job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class JobSpec(NamedTuple):
 
     parallelism: int
     completions: int | None
-    """None: done when one has succeeded and all have ended."""
+    """None: complete when one pod has succeeded and all have finished."""
     is_indexed: bool
     backoff_limit: int
     backoff_limit_per_index: int | None
@@ -24,7 +24,7 @@ class JobSpec(NamedTuple):
     active_deadline_seconds: int | None
     is_suspended: bool
     replaces_only_failed: bool
-    """Whether a pod that is being deleted is replaced only once it has ended."""
+    """Whether a terminating pod is replaced only after it has failed (podReplacementPolicy Failed)."""
     restarts_containers: bool
     failure_rules: tuple[Json, ...]
     success_rules: tuple[Json, ...]
@@ -57,5 +57,5 @@ def read_spec(job: RawObject) -> JobSpec:
 
 
 def is_managed_here(job: RawObject) -> bool:
-    """Jobs may be another controller's business."""
+    """Whether `spec.managedBy` names this controller or is not set."""
     return bool(job.get("spec", "managedBy", default=OUR_NAME) == OUR_NAME)

@@ -1,4 +1,4 @@
-"""A job's status, step by step: what is going on, what was counted, how it ends."""
+"""The status of a job in three steps: announced, counted, concluded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from allot.controllers.workloads.job.tally import Tally, Uncounted, uncounted_of
 
 
 class PodCounts(NamedTuple):
-    """The numbers that are true at this moment."""
+    """The current numbers of pods."""
 
     active: int
     ready: int
@@ -40,7 +40,7 @@ def set_condition(
 
 
 def suspension(job: RawObject, spec: JobSpec) -> ConditionUpdate | None:
-    """What is to be said about a suspension that began or ended; None if that has been said."""
+    """The condition for a suspension that began or ended; None if it is set already."""
     known = find_condition(conditions_of(job), SUSPENDED)
     is_said = known is not None and known.get("status") == "True"
     if spec.is_suspended and not is_said:
@@ -51,7 +51,7 @@ def suspension(job: RawObject, spec: JobSpec) -> ConditionUpdate | None:
 
 
 def start_time(job: RawObject, spec: JobSpec, now: datetime) -> str | None:
-    """When it began; again when it is resumed."""
+    """`startTime`; reset when the job is resumed."""
     known: str | None = job.get("status", "startTime")
     resumed = not spec.is_suspended and is_true(conditions_of(job), SUSPENDED)
     if resumed or (known is None and not spec.is_suspended):
@@ -68,7 +68,7 @@ def announced_status(
     conclusion: JobConclusion | None,
     now: datetime,
 ) -> Json:
-    """The status before finalizers go: with the uids that are about to be counted."""
+    """The status before finalizers are removed: with the uids to be counted."""
     conditions = conditions_of(job)
     said = suspension(job, spec)
     if said is not None and conclusion is None:
@@ -95,7 +95,7 @@ def announced_status(
 
 
 def counted_status(job: RawObject, spec: JobSpec, freed: Iterable[str]) -> Json:
-    """The status after finalizers went: those uids are in the numbers."""
+    """The status after finalizers were removed: these uids are counted."""
     gone = frozenset(freed)
     uncounted = uncounted_of(job)
     left = Uncounted(uncounted.succeeded - gone, uncounted.failed - gone)
@@ -109,7 +109,7 @@ def counted_status(job: RawObject, spec: JobSpec, freed: Iterable[str]) -> Json:
 
 
 def concluded_status(job: RawObject, conclusion: JobConclusion, now: datetime) -> Json:
-    """The status of a job of which nothing is left to wait for."""
+    """The final status of a job."""
     condition = ConditionUpdate(
         conclusion.concluded_by, "True", conclusion.reason, conclusion.message
     )

@@ -1,10 +1,10 @@
-"""Where a job stands: what its status has counted already, and what its pods add to that.
+"""The tally of a job: what its status has counted, and what its pods add.
 
-A finished pod goes through three states, and counts exactly once whatever happens in between:
+A finished pod passes three states, and is counted exactly once even if the controller crashes in between:
 
-    has the finalizer, not in the status        new: write its uid into uncountedTerminatedPods
-    its uid is in uncountedTerminatedPods       counted: take the finalizer away, then move it to the number
-    no finalizer, not in the status             part of the number
+    has the finalizer, not in the status        new: write its uid to uncountedTerminatedPods
+    its uid is in uncountedTerminatedPods       pending: remove the finalizer, then add it to the count
+    no finalizer, not in the status             part of the count
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def is_tracked(pod: Pod) -> bool:
 
 
 def has_failed(pod: Pod, spec: JobSpec) -> bool:
-    """Pods that are being deleted count at once, unless the job waits to see how they end."""
+    """Terminating pods count as failed, unless the job waits until they have finished."""
     if pod.phase == "Failed":
         return True
     if not is_deleting(pod) or pod.phase == "Succeeded":
         return False
-    return not spec.replaces_only_failed or not pod.node_name  # nobody will say how it ended
+    return not spec.replaces_only_failed or not pod.node_name  # an unbound pod has no final status
 
 
 class Uncounted(NamedTuple):
-    """Uids in the status that are not yet in its numbers."""
+    """`status.uncountedTerminatedPods`."""
 
     succeeded: frozenset[str]
     failed: frozenset[str]
@@ -62,7 +62,7 @@ def uncounted_of(job: RawObject) -> Uncounted:
 
 
 class Tally(NamedTuple):
-    """All that decisions need to know."""
+    """The input of decisions."""
 
     active: tuple[Pod, ...]
     ready: int
@@ -70,17 +70,17 @@ class Tally(NamedTuple):
     new_succeeded: tuple[Pod, ...]
     new_failed: tuple[Pod, ...]
     new_ignored: tuple[Pod, ...]
-    """Failed, and the job does not mind."""
+    """Failed, and ignored by the pod failure policy."""
     kept: frozenset[str]
-    """Failed pods that stay uncounted until their index has a successor, which takes over their count."""
+    """Failed pods that keep their finalizer until their index has a new pod, which inherits the failure count."""
     succeeded: int
     failed: int
     completed_indexes: Indexes
     failed_indexes: Indexes
     conclusion: PodFailureMatch | None
-    """A failure that ends the job at once."""
+    """A failure that fails the job immediately."""
     failed_pods: tuple[Pod, ...]
-    """All that can be seen, counted or not."""
+    """All failed pods in the informer, counted or not."""
     succeeded_pods: tuple[Pod, ...]
     latest_failed_by_index: dict[int, Pod]
 
@@ -99,7 +99,7 @@ def tally_pods(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
         pod for pod, judgement in judged if judgement.action is not PodFailureAction.IGNORE
     )
     ignored = tuple(pod for pod, judgement in judged if judgement.action is PodFailureAction.IGNORE)
-    # An index that a shrinking job no longer has is neither success nor failure.
+    # An index beyond reduced completions is neither a success nor a failure.
     ignored += tuple(pod for pod in fresh if pod.phase == "Succeeded" and not _fits(pod, limit))
     completed = read_indexes(job.get("status", "completedIndexes"), limit)
     completed |= _indexes(succeeded) if spec.is_indexed else frozenset()
@@ -169,7 +169,7 @@ def _latest_failed(pods: Iterable[Pod], spec: JobSpec) -> dict[int, Pod]:
 def _lost(
     judged: Iterable[tuple[Pod, PodFailureMatch]], latest: dict[int, Pod], spec: JobSpec
 ) -> Indexes:
-    """Indexes that have failed too often, or in a way that makes another attempt pointless."""
+    """Indexes beyond their backoff limit, or with the action FailIndex."""
     lost = {
         index_of(pod)
         for pod, judgement in judged

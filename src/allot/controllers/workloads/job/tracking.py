@@ -1,12 +1,11 @@
-"""Counting finished pods once, whoever is killed in between.
+"""Counting finished pods exactly once, even if a controller crashes in between.
 
-    1. ask the server which of them still have the finalizer: the others were counted by somebody else,
-       or by ourselves a moment ago, and must not even be added up
-    2. write their uids into the status, on the version of the job that was decided on
-    3. take their finalizers away
-    4. move the uids to the numbers, on the version that 2. gave
+    1. look up live which of them still have the finalizer: the others are counted already
+    2. write their uids to the status, with the resourceVersion of the decision
+    3. remove their finalizers
+    4. move the uids to the counts, with the resourceVersion of 2.
 
-A conflict at 2. or 4. means that somebody else was first: start over with what there is then.
+After a conflict at 2. or 4. the sync starts over.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from allot.controllers.workloads.job.tally import TRACKING, is_tracked
 R = TypeVar("R")
 
 MAX_UNCOUNTED: Final = 500
-"""Uids in a status at once."""
+"""Uids in a status at the same time."""
 
 
 async def verified(client: Client, pods: Sequence[Pod], finished: Iterable[Pod]) -> list[Pod]:
-    """The pods, with those that have finished as the server sees them now, and without those it has no more."""
+    """The pods, with finished ones replaced by their live versions, and without deleted ones."""
     current = dict(_all(await few_at_once(partial(_look_up, client), finished)))
     found = (current.get(uid_of(pod), pod) for pod in pods)
     return [pod for pod in found if pod is not None]
@@ -45,7 +44,7 @@ async def _look_up(client: Client, pod: Pod) -> tuple[str, Pod | None]:
 
 
 async def find_unseen(client: Client, job: RawObject, uids: Container[str]) -> list[Pod]:
-    """Those of these pods that exist, though our copy does not show them: it may be behind."""
+    """Those of these pods that exist on the server, but not in the informer."""
     labels: Json = selector_of(job).get("matchLabels") or {}
     selector = ",".join(f"{name}={value}" for name, value in labels.items())
     scope = Scope(namespace=job.key.namespace, label_selector=selector)
@@ -53,7 +52,7 @@ async def find_unseen(client: Client, job: RawObject, uids: Container[str]) -> l
 
 
 async def untrack(client: Client, pods: Iterable[Pod]) -> frozenset[str]:
-    """Take the finalizer away; the uids of those that do not have it any more."""
+    """Remove the finalizer; the uids of pods that no longer have it."""
 
     async def freed(pod: Pod) -> str:
         await remove_finalizer(client, pod.key, uid_of(pod))
@@ -63,7 +62,7 @@ async def untrack(client: Client, pods: Iterable[Pod]) -> frozenset[str]:
 
 
 def _all(results: Iterable[R | Exception]) -> Iterator[R]:
-    """What was returned; raises what was raised first."""
+    """The results; raises the first exception."""
     for result in results:
         if isinstance(result, Exception):
             raise result
@@ -71,7 +70,7 @@ def _all(results: Iterable[R | Exception]) -> Iterator[R]:
 
 
 async def give_up(client: Client, pods: Iterable[Pod]) -> None:
-    """Take the finalizer from pods that nobody waits for any more. A conflict if one may have ended meanwhile."""
+    """Remove the finalizer of pods that are not to be counted. Conflicts if a pod changed meanwhile."""
     for pod in pods:
         patch = _without_finalizer(uid_of(pod))
         patch["metadata"]["resourceVersion"] = pod.get("metadata", "resourceVersion")
@@ -83,7 +82,7 @@ async def give_up(client: Client, pods: Iterable[Pod]) -> None:
 
 
 async def remove_finalizer(client: Client, key: ObjectKey, uid: str) -> None:
-    """Nothing happens to a pod that is gone, or to its successor."""
+    """Does nothing if the pod is gone or was replaced."""
     try:
         await client.patch(PODS, key, _without_finalizer(uid), PatchType.STRATEGIC)
     except ApiStatusError as error:
@@ -93,7 +92,7 @@ async def remove_finalizer(client: Client, key: ObjectKey, uid: str) -> None:
             raise
         found = await client.find(PODS, key)
         if found is not None and uid_of(found) == uid and is_tracked(found):
-            raise  # a conflict about something else
+            raise  # another conflict
 
 
 def _without_finalizer(uid: str) -> Json:

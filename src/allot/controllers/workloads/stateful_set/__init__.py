@@ -1,9 +1,9 @@
-"""Stateful sets: pods with a number, a name and storage that stay theirs.
+"""The StatefulSet controller: pods with a stable ordinal, name and storage.
 
-controller      the loop
-identity        names, labels and claims of the pod with a number
-decision        which pods to make and to delete, in order or at once, also during updates
-volume_claims   the claims of pods, and what becomes of them
+controller      the control loop
+identity        names, labels and volume claims by ordinal
+decision        which pods to create and delete, ordered or parallel, also during updates
+volume_claims   the persistent volume claims of pods, and their retention
 """
 
 from allot.controllers.workloads.stateful_set.controller import StatefulSetController

@@ -1,4 +1,4 @@
-"""The loop of stateful sets."""
+"""The control loop of stateful sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from allot.controllers.workloads.workload_controller import WorkloadController
 
 
 class NumberedPodControl(PodControl):
-    """Says in events what became of which pod: their names mean something here."""
+    """Events name the pod and the stateful set, as in Kubernetes."""
 
     def create_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
         return _note("create", owner, pod, error)
@@ -46,7 +46,7 @@ def _note(verb: str, owner: RawObject, pod: Pod, error: ClientError | None) -> s
 
 
 class StatefulSetController(WorkloadController):
-    """Keeps the numbered pods of stateful sets."""
+    """Keeps the pods of stateful sets."""
 
     name = "statefulset-controller"
     resource = STATEFUL_SETS

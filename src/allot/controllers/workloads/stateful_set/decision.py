@@ -1,10 +1,10 @@
-"""Which pods of a stateful set to make and to delete next.
+"""Which pods of a stateful set to create and delete next.
 
 In order, one at a time:
 
-    0 ──► 1 ──► 2          each is made when all before it are available
-    5 ──► 4 ──► 3          those that are too many go from the end, once all that stay are available
-    2 ──► 1 ──► 0          those of an old revision go from the end, when all after them are available
+    0 ──► 1 ──► 2          each is created when all before it are available
+    5 ──► 4 ──► 3          surplus pods are deleted from the end, when all others are available
+    2 ──► 1 ──► 0          pods of an old revision are deleted from the end, when all after them are available
 
 With `podManagementPolicy: Parallel` the first two do not wait; updates do.
 """
@@ -34,19 +34,19 @@ from allot.controllers.workloads.stateful_set.identity import ordinal_of, ordina
 
 
 class Revisions(NamedTuple):
-    """Names of the revision that the set comes from, and of the one it goes to."""
+    """Names of the current revision and of the update revision."""
 
     current: str
     update: str
 
 
 class StatefulSetPlan(NamedTuple):
-    """Pods to make, by number, with the name of their revision; pods to delete."""
+    """Pods to create, by ordinal, with the name of their revision; pods to delete."""
 
     create: tuple[tuple[int, str], ...] = ()
     delete: tuple[Pod, ...] = ()
     failed: tuple[Pod, ...] = ()
-    """Pods that have ended although they should not: deleted, to be made again."""
+    """Failed pods, deleted to be recreated."""
 
     @property
     def is_empty(self) -> bool:
@@ -66,13 +66,13 @@ def is_rolling(stateful_set: RawObject) -> bool:
 
 
 def partition_of(stateful_set: RawObject) -> int:
-    """Pods with smaller numbers keep the revision that they have."""
+    """Pods with smaller ordinals are not updated."""
     partition = stateful_set.get("spec", "updateStrategy", "rollingUpdate", "partition", default=0)
     return ordinals_of(stateful_set).start + int(partition)
 
 
 def revision_for(stateful_set: RawObject, ordinal: int, revisions: Revisions) -> str:
-    """The revision that a new pod gets."""
+    """The revision of a new pod."""
     keeps = is_rolling(stateful_set) and ordinal < partition_of(stateful_set)
     return revisions.current if keeps else revisions.update
 
@@ -89,7 +89,7 @@ def by_ordinal(stateful_set: RawObject, pods: Sequence[Pod]) -> dict[int, Pod]:
 def plan_pods(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
 ) -> StatefulSetPlan:
-    """The next step towards having all pods, no others, and all of the present revision."""
+    """The next step towards all pods, no surplus, all of the update revision."""
     if is_parallel(stateful_set):
         step = _all_at_once(stateful_set, pods, revisions)
     else:
@@ -104,7 +104,7 @@ def plan_pods(
 def _in_order(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
 ) -> tuple[StatefulSetPlan, bool]:
-    """One step, and whether what comes after it may be thought of."""
+    """One step, and whether an update may follow."""
     min_ready = min_ready_seconds_of(stateful_set)
     wanted = ordinals_of(stateful_set)
     waits = False
@@ -117,7 +117,7 @@ def _in_order(
         if pod.is_finished and not is_deleting(pod):
             return StatefulSetPlan(failed=(pod,)), False
         if is_deleting(pod) or not is_available(pod, min_ready, now):
-            # A pod of an old revision that never becomes available must not keep the new one out.
+            # A pod of an old revision that never becomes available must not block the update.
             waits = True
             break
     if waits:
@@ -133,7 +133,7 @@ def _in_order(
 def _broken_by_update(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
 ) -> tuple[Pod, ...]:
-    """What an update would replace now, if all that is amiss is its own to replace."""
+    """The unavailable pods, if all of them are of an old revision."""
     if not is_rolling(stateful_set) or any(is_deleting(pod) for pod in pods.values()):
         return ()
     if any(ordinal not in pods for ordinal in ordinals_of(stateful_set)):
@@ -169,7 +169,7 @@ def _all_at_once(
 def _next_update(
     stateful_set: RawObject, pods: Mapping[int, Pod], revisions: Revisions, now: datetime
 ) -> StatefulSetPlan:
-    """From the end: replace what is old, while no more than may be are missing."""
+    """Replace old pods from the end, within maxUnavailable."""
     rolling: Json = stateful_set.get("spec", "updateStrategy", "rollingUpdate", default={})
     replicas = replicas_of(stateful_set)
     limit = max(resolve(rolling.get("maxUnavailable", 1), replicas, round_up=True), 1)
@@ -197,7 +197,7 @@ def _next_update(
 def stateful_set_status(
     stateful_set: RawObject, pods: Sequence[Pod], revisions: Revisions, now: datetime
 ) -> Json:
-    """The counts. When all pods are of the new revision, that is the current one."""
+    """The counts. When all pods are of the update revision, it becomes the current one."""
     min_ready = min_ready_seconds_of(stateful_set)
     alive = [pod for pod in pods if not is_deleting(pod)]
     ready = sum(map(is_ready, pods))

@@ -1,4 +1,4 @@
-"""Who a pod of a stateful set is: its number decides its name, its labels and its storage."""
+"""The identity of a pod of a stateful set: name, labels and volume claims by ordinal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _numbered: Final = re.compile(r"(.+)-(0|[1-9][0-9]*)").fullmatch
 
 
 def ordinals_of(stateful_set: RawObject) -> range:
-    """The numbers that its pods should have."""
+    """The ordinals of its pods."""
     start = int(stateful_set.get("spec", "ordinals", "start", default=0))
     return range(start, start + replicas_of(stateful_set))
 
@@ -35,7 +35,7 @@ def pod_name(stateful_set: RawObject, ordinal: int) -> str:
 
 
 def ordinal_of(stateful_set: RawObject, pod: RawObject) -> int | None:
-    """The number in a pod's name, if the name is one of this set."""
+    """The ordinal in a pod's name, if the name is one of this set."""
     match = _numbered(name_of(pod))
     if match is None or match[1] != name_of(stateful_set):
         return None
@@ -52,7 +52,7 @@ def claim_name(template: Json, pod: str) -> str:
 
 
 def make_pod(stateful_set: RawObject, ordinal: int, revision: RawObject) -> Pod:
-    """The pod with this number, as a revision of the set describes it."""
+    """The pod with this ordinal, from a revision of the set."""
     name = pod_name(stateful_set, ordinal)
     pod = pod_from_template(template_in(revision), STATEFUL_SETS, stateful_set)
     labels = {POD_NAME: name, POD_INDEX: str(ordinal), REVISION_HASH: name_of(revision)}
@@ -66,7 +66,7 @@ def make_pod(stateful_set: RawObject, ordinal: int, revision: RawObject) -> Pod:
 
 
 def _volumes(stateful_set: RawObject, name: str, others: list[Json]) -> list[Json]:
-    """The pod's own claims, before what else the template mounts; they win if names are the same."""
+    """Volumes of the pod's claims, then the template's other volumes; claims override volumes of the same name."""
     own = [
         {
             "name": (template.get("metadata") or {}).get("name", ""),
@@ -79,7 +79,7 @@ def _volumes(stateful_set: RawObject, name: str, others: list[Json]) -> list[Jso
 
 
 def make_claims(stateful_set: RawObject, ordinal: int) -> list[RawObject]:
-    """The volume claims of the pod with this number."""
+    """The volume claims of the pod with this ordinal."""
     labels = selector_of(stateful_set).get("matchLabels") or {}
     claims = []
     for template in claim_templates_of(stateful_set):

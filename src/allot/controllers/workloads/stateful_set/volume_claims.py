@@ -1,7 +1,7 @@
-"""The volume claims of pods: made before the pod, and kept after it unless the set says otherwise.
+"""The volume claims of pods: created before the pod, and retained after it by default.
 
-whenDeleted: Delete   the set owns them, and takes them along
-whenScaled: Delete    a pod that is too many owns them, and takes them along
+whenDeleted: Delete   the set owns them: deleted with it
+whenScaled: Delete    a surplus pod owns them: deleted with it
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from allot.controllers.workloads.stateful_set.identity import (
 
 
 class ClaimGoingError(Exception):
-    """A claim of that name is being deleted. The pod has to wait for the next one."""
+    """A claim of that name is being deleted. The pod waits until it can be created again."""
 
 
 def is_deleted_with(stateful_set: RawObject, event: str) -> bool:
-    """Whether claims go when the set is deleted (`whenDeleted`) or scaled down (`whenScaled`)."""
+    """Whether claims are deleted when the set is deleted (`whenDeleted`) or scaled down (`whenScaled`)."""
     policy = stateful_set.get("spec", "persistentVolumeClaimRetentionPolicy", event)
     return bool(policy == "Delete")
 
 
 def owned_by(resource: Resource[RawObject] | Resource[Pod], owner: RawObject) -> Json:
-    """A reference that makes the garbage collector delete what has it when `owner` is gone."""
+    """An owner reference for garbage collection."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -49,14 +49,14 @@ def owned_by(resource: Resource[RawObject] | Resource[Pod], owner: RawObject) ->
 
 
 class VolumeClaims:
-    """Writes the claims of stateful sets."""
+    """Creates the claims of stateful sets."""
 
     def __init__(self, client: Client, claims: Informer[RawObject]) -> None:
         self._client = client
         self._claims = claims
 
     async def ensure(self, stateful_set: RawObject, ordinal: int) -> None:
-        """Create what is missing of a pod's claims."""
+        """Create the missing claims of a pod."""
         owner = owned_by(STATEFUL_SETS, stateful_set)
         is_owned = is_deleted_with(stateful_set, "whenDeleted")
         for claim in make_claims(stateful_set, ordinal):
@@ -75,7 +75,7 @@ class VolumeClaims:
                 raise
 
     async def leave_to(self, stateful_set: RawObject, pod: Pod) -> None:
-        """Let a pod that is too many take its claims along, if the set wants that."""
+        """Make a surplus pod the owner of its claims, if the retention policy is Delete."""
         if not is_deleted_with(stateful_set, "whenScaled"):
             return
         for template in claim_templates_of(stateful_set):

@@ -21,7 +21,7 @@ from allot.features import FeatureGates
 
 
 class Cluster:
-    """An API server that answers, and its components in the same process."""
+    """A running API server, and its components in the same process."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Cluster:
 async def running_cluster(
     options: ServerOptions, parts: ClusterParts
 ) -> AsyncIterator[tuple[RunningServer, Cluster]]:
-    """A cluster that works until the end of the block. The parts stop before the server does."""
+    """A cluster that runs until the end of the block. The components stop before the server."""
     async with AsyncExitStack() as stack:
         running = await stack.enter_async_context(running_server(options))
         cluster = Cluster(

@@ -1,7 +1,7 @@
-"""Everything that runs beside an API server: scheduler, controllers, simulated nodes.
+"""The components of a cluster besides the API server: scheduler, controllers, simulated nodes.
 
-Each part has a client of its own: they know each other only through the API, as if each ran on its own machine. Where
-the API server is, in this process, in another or on another machine, is the clients' business.
+Each component has its own client, and communicates only through the API, as if it ran on its own machine. The API
+server may be in this process, in another one or on another machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from allot.simulation import SimulatedHardware
 
 @dataclass(frozen=True)
 class ClusterParts:
-    """What runs beside the API server."""
+    """The components to run beside the API server."""
 
     scheduler: SchedulerConfiguration | None = field(default_factory=SchedulerConfiguration)
     controllers: Sequence[str] = (ALL,)
@@ -44,21 +44,21 @@ class ClusterParts:
     scheduler_gates: FeatureGates | None = None
     """The scheduler's feature gates, if they differ from those of the API server."""
     controller_gates: FeatureGates | None = None
-    """Likewise, of the controllers."""
+    """The same for the controllers."""
 
 
 class ClusterTime(NamedTuple):
-    """The clocks of a cluster. Tests bring their own."""
+    """The clocks of a cluster. Tests provide their own."""
 
     clock: Clock
     monotonic: Callable[[], float]
     today: Callable[[], datetime]
     limits: DecisionLimits | None = None
-    """How long the scheduler may decide. None in virtual time, where only step budgets act."""
+    """The scheduler's time limits. None in virtual time, where only step budgets apply."""
 
 
 class Part(NamedTuple):
-    """One component: what it does until cancelled, and whether it does so already."""
+    """One component: its main loop, and whether it is ready."""
 
     name: str
     run: Callable[[], Coroutine[Any, Any, None]]
@@ -66,14 +66,14 @@ class Part(NamedTuple):
 
 
 DECISION_SECONDS: Final = 5.0
-"""The limit for one decision of the scheduler. Shorter than that of a scheduler on its own: people wait for it."""
+"""The limit of one scheduling decision. Shorter than that of a separate scheduler: users wait interactively."""
 REAL_TIME: Final = ClusterTime(
     LoopClock(), time.monotonic, wall_clock, DecisionLimits(DECISION_SECONDS)
 )
 
 
 class Components:
-    """Everything that runs beside an API server, wherever that is."""
+    """Runs the components of a cluster besides the API server."""
 
     def __init__(
         self,
@@ -84,16 +84,16 @@ class Components:
         *,
         root_certificates: str = "",
     ) -> None:
-        """`new_client` gives each part a client of its own, with a user agent.
+        """`new_client` creates the client of a component from its user agent.
 
-        `root_certificates` is what pods need to trust the server's socket, if it has one.
+        `root_certificates` are the CA certificates that are published for pods.
         """
         self._new_client = new_client
         self._time = times
         self._root_certificates = root_certificates
         self.parts: list[Part] = []
         self.registries: dict[str, Callable[[], CollectorRegistry]] = {}
-        """The metrics of each part that has any."""
+        """The metrics registry of each component."""
         self._nodes: SimulatedHardware | None = None
         self._add_parts(parts, gates)
         self._tasks: list[asyncio.Task[None]] = []
@@ -122,17 +122,17 @@ class Components:
             self.registries["nodes"] = lambda: nodes.registry
 
     def _own_controllers(self) -> dict[str, Factory]:
-        """Those that are made differently in a cluster of simulated nodes."""
+        """Factories that differ in a cluster of simulated nodes."""
         lifecycle = partial(
             NodeLifecycleController,
-            # Nodes created by hand have no kubelet that would renew a Lease.
+            # Nodes that users create have no kubelet that renews a Lease.
             settings=LifecycleSettings(judges_without_lease=False),
         )
         publisher = partial(RootCaPublisher, certificates=self._root_certificates)
         return {NodeLifecycleController.name: lifecycle, RootCaPublisher.name: publisher}
 
     async def start(self) -> None:
-        """Returns when all parts work. `ForeignNodeError` if a node's name is taken."""
+        """Returns when all components are ready. Raises `ForeignNodeError` if a node's name is taken."""
         if self._nodes is not None:
             await self._nodes.create_nodes()
         self._tasks = [
@@ -150,7 +150,7 @@ class Components:
 
 
 class RestartingScheduler:
-    """A scheduler that begins with an empty memory whenever it is run again."""
+    """A scheduler that starts with empty state whenever it is run."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""The pages that every component serves beside its work: health, readiness, metrics.
+"""The health, readiness and metrics endpoints that every component serves.
 
-A component that has more to show overrides `more`.
+A component with further endpoints overrides `more`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_FOUND: Final = EndpointResponse(404, TEXT, b"404 page not found\n")
 
 
 class ComponentEndpoints:
-    """An ASGI application. `is_ready` and `registry` are asked anew for each request."""
+    """An ASGI application. `is_ready` and `registry` are called for each request."""
 
     def __init__(
         self, is_ready: Callable[[], bool], registry: Callable[[], CollectorRegistry]
@@ -77,12 +77,12 @@ class ComponentEndpoints:
         return self.more(parts, authorization)
 
     def more(self, path: list[str], authorization: str) -> EndpointResponse:
-        """Other pages than the common ones."""
+        """The response for any other path."""
         return NOT_FOUND
 
 
 async def serve(pages: ComponentEndpoints, listener: socket.socket) -> None:
-    """Answer requests on the socket until cancelled, and close it."""
+    """Serve requests on the socket until cancelled, then close it."""
     config = uvicorn.Config(pages, lifespan="off", log_config=None, access_log=False)
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]

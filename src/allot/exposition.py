@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them."""
+"""Metrics in the formats of Prometheus."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from allot.features import GATES, FeatureGates, Stage
 
 
 class Exposition(NamedTuple):
-    """A page of metrics."""
+    """An encoded set of metrics."""
 
     body: bytes
     content_type: str
 
 
 def exposition(registry: CollectorRegistry, accept: str) -> Exposition:
-    """The metrics of a registry, in the format that the client prefers."""
+    """The metrics of a registry, in the format that the client accepts."""
     if "application/openmetrics-text" in accept:
         from prometheus_client.openmetrics.exposition import generate_latest as open_metrics
 
@@ -27,7 +27,7 @@ def exposition(registry: CollectorRegistry, accept: str) -> Exposition:
 
 
 def show_gates(gates: FeatureGates, registry: CollectorRegistry) -> None:
-    """Add which feature gates and rules are in force, under Kubernetes' name where it has one."""
+    """Add metrics for the feature gates and rules in force, under Kubernetes' name where it has one."""
     enabled = Gauge(
         "kubernetes_feature_enabled",
         "Whether a feature gate is on.",

@@ -1,4 +1,4 @@
-"""Simulated nodes together with the devices on them: the kubelet's and the driver's part of a cluster."""
+"""Simulated nodes and their devices: the kubelets and drivers of a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from allot.kubelet.simulated_nodes import NodeSimulation
 
 
 class SimulatedHardware:
-    """Nodes, those that are described and those of others, and the devices that are described."""
+    """Runs the simulated kubelets of all nodes, and publishes the devices of hardware descriptions."""
 
     def __init__(
         self, client: Client, settings: KubeletSettings, described: Sequence[Hardware] = ()
@@ -28,7 +28,7 @@ class SimulatedHardware:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nodes are served and all that is described has been published once."""
+        """Whether nodes are simulated and all described devices have been published once."""
         return self._nodes.is_ready and all(each.is_complete for each in self._publishers)
 
     @property
@@ -37,13 +37,13 @@ class SimulatedHardware:
         return self._nodes.metrics.registry
 
     async def create_nodes(self) -> None:
-        """Create the nodes that are described; `ForeignNodeError` if a name is taken."""
+        """Create the described nodes. Raises `ForeignNodeError` if a name is taken."""
         for hardware in self._described:
             nodes = [NodeDescription(name, *rest) for name, rest in hardware.described_nodes()]
             await register(self._client, nodes, (HARDWARE_LABEL, hardware.name))
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._nodes.run())
             for publisher in self._publishers:

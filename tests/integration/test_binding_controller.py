@@ -434,7 +434,7 @@ def test_a_claim_does_not_wait_for_a_taint_that_cannot_be(caplog: pytest.LogCapt
             await cluster.expect({"gpu-0": {"Ready": "False LinkDown", "Failed": "True LinkDown"}})
 
     play(scenario)
-    assert "not taken out of use" in caplog.text
+    assert "could not be quarantined" in caplog.text
 
 
 def test_a_broken_device_can_be_removed_instead() -> None:

@@ -506,7 +506,7 @@ def test_a_real_node_is_never_taken() -> None:
     async def story(story: Story) -> None:
         await story.add_node("server", {})
         description = NodeDescription("server", labels={"a": "b"})
-        with pytest.raises(ForeignNodeError, match="there is a node server already"):
+        with pytest.raises(ForeignNodeError, match="node server already exists"):
             await register(story.client, [description], (HARDWARE_LABEL, "hw"))
         assert (await story.node("server")).metadata.labels == {}
 

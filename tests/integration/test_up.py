@@ -166,7 +166,7 @@ def test_its_life(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--hardware", "nothing-like-it"], "no such profile"),
+        (["--hardware", "nothing-like-it"], "no such file or profile"),
         (["--controllers", "nobody"], "unknown controller 'nobody'"),
         (["--storage", "floppy"], "is not one of"),
         (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),

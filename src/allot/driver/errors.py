@@ -1,10 +1,10 @@
-"""What is wrong with a hardware description."""
+"""Errors in a hardware description."""
 
 from __future__ import annotations
 
 
 class HardwareError(Exception):
-    """One sentence: which file, which field, what is wrong with it."""
+    """The message names the file, the field and the problem."""
 
     def __init__(self, source: str, field: str, problem: str) -> None:
         problem = " ".join(problem.split())

@@ -1,4 +1,4 @@
-"""From what a description says about a pool to the pool's devices, one by one."""
+"""Expands the template of a pool to its devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class PoolTemplate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", frozen=True):
-    """A pool as it is written. Without a say about nodes, each node has a pool of its own."""
+    """The template of a pool. Without a node selection, each node has its own pool."""
 
     driver: str
     name: str = ""
@@ -37,7 +37,7 @@ class PoolTemplate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", f
 
 
 class ExpansionError(ValueError):
-    """Something in a template is wrong; `field` says where, counted from the template."""
+    """A template is invalid; `field` is the path in the template."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -50,7 +50,7 @@ def expand_pool(
     node_name: str | None,
     placeholders: Mapping[str, int | str],
 ) -> ResourceSliceSpec:
-    """The pool as one slice that need not be allowed to be so large, or to have both counters and devices."""
+    """The pool as one slice, which may exceed the API's limits and have both counters and devices."""
     selector = template.node_selector
     return ResourceSliceSpec(
         driver=template.driver,
@@ -73,7 +73,7 @@ def expand_pool(
 
 
 def origins(entries: list[dict[str, Any]]) -> Iterator[int]:
-    """For each thing that comes out, the number of the entry that it comes from."""
+    """For each expanded item, the index of its entry."""
     for index, entry in enumerate(entries):
         for _ in range(entry.get("count", 1)):
             yield index
@@ -105,16 +105,16 @@ def _count(entry: Mapping[str, Any], place: str) -> int:
 
 
 def decode_written(written: Any, cls: type[T], place: str) -> T:
-    """An API object from parsed YAML; `ExpansionError` if it is none, or has fields that there are not."""
+    """An API object from parsed YAML. Raises `ExpansionError` for invalid or unknown fields."""
     try:
         body = msgspec.json.encode(written)
         decoded = decode(body, cls, "v1")
     except DecodeError as error:
         raise ExpansionError(_joined(place, error.field), error.problem) from None
-    except (TypeError, ValueError) as error:  # such as a date, which JSON does not have
+    except (TypeError, ValueError) as error:  # such as a YAML date, which JSON does not have
         raise ExpansionError(place, str(error)) from None
     for issue in strict_issues(body, cls, top_level=False):
-        known = f"; there is {', '.join(issue.known)}" if issue.known else ""
+        known = f"; available: {', '.join(issue.known)}" if issue.known else ""
         raise ExpansionError(_joined(place, issue.path), f"{issue.problem} field{known}")
     return decoded
 
@@ -123,7 +123,7 @@ def _joined(place: str, field: str) -> str:
     return f"{place}.{field}" if field else place
 
 
-# --- what may be written shorter ---
+# --- short forms ---
 
 
 def _full_device(device: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _full_attribute(value: Any) -> Any:
         case str():
             return {"string": value}
         case {"int": str(number)} if number.lstrip("-").isdecimal():
-            return {**value, "int": int(number)}  # a placeholder has been filled in
+            return {**value, "int": int(number)}  # from a placeholder
         case [first, *_]:
             kind = {bool: "bools", int: "ints"}.get(type(first), "strings")
             return {kind: value}

@@ -1,6 +1,6 @@
-"""Hardware: nodes, the devices they have or share, and the classes by which users ask for them.
+"""Hardware: nodes, their devices, shared devices, and device classes.
 
-A description can stand for thousands of nodes, so that devices are worked out pool by pool, when they are asked for.
+A description may have thousands of nodes; devices are expanded lazily, pool by pool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class HardwareNode(NamedTuple):
 
 
 class NodeFeatures(NamedTuple):
-    """What nodes are like; texts may have placeholders."""
+    """Labels, taints and capacity of nodes; strings may have placeholders."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -45,7 +45,7 @@ class PoolKey(NamedTuple):
 
 
 class PoolSource(NamedTuple):
-    """Where a pool comes from: its template, where that stands, and the node it is for, if it is for one."""
+    """The source of a pool: its template, the template's path, and its node, if it has one."""
 
     template: PoolTemplate
     place: str
@@ -54,7 +54,7 @@ class PoolSource(NamedTuple):
 
 @dataclass(frozen=True)
 class Hardware:
-    """A description that has been checked."""
+    """A validated description."""
 
     name: str
     nodes: tuple[HardwareNode, ...]
@@ -63,7 +63,7 @@ class Hardware:
     classes: tuple[DeviceClass, ...]
 
     def described_nodes(self) -> Iterator[tuple[str, NodeFeatures]]:
-        """The nodes by name, each with its own features."""
+        """The nodes by name, with their features."""
         for node in self.nodes:
             yield (
                 node.name,
@@ -71,12 +71,12 @@ class Hardware:
             )
 
     def slices(self, key: PoolKey) -> tuple[ResourceSliceSpec, ...]:
-        """The slices of a pool, still without a generation."""
+        """The slices of a pool, without a generation."""
         return cut_into_slices(pool_of(key, self.sources[key]))
 
 
 def pool_of(key: PoolKey, source: PoolSource) -> ResourceSliceSpec:
-    """The whole pool in one, however large."""
+    """The whole pool as one slice of any size."""
     node = source.node
     return expand_pool(
         source.template, key.pool, node.name if node else None, node.placeholders if node else {}

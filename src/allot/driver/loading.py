@@ -1,4 +1,4 @@
-"""Finds hardware descriptions: files, or profiles that come with allot."""
+"""Loads hardware descriptions: files, or profiles included in allot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROFILES: Final = files("allot.driver.profiles")
 
 
 def profiles() -> list[str]:
-    """The names of the descriptions that come with allot."""
+    """The names of the included descriptions."""
     return sorted(
         entry.name.removesuffix(".yaml")
         for entry in _PROFILES.iterdir()
@@ -27,7 +27,7 @@ def profiles() -> list[str]:
 
 
 def load_hardware(reference: str) -> Hardware:
-    """The hardware that `FILE`, `PROFILE`, or one of these with `=N` for so many nodes, stands for."""
+    """The hardware of `FILE` or `PROFILE`; `=N` sets the number of nodes."""
     found = _REFERENCE(reference)
     if found is None:
         raise HardwareError("--hardware", "", f"expected FILE[=N] or one of {_choice()}")
@@ -51,7 +51,7 @@ def _read(where: str) -> _Found:
         return _Found(path.read_text(encoding="utf-8"), where, path.stem)
     except FileNotFoundError:
         raise HardwareError(
-            where, "", f"there is no such file, and no such profile; there is {_choice()}"
+            where, "", f"no such file or profile; available profiles: {_choice()}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise HardwareError(where, "", getattr(error, "strerror", None) or str(error)) from None

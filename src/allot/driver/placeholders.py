@@ -1,7 +1,6 @@
-"""Placeholders in texts: `gpu-{i}`, `numa-{i//4}`, `0000:{i*16+1:02x}:00.0`.
+"""Placeholders in strings: `gpu-{i}`, `numa-{i//4}`, `0000:{i*16+1:02x}:00.0`.
 
-A name, then perhaps steps of arithmetic with whole numbers, taken from left to right, then perhaps how the number is
-written (`:02x`).
+A name, optional integer arithmetic, evaluated from left to right, and an optional format (`:02x`).
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ _STEP: Final = re.compile(r"(//|[-+*%])\s*(\d+)")
 
 
 class PlaceholderError(ValueError):
-    """A placeholder cannot be filled in."""
+    """An invalid placeholder."""
 
 
 def filled(value: Any, values: Mapping[str, int | str]) -> Any:
-    """`value` with all placeholders in its texts, and in the keys of its mappings, filled in."""
+    """`value` with all placeholders in its strings and mapping keys replaced."""
     if isinstance(value, str):
         return _filled_text(value, values) if "{" in value else value
     if isinstance(value, Mapping):
@@ -41,10 +40,10 @@ def _value(inside: str, values: Mapping[str, int | str]) -> str:
     value = values.get(found["name"]) if found is not None else None
     if found is None or value is None:
         known = ", ".join(f"{{{name}}}" for name in values)
-        raise PlaceholderError(f"{{{inside}}} is no placeholder here; there is {known}")
+        raise PlaceholderError(f"{{{inside}}} is not a placeholder here; available: {known}")
     if isinstance(value, str):
         if found["steps"] or found["format"]:
-            raise PlaceholderError(f"{{{inside}}}: {found['name']} is no number")
+            raise PlaceholderError(f"{{{inside}}}: {found['name']} is not a number")
         return value
     for operator, written in _STEP.findall(found["steps"]):
         value = _step(value, operator, int(written), inside)
@@ -53,7 +52,7 @@ def _value(inside: str, values: Mapping[str, int | str]) -> str:
 
 def _step(value: int, operator: str, number: int, inside: str) -> int:
     if operator in ("//", "%") and not number:
-        raise PlaceholderError(f"{{{inside}}}: there is no division by 0")
+        raise PlaceholderError(f"{{{inside}}}: division by 0")
     match operator:
         case "//":
             return value // number

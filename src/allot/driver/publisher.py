@@ -1,6 +1,6 @@
-"""The loop that keeps ResourceSlices as the hardware is: publishes, repairs, and takes back what is gone.
+"""The control loop that publishes ResourceSlices: creates, repairs and deletes them.
 
-Only slices with this hardware's label are looked at. Pools of a node wait until there is the node, and belong to it.
+Only slices with this hardware's label are managed. Pools of a node are published when the node exists, and owned by it.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ log = logging.getLogger(__name__)
 HARDWARE_LABEL: Final = "allot.dev/hardware"
 WORKERS: Final = 8
 REPAIR_SECONDS: Final = 30.0
-"""What others change stays so long before it is put right."""
+"""Delay before changes by other clients are reverted."""
 DROPPED_FIELDS_RETRY_SECONDS: Final = 60.0
-"""How often it is looked whether the server takes by now what it did not: its feature gates may have been switched."""
+"""How often fields and classes that the server dropped or rejected are retried: its feature gates may have changed."""
 CONFLICT_SECONDS: Final = 0.2
 FAILURES: Final = Backoff(first_seconds=0.2, most_seconds=60.0, jitter=0.0)
 _BY_POOL: Final = "pool"
 
 
 class NoSlicesServedError(Exception):
-    """The server has no ResourceSlices."""
+    """The server does not serve ResourceSlices."""
 
     def __init__(self) -> None:
         super().__init__("the API server does not serve resourceslices.resource.k8s.io")
 
 
 class SlicePublisher:
-    """Publishes one hardware description until cancelled. It can be run again."""
+    """Publishes one hardware description until cancelled. Can be run again."""
 
     def __init__(
         self, client: Client, hardware: Hardware, *, repair_seconds: float = REPAIR_SECONDS
@@ -60,7 +60,7 @@ class SlicePublisher:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every pool has had its turn."""
+        """Whether every pool has been reconciled once."""
         return not self._unvisited
 
     async def run(self) -> None:
@@ -92,7 +92,7 @@ class SlicePublisher:
     async def _create_classes(
         self, classes: Iterable[DeviceClass], log_level: int
     ) -> list[DeviceClass]:
-        """The classes that the server refuses. Those that exist are the administrator's, and stay as they are."""
+        """Create the classes; those that the server rejects. Existing classes are not changed."""
         refused: list[DeviceClass] = []
         resource = await served(self._client, DEVICE_CLASSES)
         if resource is None:
@@ -106,18 +106,18 @@ class SlicePublisher:
                 if not error.is_invalid:
                     raise
                 key = ObjectKey("", device_class.metadata.name)
-                if (
-                    await self._client.find(resource, key) is None
-                ):  # not stored before the gate went off
-                    log.log(log_level, "%s: no device class: %s", self._hardware.name, error)
+                if await self._client.find(resource, key) is None:  # it does not exist either
+                    log.log(
+                        log_level, "%s: device class not created: %s", self._hardware.name, error
+                    )
                     refused.append(device_class)
         return refused
 
     async def _create_later(self, classes: list[DeviceClass]) -> None:
-        """An expression may need a feature that is off: ask again until all are there."""
+        """Retry until all classes exist: an expression may need a feature that is disabled."""
         while classes:
             await self._client.clock.sleep(DROPPED_FIELDS_RETRY_SECONDS)
-            with suppress(ClientError):  # the next time, then
+            with suppress(ClientError):  # retried in the next round
                 classes = await self._create_classes(classes, logging.DEBUG)
 
 
@@ -144,7 +144,7 @@ class _Publication:
         self._queue: WorkQueue[PoolKey] = WorkQueue(clock=client.clock, backoff=FAILURES)
         self._pools_by_node: dict[str, list[PoolKey]] = {}
         self._unkept: dict[PoolKey, dict[str, str]] = {}
-        """Versions of slices that are not as they were written: no use to write them again, as long as that is so."""
+        """resourceVersions of slices from which the server dropped fields: not written again while unchanged."""
         for key, source in hardware.sources.items():
             if source.node is not None:
                 self._pools_by_node.setdefault(source.node.name, []).append(key)
@@ -184,7 +184,7 @@ class _Publication:
         marks = SliceMarks({HARDWARE_LABEL: self._hardware.name})
         if source is not None and source.node is not None:
             node = self._nodes.get(ObjectKey("", source.node.name))
-            if node is None:  # its slices go with it, and come back with it
+            if node is None:  # its slices are deleted with it, and published again with it
                 return
             marks = marks._replace(owner=_owner(node))
         wanted = self._hardware.slices(key) if source is not None else ()
@@ -203,7 +203,7 @@ class _Publication:
         self._note_unkept(key, versions, written)
 
     async def _would_be_kept(self, plan: SliceWrites) -> bool:
-        """Whether the server would store the slices as they are, by now."""
+        """Whether the server would store all fields now, by a dry run."""
         answers = [
             *[(s, await self._client.update(self._resource, s, dry_run=True)) for s in plan.update],
             *[(s, await self._client.create(self._resource, s, dry_run=True)) for s in plan.create],
@@ -211,7 +211,7 @@ class _Publication:
         return not any(dropped_fields(sent, stored) for sent, stored in answers)
 
     async def _carry_out(self, plan: SliceWrites) -> list[tuple[ResourceSlice, ResourceSlice]]:
-        """What was sent, with what the server made of it."""
+        """The slices as sent and as stored."""
         for slice_ in plan.delete:
             await self._delete(slice_)
         return [
@@ -229,23 +229,27 @@ class _Publication:
                 raise
 
     async def _explain(self, key: PoolKey, plan: SliceWrites, error: ApiStatusError) -> None:
-        """Decide what a refusal means; what is not understood is tried again, later and later."""
+        """Handle an error of a write; unknown errors are retried with a backoff."""
         if error.is_invalid:
             log.error("pool %s of %s is not published: %s", key.pool, key.driver, error)
         elif error.is_already_exists:
             await self._meet_others(key, plan)
         elif error.is_conflict or error.is_not_found:
-            self._queue.add_after(key, CONFLICT_SECONDS)  # the news should be here by then
+            self._queue.add_after(
+                key, CONFLICT_SECONDS
+            )  # the informer normally has the change by then
         else:
             raise error
 
     async def _meet_others(self, key: PoolKey, plan: SliceWrites) -> None:
-        """Another has created a slice of that name: one like us, or somebody who does not know us."""
+        """A slice of that name exists: created by another instance, or by another driver."""
         for slice_ in plan.create:
             found = await self._client.find(self._resource, ObjectKey("", slice_.metadata.name))
             label = found.metadata.labels.get(HARDWARE_LABEL) if found is not None else None
             if found is not None and label != self._hardware.name:
-                log.warning("resource slice %s belongs to somebody else", slice_.metadata.name)
+                log.warning(
+                    "resource slice %s already exists and has another owner", slice_.metadata.name
+                )
                 self._queue.add_after(key, self._repair_seconds)
                 return
         self._queue.add_after(key, CONFLICT_SECONDS)
@@ -260,7 +264,7 @@ class _Publication:
         dropped = sorted({field for pair in written for field in dropped_fields(*pair)})
         if dropped:
             log.warning(
-                "pool %s of %s: the server does not keep %s; is a feature gate off?",
+                "pool %s of %s: the server drops %s; is a feature gate disabled?",
                 key.pool,
                 key.driver,
                 ", ".join(dropped),

@@ -1,11 +1,11 @@
-"""What must be written so that a pool is published as it is now.
+"""The writes that publish a pool.
 
-    nothing there ──► generation 1: create all
-    one slice differs ──► write it; the pool was complete before and is afterwards
-    more differs ──► next generation: delete what is too many, write what is there, create what is missing
+    no slices ──► generation 1: create all
+    one slice differs ──► update it; the pool stays complete
+    several differ ──► next generation: delete surplus slices, update existing ones, create missing ones
 
-While a generation is being written the pool is incomplete, and whoever allocates waits for the rest. Whoever is killed
-in between leaves it so, and is followed by somebody who decides anew.
+While a generation is being written the pool is incomplete, and allocators wait. After a crash the pool stays incomplete
+until the next run decides again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=ApiObject)
 
 
 class SliceWrites(NamedTuple):
-    """Writes in the order in which they are to be done."""
+    """Writes in their order."""
 
     delete: tuple[ResourceSlice, ...] = ()
     update: tuple[ResourceSlice, ...] = ()
@@ -35,7 +35,7 @@ class SliceWrites(NamedTuple):
 
 
 class SliceMarks(NamedTuple):
-    """What the metadata of our slices says besides the name."""
+    """The metadata of published slices besides the name."""
 
     labels: dict[str, str]
     owner: OwnerReference | None = None
@@ -44,7 +44,7 @@ class SliceMarks(NamedTuple):
 def plan_pool(
     existing: Iterable[ResourceSlice], wanted: Sequence[ResourceSliceSpec], marks: SliceMarks
 ) -> SliceWrites:
-    """`wanted` are the slices of one pool without a generation; none at all: the pool shall go."""
+    """`wanted` are the slices of one pool without a generation; empty: the pool is deleted."""
     found = {slice_.metadata.name: slice_ for slice_ in existing}
     named = {
         slice_name(spec.driver, spec.pool.name, index): spec for index, spec in enumerate(wanted)
@@ -69,7 +69,7 @@ def plan_pool(
 
 
 def _can_become(slice_: ResourceSlice, wanted: ResourceSliceSpec | None) -> bool:
-    """Whether an update can make it what is wanted: some fields never change."""
+    """Whether an update suffices: some fields are immutable."""
     spec = slice_.spec
     return wanted is not None and (spec.driver, spec.pool.name, spec.node_name) == (
         wanted.driver,
@@ -87,7 +87,7 @@ def _new(name: str, spec: ResourceSliceSpec, generation: int, marks: SliceMarks)
 def _changed(
     slice_: ResourceSlice, wanted: ResourceSliceSpec, generation: int, marks: SliceMarks
 ) -> ResourceSlice | None:
-    """The slice as it must be written; None if it is that already."""
+    """The slice to write; None if nothing changes."""
     spec = _with_known_times(_in_generation(wanted, generation), slice_.spec)
     metadata = slice_.metadata
     if marks.owner is not None and marks.owner not in metadata.owner_references:
@@ -103,7 +103,7 @@ def _in_generation(spec: ResourceSliceSpec, generation: int) -> ResourceSliceSpe
     return replace(spec, pool=replace(spec.pool, generation=generation))
 
 
-# --- times of taints, which the server sets if the driver does not ---
+# --- timeAdded of taints, which the server sets by default ---
 
 
 def _with_known_times(spec: ResourceSliceSpec, known: ResourceSliceSpec) -> ResourceSliceSpec:
@@ -127,11 +127,11 @@ def _device_with_times(device: Device, known: Iterable[DeviceTaint]) -> Device:
     return replace(device, taints=taints) if taints else device
 
 
-# --- what servers leave out ---
+# --- fields that servers drop ---
 
 
 def dropped_fields(sent: ResourceSlice, stored: ResourceSlice) -> frozenset[str]:
-    """The fields that the server did not keep, such as those whose feature gate is off."""
+    """The fields that the server dropped, such as those whose feature gate is disabled."""
     wanted = _with_known_times(sent.spec, stored.spec)
     fields = _differences(wanted, stored.spec) - {"devices"}
     devices = zip(wanted.devices or (), stored.spec.devices or (), strict=False)

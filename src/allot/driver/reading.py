@@ -1,4 +1,4 @@
-"""Reads a hardware description and checks it, down to the API's rules for every device.
+"""Reads and validates a hardware description, including the API's validation of every device.
 
 nodes: {count: 2, labels: {…}, capacity: {cpu: 64}}
 pools:
@@ -67,9 +67,9 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", froz
 
 
 def read_hardware(document: Any, source: str, name: str, count: int | None = None) -> Hardware:
-    """The hardware in a YAML document, already parsed; with `count` nodes, if that is not None.
+    """The hardware of a parsed YAML document; with `count` nodes, if that is not None.
 
-    `source` is how errors call the file. `name` is used unless the document has one.
+    `source` names the file in errors. `name` is the default of the document's name.
     """
     try:
         return _read(document, name, count)
@@ -87,10 +87,10 @@ def _read(document: Any, name: str, count: int | None) -> Hardware:
         for node in nodes if template.is_per_node else (None,):
             key = PoolKey(template.driver, _pool_name(template, node, name, place))
             if key in sources:
-                problem = f"{sources[key].place} is a pool {key.pool} of {key.driver} already"
+                problem = f"duplicate pool {key.pool} of {key.driver}, also in {sources[key].place}"
                 raise ExpansionError(f"{place}.name", problem)
             sources[key] = PoolSource(template, place, node)
-    # The first and the last of the pools that a template makes have the smallest and the largest numbers.
+    # The first and the last pool of a template have the smallest and the largest indexes.
     ends = {source.place: key for key, source in reversed(sources.items())}
     ends_too = {source.place: key for key, source in sources.items()}
     for key in dict.fromkeys((*ends.values(), *ends_too.values())):
@@ -128,9 +128,7 @@ def _nodes(
     for index in range(count):
         node_name = _filled(pattern, {"node": index}, "nodes.name")
         if node_name in seen:
-            raise ExpansionError(
-                "nodes.name", f"several nodes are called {node_name}; use {{node}}"
-            )
+            raise ExpansionError("nodes.name", f"duplicate node name {node_name}; use {{node}}")
         seen.add(node_name)
         nodes.append(HardwareNode(index, node_name))
     features = NodeFeatures(
@@ -210,7 +208,7 @@ Entries = dict[str, tuple[list[int], tuple[Any, ...]]]
 def _misfit(
     error: FieldError, place: str, entries: Entries, begin: dict[str, int]
 ) -> ExpansionError:
-    """The error as seen from the file: which entry, and which of the things that come from it."""
+    """The error with its path in the file: the entry, and the expanded item."""
     path = str(error.path)
     found = _ITEM(path)
     if found is None:
@@ -223,13 +221,13 @@ def _misfit(
 
 
 def _check_names(pool: ResourceSliceSpec, place: str, entries: Entries) -> None:
-    """What no single slice shows: names that come twice, and counters that there are not."""
+    """Checks across slices: duplicate names and unknown counter sets."""
     for field, (numbers, things) in entries.items():
         seen: set[str] = set()
         for number, thing in zip(numbers, things, strict=True):
             if thing.name in seen:
                 entry = f"{place}.{_FIELDS[field]}[{number}].name"
-                raise ExpansionError(entry, f"there is a {thing.name} already; use {{i}}")
+                raise ExpansionError(entry, f"duplicate name {thing.name}; use {{i}}")
             seen.add(thing.name)
     known = {counter_set.name for counter_set in pool.shared_counters or ()}
     numbers, _ = entries["devices"]
@@ -238,7 +236,7 @@ def _check_names(pool: ResourceSliceSpec, place: str, entries: Entries) -> None:
             if consumed.counter_set not in known:
                 entry = f"{place}.devices[{number}].consumesCounters"
                 problem = (
-                    f"{device.name} uses counters of {consumed.counter_set}, which there is not"
+                    f"{device.name} consumes counters of unknown counter set {consumed.counter_set}"
                 )
                 raise ExpansionError(entry, problem)
 

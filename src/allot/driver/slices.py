@@ -1,4 +1,4 @@
-"""A pool cut into slices that the API accepts, each with a name that says which part it is."""
+"""Splits a pool into slices within the API's limits, with stable names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LONGEST_NAME: Final = 253
 
 
 def cut_into_slices(pool: ResourceSliceSpec) -> tuple[ResourceSliceSpec, ...]:
-    """Counters first, then devices in their order. A pool without anything is one empty slice.
+    """Counters first, then devices in their order. An empty pool is one empty slice.
 
-    One device that needs more room than usual makes all slices of the pool shorter, so that adding such a device
-    moves others at most once.
+    If one device needs the lower limit of devices per slice, all slices use it, so that adding such a device
+    moves other devices at most once.
     """
     counters, devices = pool.shared_counters or (), pool.devices or ()
     limit = device_limit(devices)
@@ -40,9 +40,9 @@ def cut_into_slices(pool: ResourceSliceSpec) -> tuple[ResourceSliceSpec, ...]:
 
 
 def slice_name(driver: str, pool: str, index: int) -> str:
-    """Always the same for the same part of a pool, so that nobody ever publishes it twice.
+    """A stable name for one part of a pool, so that publishing is idempotent.
 
-    The number comes first: allocation goes through slices by name, and their order is the driver's preference.
+    The index comes first: the allocator sorts slices by name, and their order is the driver's preference.
     """
     digest = hashlib.blake2s(f"{driver}/{pool}".encode(), digest_size=4).hexdigest()
     middle = f"{driver}-{pool}".replace("/", "-")

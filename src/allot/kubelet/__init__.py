@@ -1,9 +1,9 @@
-"""Simulated nodes: Node objects that are alive, and pods on them that start, run, end and go.
+"""Simulated kubelets: Node objects with heartbeats, and pods on them that start, run, finish and are deleted.
 
     nodes ──► node_loop: status, heartbeats, leases        (node_status decides)
     pods  ──► pod_loop:  status, restarts, deletion        (pod_lifecycle decides, with containers, conditions)
     claims ─► pod_loop:  a pod waits until its claims are its own (pod_claims)
 
-Nothing runs, and nothing is remembered that the API does not say: whoever is started again goes on from there,
-and two at once write the same.
+No container runs, and all state is in the API: a restarted simulation continues from there, and two instances
+write the same.
 """

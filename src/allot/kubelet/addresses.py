@@ -1,4 +1,4 @@
-"""Addresses of nodes and pods: always the same for the same one, and never those of another."""
+"""IP addresses of nodes and pods: stable by name, and unique."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ATTEMPTS: Final = 100
 
 
 def pick_address(owner: str, network: IPv4Network, is_taken: Callable[[str], bool]) -> str:
-    """An address for `owner`, found by its name; if another has it, the next one that is free."""
+    """An address for `owner`, derived from its name; the next free one if it is taken."""
     digest = hashlib.blake2s(owner.encode(), digest_size=8).digest()
     places = network.num_addresses - 2
     first = int.from_bytes(digest) % places

@@ -1,13 +1,13 @@
-"""What the containers of a pod do while they run, as its annotations say.
+"""The behaviour of simulated containers, from the annotations of their pod.
 
     allot.dev/run-seconds: "30"          how long containers run; "forever"
-    allot.dev/exit-code: "1,1,0"         how they end: the first run, the second, and all that follow
+    allot.dev/exit-code: "1,1,0"         exit codes: of the first run, the second, and all further ones
     allot.dev/start-seconds: "5"         how long the pod is prepared before anything runs
     allot.dev/ready-seconds: "3"         how long containers run before they are ready
     allot.dev/stop-seconds: "8"          how long the pod takes to stop when it is deleted
 
-With a container's name behind it (`allot.dev/run-seconds.worker`) one of the first two, or of readiness, is about that
-container only. Init containers end at once, and well, unless one of these is about them.
+With a container's name as suffix (`allot.dev/run-seconds.worker`), run-seconds, exit-code and ready-seconds apply to that
+container only. Init containers succeed immediately, unless an annotation names them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from allot.kubelet.settings import (
 
 @dataclass(frozen=True)
 class ContainerBehaviour:
-    """How one pod behaves. Values that cannot be read count as missing, and are listed in `problems`."""
+    """How the containers of one pod behave. Invalid values are ignored, and listed in `problems`."""
 
     start_seconds: float = 0.0
     stop_seconds: float = 0.0
@@ -40,10 +40,10 @@ class ContainerBehaviour:
     ready_seconds_by_container: Mapping[str, float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     completes: bool = False
-    """Its containers are not run again once they have ended, whatever its restart policy."""
+    """Its containers are not restarted, whatever its restart policy."""
 
     def run_seconds(self, container: str, *, is_init: bool = False) -> float | None:
-        """How long it runs; None: until it is stopped."""
+        """How long the container runs; None: until it is stopped."""
         found = self.run_seconds_by_container
         if container in found:
             return found[container]
@@ -52,7 +52,7 @@ class ContainerBehaviour:
         return found.get("", self.default_run_seconds)
 
     def exit_code(self, container: str, run: int, *, is_init: bool = False) -> int:
-        """How its run of this number, counted from 0, ends."""
+        """The exit code of run number `run`, counted from 0."""
         by_container = self.exit_codes_by_container
         fallback = () if is_init else by_container.get("", ())
         codes = by_container.get(container, fallback) or (0,)
@@ -107,7 +107,7 @@ def _default_run_seconds(pod: Pod, settings: KubeletSettings) -> float | None:
 
 
 def _about(name: str, prefix: str) -> str | None:
-    """The container that an annotation is about, empty for all; None if it is another annotation."""
+    """The container that an annotation applies to, empty for all; None for other annotations."""
     if name == prefix:
         return ""
     return name[len(prefix) + 1 :] or None if name.startswith(prefix + ".") else None

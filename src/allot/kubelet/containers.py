@@ -1,10 +1,10 @@
-"""One container: from waiting to running to ended, and perhaps again.
+"""The states of one container: waiting, running, terminated, and restarts.
 
     waiting ──► running ──► terminated ──► waiting (CrashLoopBackOff) ──► running
                                   │ first time, or not to be restarted        ▲
                                   └────────────────────────────────────────────┘
 
-Each step takes one arrow. How far a container has come is read from its status alone.
+Each step follows one arrow. The state of a container is read from its status alone.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ON_FAILURE: Final = "OnFailure"
 NEVER: Final = "Never"
 CRASH_LOOP: Final = "CrashLoopBackOff"
 STOPPED_CODE: Final = 143
-"""What a process leaves behind that is asked to stop (signal 15)."""
+"""The exit code of a process that ends on SIGTERM."""
 KILLED_CODE: Final = 137
-"""... and one that does not listen (signal 9)."""
+"""The exit code of a process that is killed by SIGKILL."""
 
 Status = dict[str, Any]
 
 
 class ContainerPlan(NamedTuple):
-    """A container as the pod's spec describes it."""
+    """A container in the pod's spec."""
 
     name: str
     image: str
@@ -49,7 +49,7 @@ class ContainerPlan(NamedTuple):
 
 
 class ContainerContext(NamedTuple):
-    """What a step depends on besides the container."""
+    """The inputs of a step besides the container."""
 
     pod_uid: str
     behaviour: ContainerBehaviour
@@ -58,7 +58,7 @@ class ContainerContext(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The status after a step, and when the next one is due, if time alone decides that."""
+    """The status after a step, and when the next one is due, if that depends on time alone."""
 
     status: Status
     wake_at: datetime | None = None
@@ -76,7 +76,7 @@ def terminated(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def exit_code(status: Mapping[str, Any]) -> int | None:
-    """How it ended; None while it has not."""
+    """The exit code; None if it has not terminated."""
     ended = terminated(status)
     return int(ended.get("exitCode", 0)) if ended is not None else None
 
@@ -88,7 +88,7 @@ def has_run(status: Mapping[str, Any]) -> bool:
 
 
 def is_finished(plan: ContainerPlan, status: Mapping[str, Any]) -> bool:
-    """Whether it has ended and stays so."""
+    """Whether it has terminated and is not restarted."""
     code = exit_code(status)
     return code is not None and not plan.restarts_after(code)
 
@@ -112,7 +112,7 @@ def waiting_status(plan: ContainerPlan, before: Mapping[str, Any] | None, reason
 def start(
     plan: ContainerPlan, before: Mapping[str, Any] | None, context: ContainerContext
 ) -> Status:
-    """It runs; or it has already ended, if it has nothing to do."""
+    """It runs; or it has terminated already, if it runs for 0 seconds."""
     status = {**_fresh(plan), **(before or {})}
     ended = terminated(status) or _last_run(status)
     restarts = int(status["restartCount"])
@@ -143,14 +143,14 @@ def _fresh(plan: ContainerPlan) -> Status:
 
 
 def _run_seconds(plan: ContainerPlan, behaviour: ContainerBehaviour) -> float | None:
-    """What a pod runs for is not for its sidecars to end."""
+    """The pod's run time does not apply to sidecars."""
     if plan.is_sidecar:
         return behaviour.run_seconds_by_container.get(plan.name)
     return behaviour.run_seconds(plan.name, is_init=plan.is_init)
 
 
 def stop(status: Mapping[str, Any], now: datetime, code: int) -> Status:
-    """It is made to end, if it runs. One that never ran stays as it is."""
+    """Terminate it, if it runs. One that never ran is unchanged."""
     runs = running(status)
     return _terminated(status, runs, code, now) if runs is not None else dict(status)
 
@@ -174,7 +174,7 @@ def _ended(plan: ContainerPlan, status: Status, context: ContainerContext) -> St
     run = int(status["restartCount"])
     code = context.behaviour.exit_code(plan.name, run, is_init=plan.is_init)
     ended = _terminated(status, runs, code, context.now)
-    # An init container is as ready as it can be when it has ended well.
+    # An init container is ready when it has succeeded.
     return ended | {"ready": plan.is_init and not plan.is_sidecar and code == 0}
 
 
@@ -187,11 +187,11 @@ def _container_id(uid: str, name: str, restarts: int) -> str:
     return f"simulated://{digest}"
 
 
-# --- steps of one that has been started ---
+# --- steps of a started container ---
 
 
 def step(plan: ContainerPlan, status: Mapping[str, Any], context: ContainerContext) -> Step:
-    """What becomes of a container by now that has been started once."""
+    """The next step of a container that was started."""
     runs = running(status)
     if runs is not None:
         return _step_running(plan, dict(status), runs, context)
@@ -237,7 +237,7 @@ def _step_ended(
 
 
 def _later(moment: datetime, seconds: float) -> datetime | None:
-    """So many seconds later; None if the calendar ends before."""
+    """The time `seconds` later; None if it is beyond the calendar."""
     try:
         return moment + timedelta(seconds=seconds)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What the kubelets of all simulated nodes count, under the names that Kubernetes gives."""
+"""The metrics of all simulated kubelets, under Kubernetes' names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPE_BY_SPEC: Final = {"initContainers": "init_container", "containers": "conta
 
 
 class KubeletMetrics:
-    """Containers and pods that were started, or could not be."""
+    """Started containers and pods, and errors."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
@@ -46,7 +46,7 @@ class KubeletMetrics:
         )
 
     def status_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        """A pod's status has changed: count what was started."""
+        """A pod's status was written: count started containers."""
         began = False
         for container_type in _started_containers(before, after):
             self._started.labels(container_type).inc()
@@ -55,7 +55,7 @@ class KubeletMetrics:
             self._pods.inc()
 
     def could_not_start(self, pod: Pod, code: str) -> None:
-        """Its containers were to be started, the first of them at least, and were not."""
+        """The pod, and with it at least its first container, could not be started."""
         self._pod_errors.inc()
         for field, container_type in _TYPE_BY_SPEC.items():
             containers = pod.get("spec", field, default=())

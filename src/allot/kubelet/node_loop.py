@@ -1,6 +1,6 @@
-"""Keeps simulated nodes alive: their status, their leases, and what stands in the way of pods.
+"""Heartbeats of simulated nodes: status and leases; also labels and outdated taints.
 
-Leases are one write per node every ten seconds, spread over that time, and nothing is read for them.
+A lease is one write per node every ten seconds, spread over that period, without a read.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 MIN_WRITE_INTERVAL_SECONDS: Final = 1.0
-"""Whoever else writes a node's status is not answered faster."""
+"""Minimum interval between status writes of a node, also if another client writes its status."""
 CONFLICT_SECONDS: Final = 0.1
 _BY_ADDRESS: Final = "address"
 
 
 class NodeLoop:
-    """Serves the nodes that an informer knows."""
+    """Simulates the nodes of an informer."""
 
     def __init__(self, client: Client, nodes: Informer[Node], settings: KubeletSettings) -> None:
         self._client = client
@@ -79,10 +79,12 @@ class NodeLoop:
         node = self._node(name)
         if node is None:
             return
-        if name not in self._renewed:  # first the heart beats: nobody believes a status without it
+        if (
+            name not in self._renewed
+        ):  # the lease first: a status without a heartbeat is not trusted
             self._renewed.add(name)
             await self._write_lease(node)
-            # From here on each node has its own moment in the period.
+            # Spread the renewals of nodes over the period.
             self._leases.add_after(name, self._settings.renew_seconds * (0.5 + fraction(name) / 2))
         wait = self._written_at.get(name, -1e9) + MIN_WRITE_INTERVAL_SECONDS - self._clock.now()
         status = status_after(node, self._address(node), self._settings, self._clock.today())
@@ -101,7 +103,7 @@ class NodeLoop:
                 raise
 
     async def _tidy(self, node: Node) -> None:
-        """Labels and taints, only if nobody else changes the node at the same time."""
+        """Update labels and taints; with the resourceVersion as a precondition."""
         metadata: dict[str, object] = {"resourceVersion": node.metadata.resource_version}
         patch: dict[str, object] = {"metadata": metadata}
         labels, taints = missing_labels(node), taints_to_keep(node)
@@ -126,7 +128,7 @@ class NodeLoop:
 
     async def _renew(self, name: str) -> None:
         if self._nodes.get(ObjectKey("", name)) is None:
-            return  # it is gone, and so is its lease
+            return  # the node is deleted, and with it its lease
         node = self._node(name)
         if node is not None:
             await self._write_lease(node)
@@ -145,8 +147,8 @@ class NodeLoop:
                 if not error.is_not_found:
                     raise
                 await self._client.create(LEASES, RawObject(new_lease(node, self._settings, now)))
-        except ClientError as error:  # the next one is due soon
-            log.info("node %s: no heartbeat: %s", key.name, error)
+        except ClientError as error:  # the next renewal is due soon
+            log.info("node %s: lease not renewed: %s", key.name, error)
 
 
 def _addresses(node: Node) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a living node says about itself: status, labels, taints that no longer hold, and its lease."""
+"""The status, labels, outdated taints and lease of a simulated node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_CAPACITY: Final = {
 }
 KUBELET_VERSION: Final = "v1.38.0"
 STALE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-"""Taints that say a node cannot be reached, which is not so once it is ready."""
+"""Taints that are removed when the node is ready."""
 _SPREAD: Final = 0.2
 
 # type, status, reason, message
@@ -46,7 +46,7 @@ def is_ready(node: Node) -> bool:
 
 
 def address_of(node: Node) -> str:
-    """The address by which others reach it; empty if it has none."""
+    """The internal IP address; empty if it has none."""
     for address in node.get("status", "addresses", default=()):
         if address.get("type") == "InternalIP":
             return str(address.get("address", ""))
@@ -59,9 +59,9 @@ def address_of(node: Node) -> str:
 def status_after(
     node: Node, address: str, settings: KubeletSettings, now: datetime
 ) -> dict[str, Any] | None:
-    """The status that the node must have; None if it says so already, and not too long ago.
+    """The status to write; None if the current one is up to date and its heartbeat is recent.
 
-    Amounts that somebody has set stay; what is missing is filled in.
+    Capacity and allocatable that are set already stay; missing amounts are filled in.
     """
     before: Mapping[str, Any] = node.get("status", default={})
     conditions = list(before.get("conditions") or ())
@@ -81,7 +81,7 @@ def status_after(
 
 
 def heartbeat_age(node: Node, now: datetime) -> float:
-    """Seconds since the node last said that it is well; endless if it never did."""
+    """Seconds since the last heartbeat of a ready node; infinite if it never had one."""
     for condition in node.get("status", "conditions", default=()):
         if condition.get("type") == "Ready" and condition.get("lastHeartbeatTime"):
             return (now - (read_time(condition["lastHeartbeatTime"]) or now)).total_seconds()
@@ -89,12 +89,12 @@ def heartbeat_age(node: Node, now: datetime) -> float:
 
 
 def _heartbeat_seconds(name: str, settings: KubeletSettings) -> float:
-    """Not the same for all, so that nodes of the same age do not all speak at once."""
+    """Different for each node, to spread the writes of nodes that were created together."""
     return settings.heartbeat_seconds * (1 - _SPREAD * fraction(name))
 
 
 def fraction(name: str) -> float:
-    """A number from 0 up to 1 that belongs to a name."""
+    """A number in [0, 1) derived from a name."""
     return zlib.crc32(name.encode()) / 2**32
 
 
@@ -146,7 +146,7 @@ def _without_blanks(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def missing_labels(node: Node) -> dict[str, str]:
-    """Labels that every node has."""
+    """The default labels that the node lacks."""
     wanted = {
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": node.metadata.name,
@@ -157,7 +157,7 @@ def missing_labels(node: Node) -> dict[str, str]:
 
 
 def taints_to_keep(node: Node) -> list[dict[str, Any]] | None:
-    """The taints without those that are no longer true; None if all of them are."""
+    """The taints without outdated ones; None if nothing changes."""
     if not is_ready(node):
         return None
     kept = [taint for taint in node.taints if taint.get("key") not in STALE_TAINTS]
@@ -176,7 +176,7 @@ def lease_spec(name: str, settings: KubeletSettings, now: datetime) -> dict[str,
 
 
 def new_lease(node: Node, settings: KubeletSettings, now: datetime) -> dict[str, Any]:
-    """The lease of a node that has none. It goes when the node goes."""
+    """The lease of a node, owned by it and so deleted with it."""
     name = node.metadata.name
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.metadata.uid}
     metadata = {"namespace": LEASE_NAMESPACE, "name": name, "ownerReferences": [owner]}

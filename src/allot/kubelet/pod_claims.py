@@ -1,4 +1,4 @@
-"""The claims of a pod, as its node looks at them before the pod may start."""
+"""The checks of a pod's claims before it may start."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from allot.api.identities import ObjectKey
 
 
 class ClaimUse(NamedTuple):
-    """A claim that a pod uses, and whether it must have been made for this pod."""
+    """A claim that a pod uses, and whether it must have been created for this pod."""
 
     key: ObjectKey
     is_own: bool
 
 
 def claims_of(pod: Pod) -> Iterator[ClaimUse | str]:
-    """The claims the pod uses; a text where one has yet to be made."""
+    """The claims that the pod uses; a message for each that is not created yet."""
     namespace = pod.metadata.namespace
     made = {entry.name: entry for entry in pod.status.resource_claim_statuses}
     for entry in pod.spec.resource_claims:
@@ -26,7 +26,9 @@ def claims_of(pod: Pod) -> Iterator[ClaimUse | str]:
             yield ClaimUse(ObjectKey(namespace, entry.resource_claim_name), is_own=False)
         elif entry.name not in made:
             yield f"the claim for {entry.name} has not been created yet"
-        elif name := made[entry.name].resource_claim_name:  # without a name, none is needed
+        elif name := made[
+            entry.name
+        ].resource_claim_name:  # without a name the entry needs no claim
             yield ClaimUse(ObjectKey(namespace, name), is_own=True)
     extended = pod.status.extended_resource_claim_status
     if extended is not None:

@@ -1,4 +1,4 @@
-"""The conditions of a pod that its node reports. All others belong to somebody else, and stay."""
+"""The conditions of a pod that the kubelet owns. All other conditions stay."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FAILED: Final = "Failed"
 
 
 class PodProgress(NamedTuple):
-    """How far a pod has come."""
+    """The progress of a pod, from which its conditions follow."""
 
     phase: str
     has_sandbox: bool
     uninitialized: tuple[str, ...] = ()
-    """Init containers that must end first."""
+    """Init containers that have not completed."""
     unready: tuple[str, ...] = ()
     """Containers that are not ready."""
     unmet_gates: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class _Said(NamedTuple):
 def conditions_after(
     before: Sequence[Mapping[str, Any]], progress: PodProgress, generation: int, now: str
 ) -> list[dict[str, Any]]:
-    """All conditions of the pod. Those that say the same as before keep their times."""
+    """All conditions of the pod. Unchanged ones keep their times."""
     found = {condition.get("type", ""): dict(condition) for condition in before}
     for said in _said(progress):
         known = found.get(said.type)

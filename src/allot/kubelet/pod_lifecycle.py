@@ -1,10 +1,10 @@
-"""A pod on its node: what its status must say by now, and whether it can go.
+"""The lifecycle of a pod on its node: the status to write, and whether it can be removed.
 
     Pending ──► Running ──► Succeeded, Failed
        │           │              ▲
        └───────────┴── deleted: stopped, and then removed
 
-`decide` looks at the pod and the time, and at nothing else.
+`decide` is a function of the pod and the time.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ DEFAULT_GRACE_SECONDS: Final = 30
 
 
 class PodAddresses(NamedTuple):
-    """Where the pod is, as far as its status tells."""
+    """The addresses in the pod's status."""
 
     host_ip: str
     pod_ip: str
 
 
 class PodDecision(NamedTuple):
-    """What to do about a pod now, and after how many seconds to look again."""
+    """What to do with a pod now, and when to decide again."""
 
     status: Status | None = None
-    """To be written, if not None."""
+    """The status to write; None: unchanged."""
     is_gone: bool = False
-    """It has stopped and can be removed."""
+    """Whether it has stopped and can be deleted."""
     wake_seconds: float | None = None
 
 
@@ -55,7 +55,7 @@ NOTHING: Final = PodDecision()
 
 
 def has_begun(pod: Pod) -> bool:
-    """Whether anything of the pod was started: then its claims have been looked at."""
+    """Whether the pod was started: its claims have been checked then."""
     status = pod.get("status", default={})
     if any(
         condition.get("type") == CAN_START and condition.get("status") == "True"
@@ -72,7 +72,7 @@ def has_begun(pod: Pod) -> bool:
 def decide(
     pod: Pod, place: PodAddresses, settings: KubeletSettings, now: datetime, *, may_start: bool
 ) -> PodDecision:
-    """`may_start` tells whether the pod's claims are its own; it is asked only before the start."""
+    """`may_start`: whether the pod's claims are reserved for it; only relevant before the start."""
     is_deleted = pod.metadata.deletion_timestamp is not None
     if pod.is_finished:
         is_gone = is_deleted and pod.metadata.deletion_grace_period_seconds != 0
@@ -100,9 +100,9 @@ def decide(
 
 
 def _stop(pod: Pod, behaviour: ContainerBehaviour, now: datetime) -> tuple[datetime, int]:
-    """When a deleted pod stops, and how its processes end."""
+    """When a deleted pod stops, and the exit code of its containers."""
     if not behaviour.stop_seconds:
-        return now, containers.STOPPED_CODE  # whatever the server's clock shows
+        return now, containers.STOPPED_CODE  # independent of the server's clock
     grace = pod.metadata.deletion_grace_period_seconds
     grace = DEFAULT_GRACE_SECONDS if grace is None else grace
     ends = pod.metadata.deletion_timestamp or now
@@ -112,7 +112,7 @@ def _stop(pod: Pod, behaviour: ContainerBehaviour, now: datetime) -> tuple[datet
 
 
 class _Course:
-    """One decision in the making."""
+    """One decision, step by step."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class _Course:
         if behaviour.completes:
             policy = containers.NEVER
         self._init = tuple(
-            # An init container is never run again once it has ended well.
+            # An init container is not restarted after it has succeeded.
             _plan(spec, containers.ON_FAILURE if policy == containers.ALWAYS else policy, True)
             for spec in pod.get("spec", "initContainers", default=())
         )
@@ -146,7 +146,7 @@ class _Course:
 
     @property
     def started_at(self) -> datetime:
-        """When the node took the pod on."""
+        """`status.startTime`."""
         return read_time(self._before.get("startTime")) or self._now
 
     def deadline(self) -> datetime | None:
@@ -162,14 +162,14 @@ class _Course:
     # --- outcomes ---
 
     def waiting(self) -> PodDecision:
-        """Nothing has been started, and nothing is yet."""
+        """No container has been started."""
         init = self._waiting(self._init, "initContainerStatuses", "PodInitializing")
         reason = "PodInitializing" if self._init else "ContainerCreating"
         main = self._waiting(self._main, "containerStatuses", reason)
         return self._decision(PENDING, init, main, has_sandbox=False)
 
     def stopped(self, code: int, reason: str = "") -> PodDecision:
-        """All that runs is made to end. What was not done counts as failed."""
+        """All running containers are terminated. Unfinished containers count as failed."""
         ended = {
             field: [
                 containers.stop(status, self._now, code)
@@ -190,7 +190,7 @@ class _Course:
         )
 
     def advanced(self) -> PodDecision:
-        """Everything takes the step that is due."""
+        """Every container takes the step that is due."""
         init, is_initialized, has_failed = self._advance_init()
         if has_failed:
             main = self._waiting(self._main, "containerStatuses", "PodInitializing")
@@ -209,7 +209,7 @@ class _Course:
     # --- containers ---
 
     def _statuses(self, field: str, plans: Iterable[ContainerPlan]) -> dict[str, Status]:
-        """What is known of these containers, in the order of the spec."""
+        """The statuses of these containers, in the order of the spec."""
         known = {status.get("name"): status for status in self._before.get(field) or ()}
         return {plan.name: known[plan.name] for plan in plans if plan.name in known}
 
@@ -225,13 +225,13 @@ class _Course:
         if status is None or not containers.has_run(status):
             status = containers.start(plan, status, self._context)
             if containers.running(status) is None:
-                return status  # what follows is another step, after this one has been told
+                return status  # the next step follows after this one is written
         after, wake_at = containers.step(plan, status, self._context)
         self.wake(wake_at)
         return after
 
     def _advance_init(self) -> tuple[list[Status], bool, bool]:
-        """One after the other. Their statuses; whether all are done; whether one has failed for good."""
+        """In order. Their statuses; whether all have completed; whether one has failed without a restart."""
         known = self._statuses("initContainerStatuses", self._init)
         statuses, is_waiting, has_failed = [], False, False
         for plan in self._init:

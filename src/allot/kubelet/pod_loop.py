@@ -1,6 +1,6 @@
-"""Runs the pods of simulated nodes: writes what `pod_lifecycle` decides, when it decides it.
+"""The control loop for pods of simulated nodes: writes what `pod_lifecycle` decides.
 
-One informer brings the pods of all nodes. What is done about an event does not depend on how many there are.
+One informer has the pods of all nodes. The cost of an event does not depend on the number of pods.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 16
 CONFLICT_SECONDS: Final = 0.1
-"""After a conflict the newer version should be here by then."""
+"""Requeue delay after a conflict; the informer normally has the newer version by then."""
 FAILURES: Final = Backoff(first_seconds=0.05, most_seconds=30.0, jitter=0.0)
 UNRESERVED_CLAIM_GRACE_SECONDS: Final = 1.0
-"""A claim that is not the pod's own may become so meanwhile, without anything being wrong."""
+"""How long a missing reservation is not reported: the claim's event may arrive after the pod's."""
 STEPS_AT_ONCE: Final = 8
-"""A pod that has more to do gets in line again."""
+"""Steps of one pod before it is queued again."""
 FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
 _BY_NODE: Final = "node"
 _BY_CLAIM: Final = "claim that the pod waits for"
@@ -44,7 +44,7 @@ _BY_ADDRESS: Final = "address"
 
 
 class PodLoop:
-    """Serves the pods bound to nodes that an informer knows."""
+    """Simulates the pods that are bound to the nodes of an informer."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class PodLoop:
     async def run(self) -> None:
         await run_workers(self._queue, self._reconcile, WORKERS)
 
-    # --- what happens ---
+    # --- event handlers ---
 
     def _follow(self, pod: Pod) -> None:
         if self._node_of(pod) is not None:
@@ -93,7 +93,7 @@ class PodLoop:
         self._queue.forget(key)
 
     def _follow_node(self, old: Node | None, node: Node) -> None:
-        """A node that begins to serve has pods to look after."""
+        """Queue the pods of a node that becomes ready."""
         if _serves(node) and (old is None or not _serves(old)):
             for pod in self._pods.by_index(_BY_NODE, node.metadata.name):
                 self._queue.add(pod.key)
@@ -107,7 +107,7 @@ class PodLoop:
         node = self._nodes.get(ObjectKey("", pod.node_name))
         return node if node is not None and _serves(node) else None
 
-    # --- what is done about it ---
+    # --- reconciling ---
 
     async def _reconcile(self, key: ObjectKey) -> None:
         pod = self._pods.get(key)
@@ -136,7 +136,7 @@ class PodLoop:
             if decision.wake_seconds is not None:
                 self._queue.add_after(key, decision.wake_seconds)
             if decision.status is None or decision.status == wanted:
-                return  # a server that does not keep all of a status is not asked again
+                return  # the server drops part of the status: do not write it again
             wanted = decision.status
             before = pod.get("status", default={})
             pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
@@ -144,7 +144,7 @@ class PodLoop:
         self._queue.add(key)
 
     def _may_look_at(self, pod: Pod) -> bool:
-        """Whether it is time: the news that a pod's claims are its own may come after the pod itself."""
+        """Whether to report a missing claim now: the claim's event may arrive after the pod's."""
         key = pod.key
         if pod.is_finished or pod.metadata.deletion_timestamp is not None or has_begun(pod):
             return True
@@ -172,7 +172,7 @@ class PodLoop:
         return known or pick_address(pod.metadata.uid, POD_NETWORK, self._has)
 
     def _has(self, address: str) -> bool:
-        """Whether a pod has the address. Those that have finished give theirs back."""
+        """Whether an unfinished pod has the address."""
         return any(not pod.is_finished for pod in self._pods.by_index(_BY_ADDRESS, address))
 
 

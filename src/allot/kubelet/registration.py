@@ -1,4 +1,4 @@
-"""Brings Node objects into being that a description asks for, and removes those it no longer asks for."""
+"""Creates the Node objects of a description, and deletes those that it no longer has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AT_ONCE: Final = 16
 
 
 class NodeDescription(NamedTuple):
-    """A node that shall exist."""
+    """A node to create."""
 
     name: str
     labels: Mapping[str, str] = {}
@@ -32,11 +32,11 @@ class NodeDescription(NamedTuple):
 
 
 class ForeignNodeError(Exception):
-    """There is such a node, but it is not simulated."""
+    """A node of that name exists, but is not simulated."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"there is a node {name} already, and it is not simulated "
+            f"node {name} already exists and is not simulated "
             f"(it has no label {SIMULATED_LABEL}=true); choose another name"
         )
 
@@ -55,7 +55,7 @@ def new_node(description: NodeDescription) -> dict[str, Any]:
 
 
 def needed_change(node: Node, description: NodeDescription) -> dict[str, Any] | None:
-    """A merge patch for a node that exists; None if it is as described. Others may add to it."""
+    """A merge patch for an existing node; None if it is as described. Additional fields stay."""
     metadata = {}
     for field, wanted, known in (
         ("labels", description.labels, node.metadata.labels),
@@ -68,7 +68,7 @@ def needed_change(node: Node, description: NodeDescription) -> dict[str, Any] | 
 
 
 def needed_amounts(node: Node, description: NodeDescription) -> dict[str, Any] | None:
-    """A merge patch for the status of a node that exists; None if it is as described."""
+    """A merge patch for the status of an existing node; None if it is as described."""
     patch = {}
     for field, wanted in _amounts(description).items():
         known = node.get("status", field, default={})
@@ -88,9 +88,9 @@ def _amounts(description: NodeDescription) -> dict[str, Any]:
 async def register(
     client: Client, descriptions: Iterable[NodeDescription], group_label: tuple[str, str]
 ) -> None:
-    """Make the nodes as described. Those of the same group that are not described are deleted.
+    """Create and update the described nodes. Other nodes of the same group are deleted.
 
-    Taints are only given to new nodes: later they belong to whoever looks after the cluster.
+    Taints are only set on new nodes: later they belong to the administrator.
     """
     name, value = group_label
     wanted = {
@@ -106,7 +106,7 @@ async def register(
     selector = f"{SIMULATED_LABEL}=true,{name}={value}"
     for node in (await client.list(NODES, Scope(label_selector=selector))).items:
         if node.metadata.name not in wanted:
-            log.warning("node %s is no longer described, and is deleted", node.metadata.name)
+            log.warning("node %s: no longer in the description, deleting", node.metadata.name)
             await _delete(client, node)
     ended = await asyncio.gather(*map(ensure, wanted.values()), return_exceptions=True)
     for error in ended:

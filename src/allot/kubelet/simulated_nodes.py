@@ -1,4 +1,4 @@
-"""All simulated nodes of a cluster, put together context a client."""
+"""The assembly of all simulated nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOUND: Final = Scope(field_selector="spec.nodeName!=")
 
 
 class NodeSimulation:
-    """Serves nodes until cancelled. It can be run again."""
+    """Simulates nodes until cancelled. Can be run again."""
 
     def __init__(self, client: Client, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - a value
         self._client = client

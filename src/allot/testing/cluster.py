@@ -3,7 +3,7 @@
     in real time     a thread with an event loop and a socket: any client, in any language, can use it
     in virtual time  time passes only while a test waits, and then at once: minutes take milliseconds
 
-Objects live in memory, unless a test names another storage. Both are the same cluster as `allot up`.
+Objects are stored in memory by default. Both are the same cluster as `allot up`.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _TOKEN: Final = "test-admin-token"  # noqa: S105 - of no server anybody can reac
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """The cluster a test wants."""
+    """The settings of a cluster for tests."""
 
     hardware: Sequence[str] = ()
-    """Profiles or files, each with `=N` for so many nodes."""
+    """Profiles or files; `=N` sets the number of nodes."""
     feature_gates: Mapping[str, bool] | None = None
     """Of all components."""
     scheduler_gates: Mapping[str, bool] | None = None
     """Where the scheduler's differ from `feature_gates`: version skew."""
     controller_gates: Mapping[str, bool] | None = None
-    """Likewise, of the controllers."""
+    """The same for the controllers."""
     rules: str = RuleSet.SEEDS
     """Whose answers: `seeds`, or those of Kubernetes `v1.38`."""
     controllers: Sequence[str] = ("*",)
@@ -97,10 +97,10 @@ class ClusterSettings:
 
 
 class AllotCluster(ABC):
-    """A cluster that a test can talk to. Use it in a `with` block."""
+    """A cluster for tests. Use it in a `with` block."""
 
     client: Client
-    """For coroutines that are passed to `run`."""
+    """A client for coroutines that are passed to `run`."""
 
     def __init__(self, settings: ClusterSettings = ClusterSettings()) -> None:  # noqa: B008 - a value
         self.settings = settings
@@ -108,7 +108,7 @@ class AllotCluster(ABC):
 
     @abstractmethod
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in the cluster's event loop, such as a controller's calls with `client`."""
+        """Run a coroutine in the cluster's event loop, such as calls of `client`."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -122,7 +122,7 @@ class AllotCluster(ABC):
     ) -> None: ...
 
     def restart(self, settings: ClusterSettings | None = None) -> None:
-        """Stop all components and start them again on what is stored, with other settings if given."""
+        """Restart all components on the stored objects, with other settings if given."""
         self.run(self._stop())
         self.settings = settings or self.settings
         self._resources.clear()
@@ -134,17 +134,17 @@ class AllotCluster(ABC):
     @abstractmethod
     async def _stop(self) -> None: ...
 
-    # --- what tests do most ---
+    # --- common operations ---
 
     def apply(self, *manifests: str | Path | Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Create or change objects: YAML texts, files or dictionaries."""
+        """Create or update objects: YAML strings, files or dictionaries."""
         documents = [document for each in manifests for document in _documents(each)]
         return [dict(obj.data) for obj in self.run(apply(self.client, documents))]
 
     def get(
         self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE
     ) -> dict[str, Any] | None:
-        """An object, or None if there is none. The kind is `Pod`, or `pods.v1`, as manifests or kubectl say it."""
+        """An object, or None if it does not exist. The kind is written as in manifests (`Pod`) or kubectl (`pods.v1`)."""
         return self.run(self._get(kind, name, namespace))
 
     def list(self, kind: str, namespace: str = "", selector: str = "") -> list_[dict[str, Any]]:
@@ -162,7 +162,7 @@ class AllotCluster(ABC):
         namespace: str = DEFAULT_NAMESPACE,
         seconds: float = WAIT_SECONDS,
     ) -> dict[str, Any] | None:
-        """The object once it is so (None while there is none); `AssertionError` if that takes too long."""
+        """The object once `is_so` holds for it (None if it does not exist). `AssertionError` after `seconds`."""
         return self.run(self._wait_for(kind, name, is_so, namespace, seconds))
 
     def wait_for_phase(
@@ -172,7 +172,7 @@ class AllotCluster(ABC):
         namespace: str = DEFAULT_NAMESPACE,
         seconds: float = WAIT_SECONDS,
     ) -> dict[str, Any]:
-        """A pod that has come to this phase."""
+        """The pod, once it is in this phase."""
         found = self.wait_for(
             "Pod",
             pod,
@@ -192,7 +192,7 @@ class AllotCluster(ABC):
                     resource_of(served)
                 )
         if kind not in self._resources:
-            raise LookupError(f"the cluster has no kind {kind}")
+            raise LookupError(f"the cluster does not serve kind {kind}")
         return self._resources[kind]
 
     async def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
@@ -226,13 +226,15 @@ class AllotCluster(ABC):
                 return found
             if loop.time() > deadline:
                 shown = yaml.safe_dump((found or {}).get("status", found), sort_keys=False)
-                raise AssertionError(f"{kind} {name} is not so after {seconds:g} s:\n{shown}")
+                raise AssertionError(
+                    f"timed out after {seconds:g} s waiting for {kind} {name}:\n{shown}"
+                )
             await asyncio.sleep(min(pause, max(deadline - loop.time(), FIRST_POLL_SECONDS)))
             pause = min(pause * 1.2, SLOWEST_POLL_SECONDS)
 
 
 class RealTimeCluster(AllotCluster):
-    """Runs in a thread of its own, and listens on a free port of this machine."""
+    """Runs in its own thread, and listens on a free local port."""
 
     kubeconfig: Path
     url: str
@@ -289,9 +291,9 @@ class RealTimeCluster(AllotCluster):
 
 
 class VirtualTimeCluster(AllotCluster):
-    """Stands still between calls. Its waits end by what the cluster does, not by the clock.
+    """Time passes only during calls, and waiting takes no real time.
 
-    What is stored survives a restart.
+    Stored objects survive a restart.
     """
 
     def __init__(self, settings: ClusterSettings = ClusterSettings()) -> None:  # noqa: B008 - a value
@@ -303,7 +305,7 @@ class VirtualTimeCluster(AllotCluster):
         return self._runner.run(work)
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Advance the virtual time."""
         self.run(asyncio.sleep(seconds))
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A client that costs little: keep-alive connections over TLS, answers read by their length."""
+"""A cheap HTTP client for load: keep-alive connections over TLS, bodies read by content length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 
 class Address(NamedTuple):
-    """Where the server is, and how it knows us."""
+    """The address of a server, and credentials."""
 
     host: str
     port: int
@@ -37,7 +37,7 @@ class Connection:
             address.host, address.port, limit=2**20
         )
         try:
-            # Apart from connecting, so that a handshake that fails leaves nothing open.
+            # Separate from connecting, so that a failed handshake leaves no open socket.
             await self._writer.start_tls(address.context, server_hostname=address.host)
         except BaseException:
             self._writer.transport.abort()
@@ -51,7 +51,7 @@ class Connection:
         return code, await self._reader.readexactly(length)
 
     async def watch(self, path: str) -> None:
-        """Begin a watch; `chunk` then reads what comes."""
+        """Start a watch; `chunk` reads its events."""
         self._send("GET", path, b"")
         code, _ = await self._read_head()
         assert code == 200, code
@@ -67,7 +67,7 @@ class Connection:
         return content[:-2]
 
     async def close(self) -> None:
-        """Break it off, whatever is under way."""
+        """Abort the connection."""
         self._writer.transport.abort()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()

@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def allot_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AllotCluster]:
-    """A control plane in this process, as the marker of the same name wants it."""
+    """A control plane in this process, configured by the marker of the same name."""
     from allot.testing.cluster import ClusterSettings, RealTimeCluster, VirtualTimeCluster
 
     marker = request.node.get_closest_marker("allot_cluster")

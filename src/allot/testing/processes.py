@@ -1,4 +1,4 @@
-"""An `allot apiserver` in a process of its own, to be asked, stopped and killed."""
+"""An `allot apiserver` in its own process, for tests that stop or kill it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAM = Path(sys.executable).with_name("allot")
 
 
 class ApiServerProcess:
-    """A server and its data directory. It can be started again after it has ended."""
+    """A server and its data directory. Can be started again after it has exited."""
 
     def __init__(self, directory: Path, *arguments: str) -> None:
         self.directory = directory
@@ -27,7 +27,7 @@ class ApiServerProcess:
         self.first_line = ""
 
     def start(self) -> Self:
-        """Returns when it answers. A second start takes the same port."""
+        """Returns when it is ready. Restarts use the same port."""
         command = [
             str(PROGRAM),
             "apiserver",
@@ -80,7 +80,7 @@ class ApiServerProcess:
         return self.wait()
 
     def kill(self) -> None:
-        """As power loss would, for the process."""
+        """Kill the process without a graceful shutdown."""
         self.send(signal.SIGKILL)
         self.wait()
 

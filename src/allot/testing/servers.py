@@ -1,4 +1,4 @@
-"""An API server in the test's own process, asked without a socket."""
+"""An API server in the test's own process, without a socket."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from allot.features import FeatureGates
 from allot.storage.interface import Store
 from allot.storage.memory import MemoryStore
 
-TOKEN = "test-admin-token"  # noqa: S105 - of no server anybody can reach
+TOKEN = "test-admin-token"  # noqa: S105 - of a server without a socket
 
 _signing_key = ec.generate_private_key(ec.SECP256R1())
 
 
 class ServerResponse(NamedTuple):
-    """What came back."""
+    """The response to a request."""
 
     code: int
     headers: tuple[tuple[str, str], ...]
@@ -57,7 +57,7 @@ class EventStream:
         self._lines: list[bytes] = []
         self.gone = asyncio.Event()
         self.reading = asyncio.Event()
-        """Cleared, the client takes nothing more."""
+        """While cleared, the client reads nothing."""
         self.reading.set()
 
     async def send(self, message: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ class EventStream:
 
 
 class LocalServer:
-    """An `ApiServer` and ways to ask it."""
+    """An `ApiServer`, and methods to send requests to it."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class LocalServer:
         return ServerResponse(messages[0]["status"], shown, content)
 
     async def post(self, path: str, body: Any, **rest: Any) -> dict[str, Any]:
-        """Create something; it must work."""
+        """Create an object; asserts success."""
         answer = await self.ask("POST", path, body, **rest)
         assert answer.code == 201, answer
         created: dict[str, Any] = answer.json

@@ -1,7 +1,7 @@
-"""An event loop in which waiting takes no time: when nobody has anything to do, the clock jumps to the next timer.
+"""An event loop in virtual time: when no task can run, the clock jumps to the next timer.
 
-Everything that sleeps through asyncio obeys it, without knowing. `sleep` of the shortest time returns when all others have
-done what they could do by now, which is what tests want to wait for.
+All code that sleeps through asyncio uses it without changes. `settled` returns when no other task can run without time
+passing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from allot.client.clock import LoopClock
 T = TypeVar("T")
 
 MOMENT: Final = 1e-6
-"""Short enough that no timer of anybody is due."""
+"""Shorter than any timer."""
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 STUCK_SECONDS: Final = 10.0
-"""Real ones: how long another thread may take when nobody here has anything to do."""
+"""In real time: how long to wait for another thread when no task can run."""
 
 
 class _PatientSelector(selectors.DefaultSelector):
-    """Looks for input without waiting; the time it should have waited is counted instead."""
+    """Polls without waiting; the timeout is added to the virtual time instead."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _PatientSelector(selectors.DefaultSelector):
         if timeout is None:
             found = super().select(STUCK_SECONDS)
             if not found:
-                raise RuntimeError("everybody waits, and nobody will ever wake them")
+                raise RuntimeError("deadlock: all tasks wait, and no timer is pending")
             return found
         found = super().select(0)
         if not found:
@@ -44,7 +44,7 @@ class _PatientSelector(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """A loop for `asyncio.Runner(loop_factory=VirtualTimeLoop)`. It begins at zero."""
+    """A loop for `asyncio.Runner(loop_factory=VirtualTimeLoop)`. Its time starts at zero."""
 
     def __init__(self) -> None:
         self._patient = _PatientSelector()
@@ -56,7 +56,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Done at once, in this thread: the clock would not wait for another one."""
+        """Runs in this thread: virtual time would not wait for another one."""
         future: asyncio.Future[T] = self.create_future()
         try:
             future.set_result(func(*args))
@@ -66,18 +66,18 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualClock(LoopClock):
-    """The loop's time as a calendar shows it."""
+    """A clock whose wall time follows the loop's time."""
 
     def today(self) -> datetime:
         return START + timedelta(seconds=self.now())
 
     def whole_seconds(self) -> datetime:
-        """As the scheduler reads it."""
+        """The wall time in whole seconds, for the scheduler."""
         return self.today().replace(microsecond=0)
 
 
 async def settled() -> None:
-    """Returns when everybody has done what can be done without time going by."""
+    """Returns when no other task can run without time passing."""
     await asyncio.sleep(MOMENT)
 
 

@@ -20,7 +20,7 @@ def test_profiles_are_listed() -> None:
 @pytest.mark.parametrize(
     ("references", "message"),
     [
-        pytest.param(["nope"], "nope: there is no such file, and no such profile", id="missing"),
+        pytest.param(["nope"], "nope: no such file or profile", id="missing"),
         pytest.param(
             ["fabric", "fabric=3"],
             "--hardware fabric=3: hardware fabric is in fabric already",

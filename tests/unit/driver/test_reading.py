@@ -131,7 +131,7 @@ DEVICE = ("pools", 0, "devices", 0)
         pytest.param(changed("nodes", "count", value=-1), "nodes.count: must be", id="negative"),
         pytest.param(
             changed("nodes", "name", value="same"),
-            "nodes.name: several nodes are called same; use {node}",
+            "nodes.name: duplicate node name same; use {node}",
             id="same-name",
         ),
         pytest.param(
@@ -159,7 +159,7 @@ DEVICE = ("pools", 0, "devices", 0)
             changed("pools", 0, "driver", value="no/driver"), "pools[0].driver: Invalid", id="driver"
         ),
         pytest.param(
-            changed("pools", 0, "name", value="pool"), "pools[0].name: pools[0] is a pool pool of",
+            changed("pools", 0, "name", value="pool"), "pools[0].name: duplicate pool pool of",
             id="pool-name-of-all-nodes",
         ),
         pytest.param(
@@ -169,7 +169,7 @@ DEVICE = ("pools", 0, "devices", 0)
         ),
         pytest.param(
             changed("pools", 1, "nodeSelector", value={"terms": []}),
-            "pools[1].nodeSelector.terms: unknown field; there is nodeSelectorTerms",
+            "pools[1].nodeSelector.terms: unknown field; available: nodeSelectorTerms",
             id="selector",
         ),
         pytest.param(
@@ -177,7 +177,7 @@ DEVICE = ("pools", 0, "devices", 0)
         ),
         pytest.param(
             changed(*DEVICE, "name", value="gpu"),
-            "pools[0].devices[0].name: there is a gpu already; use {i}",
+            "pools[0].devices[0].name: duplicate name gpu; use {i}",
             id="device-name-twice",
         ),
         pytest.param(
@@ -187,7 +187,7 @@ DEVICE = ("pools", 0, "devices", 0)
         ),
         pytest.param(
             changed(*DEVICE, "nmae", value="x"),
-            "pools[0].devices[0].nmae: unknown field; there is name,",
+            "pools[0].devices[0].nmae: unknown field; available: name,",
             id="device-field",
         ),
         pytest.param(
@@ -209,7 +209,7 @@ DEVICE = ("pools", 0, "devices", 0)
         ),
         pytest.param(
             changed("pools", 1, "devices", 0, "consumesCounters", 0, "counterSet", value="t"),
-            "pools[1].devices[0].consumesCounters: part uses counters of t, which there is not",
+            "pools[1].devices[0].consumesCounters: part consumes counters of unknown counter set t",
             id="counter-set",
         ),
         pytest.param(
@@ -267,7 +267,7 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "there is no such file, and no such profile; there is fabric, gpu-server"),
+        (None, "no such file or profile; available profiles: fabric, gpu-server"),
         ("\na: [", "line 2: "),
         ("a: \t1", "line 1: "),
         ("\x00", "unacceptable character"),

@@ -91,7 +91,7 @@ def test_real_time_with_another_client(allot_cluster: AllotCluster) -> None:
 def test_what_does_not_become_so(allot_cluster: AllotCluster) -> None:
     allot_cluster.apply(POD)
 
-    with pytest.raises(AssertionError, match="Pod p is not so after 5 s"):
+    with pytest.raises(AssertionError, match="timed out after 5 s waiting for Pod p"):
         allot_cluster.wait_for_phase("p", "Running", seconds=5)
     with pytest.raises(LookupError, match="no kind Thing"):
         allot_cluster.get("Thing", "a")

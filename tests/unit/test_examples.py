@@ -14,7 +14,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = sorted(EXAMPLES.rglob("*.yaml"))
 MISTAKES = EXAMPLES / "mistakes"
 """Wrong on purpose: docs/mistakes.md shows what is said about them, and `tests/integration/test_mistakes.py` lints them."""
-CONFIGURATIONS = {EXAMPLES / "binding-conditions" / "scheduler.yaml"}
+CONFIGURATIONS = {
+    EXAMPLES / "binding-conditions" / "scheduler.yaml",
+    EXAMPLES / "scheduler-plugin" / "scheduler.yaml",
+}
 """Files that are no objects of the API."""
 
 

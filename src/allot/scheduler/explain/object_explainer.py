@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -273,13 +274,10 @@ class ObjectExplainer:
             if entry.name in entries
             and (claim := claim_to_be_made(pod, entry, self._model)) is not None
         }
-        for claim in made.values():
-            self._model.claims.put(claim)
-        try:
-            return self._judged(known, with_claims(pod, made), profile)
-        finally:
-            for claim in made.values():
-                self._model.claims.remove(claim)
+        changed = copy.copy(self)
+        changed._model = self._model.with_claims(made.values())
+        profile = changed._model.profiles[profile.scheduler_name]
+        return changed._judged(known, with_claims(pod, made), profile)
 
     # --- claims ---
 

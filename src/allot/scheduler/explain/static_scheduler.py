@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -82,11 +83,26 @@ class StaticScheduler:
         self._handle = Handle(gates, self.cluster, self.claims, self.devices, utc_now=today)
         self.claims.add_ledger_listener(self.devices.allocation_changed)
         self._registry = plugins or PluginRegistry.with_installed()
-        self.profiles = {
-            profile.scheduler_name: self._profile(profile) for profile in configuration.profiles
-        }
+        self._configuration = configuration
+        self.profiles = self._profiles()
         self.explainer = PodExplainer(self.cluster)
         self._fill(snapshot)
+
+    def with_claims(self, claims: Iterable[ResourceClaim]) -> StaticScheduler:
+        """The same cluster with further claims, none of them allocated. This one does not change."""
+        changed = copy.copy(self)
+        changed.claims = ClaimTracker(self.gates)
+        for claim in (*self.claims, *claims):
+            changed.claims.put(claim)
+        changed._handle = replace(self._handle, claims=changed.claims)
+        changed.profiles = changed._profiles()
+        return changed
+
+    def _profiles(self) -> dict[str, Profile]:
+        return {
+            profile.scheduler_name: self._profile(profile)
+            for profile in self._configuration.profiles
+        }
 
     def _profile(self, configuration: ProfileConfiguration) -> Profile:
         specs = [self._registry[name] for name in configuration.plugins]

@@ -1,4 +1,6 @@
-"""The scheduler: which pod runs on which node.
+"""The scheduler, laid out as kube-scheduler is.
 
-`state` holds what is known of the cluster, `framework` what a plugin is, `plugins` the plugins.
+`assembly` builds a scheduler process; `configuration` reads its file; `core` has the queue, the cycles and the event
+handlers; `explain` explains decisions; `plugins` are the plugins, registered in `plugins.registry`; `framework` has the
+extension points and the handle; `state` the view of the cluster.
 """

@@ -1,4 +1,4 @@
-"""The scheduler's own pages: health, metrics, and why a pod is pending (for those who have the token)."""
+"""The scheduler's endpoints: health, metrics, and explanations of pending pods for holders of the debug token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EFFORT: Final = Effort(50, 1, within(0.05, time.monotonic), 0.05)
 
 
 class SchedulerEndpoints(ComponentEndpoints):
-    """Without a token nobody may see `/debug`."""
+    """Health, metrics and, for requests with the debug token, `/debug`."""
 
     def __init__(self, process: SchedulerProcess, token: str = "") -> None:
         super().__init__(lambda: not process.is_starting, lambda: process.metrics.registry)

@@ -1,11 +1,11 @@
-"""Decisions that take longer than the event loop can spare: made one after the other, in child processes.
+"""Background decisions: those that take too long for the event loop, one at a time, in child processes.
 
-The child decides as the scheduler would (`decide_with_limits`), and sends back what it found out about nodes. With that
-the scheduler decides again, in an instant, so that a choice rests on the cluster as it is then. If the devices of a
-node have changed meanwhile, what the child found out about it counts no longer.
+The child runs the same scheduling cycle (`decide_with_limits`) and returns the results of nodes. The scheduler imports
+them and runs the cycle again, so that the choice is based on the current cluster. Results of nodes whose devices have
+changed since are dropped.
 
-First all pods get a little time, those that need more get it afterwards, and the next ones come first: a few
-hopeless pods do not hold up those that are merely difficult.
+Every pod first gets a short time limit; pods that need more wait behind the new ones. A few pods that fit nowhere do
+not delay pods that take a moderate time.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from allot.scheduler.state.pods import PodInfo
 log = logging.getLogger(__name__)
 
 FIRST_ALLOWANCES: Final = (0.5, 2.0)
-"""Seconds for the first attempts; after them, the whole decision limit."""
+"""Time limits of the first attempts in seconds; later ones get the whole decision limit."""
 GRACE_SECONDS: Final = 2.0
-"""A child that does not notice by itself that its time is over is killed after so much longer."""
+"""A child that overruns its time limit by this much is killed."""
 MIN_RETRY_SECONDS: Final = 0.01
-"""With less time left, nodes that took too long are not tried once more."""
+"""Nodes that timed out are tried again only if at least this much time is left."""
 
 
 class ChildResult(NamedTuple):
-    """What a child found out."""
+    """The result of a decision in a child process."""
 
     error: str
-    """What went wrong, in which case there is no decision to repeat; empty if nothing did."""
+    """The error that ended the decision; empty if there was none."""
     timeouts: int
-    """How many nodes took too long."""
+    """The number of nodes that timed out."""
     answers: tuple[tuple[str, ExportedResults], ...]
-    """By plugin: what it exports."""
+    """The exported results, by plugin."""
 
 
 def decide_with_limits(
     cycle: SchedulingCycle, profile: Profile, cluster: ClusterState, pod: PodInfo, seconds: float
 ) -> ChildResult:
-    """Decide within a wall-clock limit that nodes share, and collect what plugins found out."""
+    """Decide within a wall-clock limit that all nodes share, and export the plugins' results."""
     plugins = slow_plugins(profile)
     node_seconds = min((each.node_seconds for each in plugins if each.node_seconds), default=0.0)
     time = DecisionDeadline(seconds, node_seconds, len(cluster))
@@ -65,7 +65,7 @@ def decide_with_limits(
         left = time.seconds_left
         if left < MIN_RETRY_SECONDS:
             break
-        # No node fits so far, and some had less than their limit so that all could be tried.
+        # No node fits so far, and some had less than their limit because the time was rationed.
         again = sum(plugin.retry_timeouts(decision.state) for plugin in plugins)
         if not again:
             break
@@ -87,7 +87,7 @@ def slow_plugins(profile: Profile) -> list[SlowFilterPlugin]:
 
 
 class BackgroundDecisions:
-    """Pods that wait for such a decision. `resume` is called when there is one."""
+    """The queue of pods that need a background decision, and its worker."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class BackgroundDecisions:
         decide: Callable[[QueuedPodInfo, float], ChildResult],
         resume: Callable[[QueuedPodInfo, ChildResult | ChildFailedError, bool], None],
     ) -> None:
-        """`resume_attempt` says whether the pod is still to be scheduled; `decide` runs in the child.
+        """`resume_attempt` puts the pod in flight again; False if it is gone. `decide` runs in the child.
 
-        `resume` gets the findings, and whether they are final: there is no more time to be had.
+        `resume` gets the result, and whether it is final: the time limit cannot be raised further.
         """
         self._allowances = [
             *(seconds for seconds in FIRST_ALLOWANCES if seconds < limits.decision_seconds),
@@ -118,7 +118,7 @@ class BackgroundDecisions:
         heapq.heappush(self._waiting, (level, next(self._tickets), queued))
 
     async def run(self) -> None:
-        """Decide about all that wait."""
+        """Decide about all pods in the queue."""
         while self._waiting:
             level, _, queued = heapq.heappop(self._waiting)
             if not self._take_up(queued):
@@ -138,7 +138,7 @@ class BackgroundDecisions:
         try:
             answer = await in_child(lambda: pickle.dumps(work()), seconds + GRACE_SECONDS)
         except ChildFailedError as error:
-            log.warning("pod %s: deciding about it took too long: %s", queued.pod.key, error)
+            log.warning("pod %s: background decision failed: %s", queued.pod.key, error)
             return error
         findings: ChildResult = pickle.loads(answer)  # noqa: S301 - our own child wrote it
         return findings

@@ -1,8 +1,8 @@
-"""What is remembered about every node for pods that plugins cannot tell apart.
+"""The equivalence cache: results of filters and scores for pods of one equivalence class, by node.
 
-Nodes stand in the order they are tried in, each at its place. A node that changed loses its verdict, and gets
-a new one when a search comes to it; all others cost nothing but a look at a byte. So the cost of a search
-is that of the changes since the last one, and a little for every thousand nodes.
+Plugins cannot tell pods of a class apart. Nodes are kept in the order in which they are tried, by index. A node that
+changes loses its result and is evaluated again when a search reaches it; every other node costs one byte comparison.
+The cost of a search is proportional to the changes since the last one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from allot.scheduler.state.nodes import NodeInfo
 
 NOT_FITTING: Final = 0
 MAY_FIT: Final = 1
-"""It fits, or nobody has looked yet."""
+"""It fits, or has not been evaluated yet."""
 
 
 class NodeResult:
-    """What plugins say about one node at one generation, as far as it can be remembered."""
+    """The cached results of one node at one generation."""
 
     __slots__ = ("fixed", "generation", "raw", "status")
 
@@ -32,14 +32,14 @@ class NodeResult:
         self.fixed = 0
         """The weighted sum of the scores that do not depend on other nodes."""
         self.raw: tuple[int, ...] | None = None
-        """Scores that must be normalized among all nodes; None until somebody asks."""
+        """Scores that are normalized over all nodes; None until the node is scored."""
 
 
 EvaluateNode = Callable[[NodeInfo], NodeResult]
 
 
 class EquivalenceClassCache:
-    """Verdicts by place."""
+    """Results by index of the node."""
 
     def __init__(self) -> None:
         self.nodes: Sequence[NodeInfo] = ()
@@ -55,7 +55,7 @@ class EquivalenceClassCache:
         return len(self.nodes)
 
     def sync(self, cluster: ClusterState) -> None:
-        """Forget what has changed since it was last looked at."""
+        """Drop the results of nodes that changed since the last call."""
         if self._membership != cluster.membership:
             self._rebuild(cluster)
         else:
@@ -86,14 +86,14 @@ class EquivalenceClassCache:
             self._fits.append(_fits_byte(result))
 
     def indexes_from(self, start: int) -> Iterable[int]:
-        """All places, beginning at one of them."""
+        """All indexes, beginning with `start` and wrapping around."""
         return chain(range(start, len(self.nodes)), range(start))
 
     def index_of(self, name: str) -> int | None:
         return self._index_by_name.get(name)
 
     def at(self, index: int, evaluate: EvaluateNode) -> NodeResult:
-        """The verdict on a node: the one that is known, or a new one."""
+        """The result of a node: the cached one, or a new one."""
         known = self._results[index]
         if known is not None:
             return known
@@ -106,13 +106,13 @@ class EquivalenceClassCache:
         return result
 
     def results(self, indexes: Iterable[int]) -> list[NodeResult]:
-        """The verdicts on nodes that were judged."""
+        """The cached results of these nodes; nodes without one are left out."""
         return [result for index in indexes if (result := self._results[index]) is not None]
 
     def find(self, start: int, wanted: int, evaluate: EvaluateNode) -> list[int] | Status:
-        """The first places from `start` on whose nodes fit, as many as wanted; or the error that came up.
+        """The first `wanted` indexes from `start` on whose nodes fit; or the first error.
 
-        Nodes behind them are not judged.
+        Nodes behind them are not evaluated.
         """
         while True:
             fits = self._fits[start:] + self._fits[:start]
@@ -128,7 +128,7 @@ class EquivalenceClassCache:
                     return status
 
     def node_statuses(self) -> NodeStatuses:
-        """What stands against each node that does not fit; the same object until that changes."""
+        """The statuses of nodes that do not fit; the same object until one of them changes."""
         if self._node_statuses is None:
             self._node_statuses = NodeStatuses(
                 (node.name, result.status)

@@ -1,4 +1,7 @@
-"""From informers to what the scheduler decides on: every change of an object becomes a change of state and an event."""
+"""Event handlers of the informers: each change of an object updates the state and is reported to the scheduling queue.
+
+This is what wakes a waiting pod: `SchedulingQueue.on_cluster_event` asks the plugins' queueing hints.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ UNFINISHED: Final = Scope(field_selector="status.phase!=Succeeded,status.phase!=
 
 
 class EventHandlers:
-    """Keeps all state of one scheduler up to date. Its methods are the handlers of informers."""
+    """Keeps the state of one scheduler up to date."""
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class EventHandlers:
         self._claims.add_release_listener(self._on_claim_release)
 
     def register(self, informers: InformerFactory) -> None:
-        """Register for everything; nothing is called before the informers start."""
+        """Add the handlers to all informers. They are called once the informers start."""
         informers.informer(resources.NODES).add_handlers(
             self.on_node_update, lambda _, node: self.on_node_update(node), self.on_node_delete
         )
@@ -88,7 +91,7 @@ class EventHandlers:
         )
         self._register_workloads(informers)
         self._register_volumes(informers)
-        # Last, so that the first pods find the rest in place.
+        # Pods come last, so that the first of them finds all other state in place.
         informers.informer(resources.PODS, UNFINISHED).add_handlers(
             self.on_pod_update, lambda _, pod: self.on_pod_update(pod), self.on_pod_delete
         )
@@ -102,7 +105,7 @@ class EventHandlers:
             self._placed(info)
         elif self._is_responsible_for(info.scheduler_name):
             if self._cluster.is_assumed(info.uid) and info.uid not in self._queue:
-                return  # bound already; that is still to come
+                return  # bound already; the informer is behind
             before = self._waiting.get(info.uid)
             self._waiting[info.uid] = info
             self._update_nomination(before, info)
@@ -115,21 +118,21 @@ class EventHandlers:
             self._wake()
 
     def _update_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
-        """What the scheduler itself knows already stays until the API server says something new.
+        """Take over a changed `status.nominatedNodeName`.
 
-        A pod that has its place already, such as one that waits for its devices, needs no promise.
+        An assumed pod, such as one that waits for its devices, needs no nomination.
         """
         if self._cluster.is_assumed(pod.uid):
             return
         if before is None or before.nominated_node_name != pod.nominated_node_name:
             self._cluster.nominations.put(pod, pod.nominated_node_name)
             if before is not None and before.nominated_node_name:
-                # The room that was kept there is free, as if the pod had gone.
+                # What was nominated is free again, as if the pod had been deleted.
                 gone = before.assigned_to(before.nominated_node_name)
                 self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.DELETE), gone, None)
 
     def _placed(self, pod: PodInfo) -> None:
-        """A pod that has a node, or needs none any more."""
+        """A pod that has a node, or has finished."""
         self._waiting.pop(pod.uid, None)
         self._cluster.nominations.remove(pod.uid)
         was_assumed = self._cluster.is_assumed(pod.uid)
@@ -190,7 +193,7 @@ class EventHandlers:
         self._wake()
 
     def _on_claim_release(self, claim: ResourceClaim) -> None:
-        """Devices are free that never appeared in the API: as if a claim with them had gone."""
+        """A pending allocation was given up: its devices are free, as if a claim had been deleted."""
         self._on_cluster_event(ClusterEvent(events.RESOURCE_CLAIM, Action.DELETE), claim, None)
 
     def on_class_update(self, old: DeviceClass | None, new: DeviceClass) -> None:
@@ -217,10 +220,10 @@ class EventHandlers:
         self._on_device_taints_change()
 
     def _on_device_taints_change(self) -> None:
-        """Rules change the taints of devices, as if their slices had changed."""
+        """A taint rule changes device taints, as an update of their slices would."""
         self._on_cluster_event(ClusterEvent(events.RESOURCE_SLICE, Action.UPDATE_OTHER), None, None)
 
-    # --- what standard plugins need ---
+    # --- workloads and volumes ---
 
     def _register_workloads(self, informers: InformerFactory) -> None:
         known = self._workloads

@@ -1,7 +1,7 @@
-"""Pods that no node takes: room is made for them if possible, they are told why, and wait in the queue.
+"""The failure handler: pods that fit on no node are post-filtered, get a condition and an event, and are requeued.
 
-rejected ─► post_filter, one pod after the other ─► condition and event ─► back to the queue
-    └─ what it lacks is under way ─► back to the queue at once; told only if that takes long
+unschedulable ─► post_filter, one pod at a time ─► condition and event ─► requeue
+    └─ pending on something under way ─► requeue at once; reported only if that takes long
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from allot.scheduler.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 PENDING_REPORT_DELAY_SECONDS: Final = 5.0
-"""A pod that waits for something that is under way is told so when it has waited so long."""
+"""A pod that is pending on something under way gets its condition after this time."""
 
 
 class FailedAttempt(NamedTuple):
-    """A pod that no node takes, for now."""
+    """An attempt that found no node."""
 
     profile: Profile
     queued: QueuedPodInfo
@@ -42,36 +42,36 @@ class FailedAttempt(NamedTuple):
 
 
 class _PendingReport(NamedTuple):
-    """A pod that waits for something that is under way."""
+    """A pending pod whose condition is due later."""
 
     due: float
-    """When it is told so."""
+    """When the condition is written."""
     attempts: int
     rejected: FailedAttempt
 
 
 class _PostFilterOutcome(NamedTuple):
-    """What was done for a pod that fits nowhere."""
+    """The result of all post_filter plugins."""
 
     nominated_node: str | None
     message: str
 
 
 class SchedulerHooks(NamedTuple):
-    """What the scheduler does for others."""
+    """What the failure handler needs of the scheduler."""
 
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-    """Do something beside the next decision."""
+    """Run a coroutine beside the scheduling cycle."""
     wake: Callable[[], None]
-    """Something may have come into the queue."""
+    """Wake the scheduling loop."""
     handle_scheduling_error: Callable[[QueuedPodInfo, str], Coroutine[Any, Any, None]]
-    """An attempt ended in an error."""
+    """Report an attempt that ended in an error, and requeue the pod."""
     reporting: ConcurrencyLimit
-    """How many pods are told at the same time."""
+    """Limits how many conditions are written at the same time."""
 
 
 class FailureHandler:
-    """What becomes of pods for which there is no node."""
+    """Handles attempts that found no node."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class FailureHandler:
         beside: SchedulerHooks,
         durations: Mapping[str, Durations],
     ) -> None:
-        """`durations` are those of the profiles, by their scheduler's name."""
+        """`durations` are by scheduler name."""
         self._durations = durations
         self._queue = queue
         self._cluster = cluster
@@ -96,7 +96,7 @@ class FailureHandler:
         self._rejected: deque[FailedAttempt] = deque()
         self._post_filter_task: asyncio.Task[None] | None = None
         self._waiting: deque[_PendingReport] = deque()
-        """Pods that wait for something that is under way, and when they are told so."""
+        """Pending pods whose condition is due later, in order."""
 
     def add(self, rejected: FailedAttempt) -> None:
         self._rejected.append(rejected)
@@ -104,7 +104,7 @@ class FailureHandler:
             self._post_filter_task = self._spawn(self._run_post_filters())
 
     def wait(self, rejected: FailedAttempt) -> None:
-        """What the pod lacks is under way, so that an event will wake it in a moment. If not, it is told why it waits."""
+        """Requeue a pod that is pending on something under way; report it if no event wakes it soon."""
         decision = rejected.decision
         now = self._clock()
         self._queue.requeue(
@@ -132,7 +132,7 @@ class FailureHandler:
                     await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
 
     def _is_still_unschedulable(self, queued: QueuedPodInfo, attempts: int) -> bool:
-        """Whether the pod has not been tried again since."""
+        """Whether the pod is unschedulable and has not been tried again since."""
         return (
             queued.pod.uid in self._queue
             and queued.sub_queue is SubQueue.UNSCHEDULABLE
@@ -140,17 +140,15 @@ class FailureHandler:
         )
 
     async def _run_post_filters(self) -> None:
-        """One after the other, so that what is done for one pod is seen when the next one's turn comes."""
+        """One pod at a time, so that each sees what was done for the pods before it."""
         while self._rejected:
             rejected = self._rejected.popleft()
             if rejected.queued.pod.uid not in self._queue:
-                continue  # it is gone, or another scheduler was quicker
+                continue  # deleted, or bound by another scheduler
             try:
                 result = await self._run_post_filter(rejected)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                log_failure(
-                    log, error, "pod %s: making room for it failed", rejected.queued.pod.key
-                )
+            except Exception as error:  # noqa: BLE001 - the other pods go on
+                log_failure(log, error, "pod %s: post_filter failed", rejected.queued.pod.key)
                 self._queue.requeue(rejected.queued, self._clock())
                 self._wake()
                 continue
@@ -160,7 +158,7 @@ class FailureHandler:
             await asyncio.sleep(0)
 
     async def _run_post_filter(self, rejected: FailedAttempt) -> _PostFilterOutcome | Status:
-        """What plugins did so that the pod may fit later, or the error that stopped them."""
+        """Run post_filter until a plugin succeeds; the status of the first error."""
         profile, queued, decision = rejected
         pod = queued.pod
         texts: list[str] = []
@@ -192,7 +190,7 @@ class FailureHandler:
         return _PostFilterOutcome(nominated, ", ".join(texts))
 
     async def _report(self, rejected: FailedAttempt, room: _PostFilterOutcome | Status) -> None:
-        """Say why the pod has no node, and only then let it be tried again."""
+        """Write the condition, then requeue the pod."""
         profile, queued, decision = rejected
         if isinstance(room, Status):
             await self._handle_scheduling_error(queued, room.message)
@@ -233,12 +231,12 @@ class FailureHandler:
         )
 
     async def _tell(self, queued: QueuedPodInfo, attempts: int, message: str, reason: str) -> None:
-        """A reason that was found out after the pod was told that no node takes it."""
+        """Add a reason that was found after the condition was written."""
         if self._is_still_unschedulable(queued, attempts):
             async with self._reporting.slot():
                 await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message, more=reason)
 
 
 def filter_plugin_names(profile: Profile) -> frozenset[str]:
-    """All plugins that could reject a pod: there were no nodes to ask them about."""
+    """The plugins that can reject a pod, for attempts without any node."""
     return frozenset(plugin.name for plugin in profile.filter)

@@ -1,7 +1,7 @@
-"""Work in a child process that starts as a copy of this one, and ends in time whatever it does.
+"""Runs work in a forked child process with a time limit.
 
-The child sees the state as it is now, at no cost but the memory pages that one of the two changes. It works with low
-priority, cannot change anything of ours, and is killed when its time is over.
+The child sees a copy of the current state (copy on write). It runs with low priority and is killed when its time is
+over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ can_fork: Final = hasattr(os, "fork") and sys.platform != "emscripten"
 
 
 class ChildFailedError(Exception):
-    """The child ended without an answer: it was out of time, out of memory, or made a mistake."""
+    """The child ended without a result: a timeout, lack of memory, or an error."""
 
 
 async def in_child(work: Callable[[], bytes], seconds: float) -> bytes:
@@ -34,7 +34,7 @@ async def in_child(work: Callable[[], bytes], seconds: float) -> bytes:
     read_end, write_end = os.pipe()
     try:
         with warnings.catch_warnings():
-            # Newer Pythons warn because threads do not survive in the child. It needs none.
+            # Python 3.12 warns that threads do not survive a fork. The child uses none.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:

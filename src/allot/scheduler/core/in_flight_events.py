@@ -1,4 +1,4 @@
-"""What happened in the cluster while pods were being tried, so that no event is lost on them."""
+"""In-flight events: cluster events that arrive during scheduling attempts, replayed when a pod is requeued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from allot.scheduler.framework.events import ClusterEvent
 
 @dataclass(slots=True)
 class ObservedEvent:
-    """An event, with the object before and after."""
+    """A cluster event with the object before and after."""
 
     event: ClusterEvent
     old: Any
@@ -18,7 +18,7 @@ class ObservedEvent:
 
 
 class InFlightEvents:
-    """Happenings in order. Numbers go on counting when old ones are forgotten."""
+    """Events in order. Sequence numbers go on counting when old events are dropped."""
 
     def __init__(self) -> None:
         self._kept: list[ObservedEvent] = []
@@ -29,7 +29,7 @@ class InFlightEvents:
 
     @property
     def end(self) -> int:
-        """The number that the next one will have."""
+        """The sequence number of the next event."""
         return self._first + len(self._kept)
 
     def add(self, observed: ObservedEvent) -> None:
@@ -39,7 +39,7 @@ class InFlightEvents:
         return self._kept[number - self._first :]
 
     def forget_before(self, number: int) -> None:
-        """Nobody will ask for older ones. They go when there are enough of them to be worth it."""
+        """Drop older events; in bulk, once there are enough of them."""
         old = number - self._first
         if old == len(self._kept) or (old > 100 and old * 2 > len(self._kept)):
             del self._kept[:old]

@@ -1,4 +1,4 @@
-"""What users see of a pod's attempts: its PodScheduled condition and events."""
+"""The PodScheduled condition, nominated node and events of pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAILED_SCHEDULING: Final = "FailedScheduling"
 
 
 class PodStatusReporter:
-    """Writes what became of an attempt. Failures to do so are logged: the next attempt writes again."""
+    """Writes the result of an attempt. Failed writes are logged; the next attempt writes again."""
 
     def __init__(
         self, client: Client, recorder: EventRecorder, clock: Callable[[], datetime]
@@ -37,24 +37,24 @@ class PodStatusReporter:
         self._recorder.event(_reference(pod), NORMAL, "Scheduled", "Binding", note)
 
     def skipped(self, pod: PodInfo) -> None:
-        """A pod that goes away is not worth an attempt."""
+        """An event for a pod that is being deleted and therefore skipped."""
         note = f"skip schedule deleting pod: {pod.key}"
         self._recorder.event(_reference(pod), WARNING, FAILED_SCHEDULING, "Scheduling", note)
 
     def pending(
         self, pod: PodInfo, reason: str, note: str, annotations: Mapping[str, str] | None = None
     ) -> None:
-        """Something users should know while a pod waits."""
+        """A Normal event about a pod that is not scheduled yet."""
         self._recorder.event(
             _reference(pod), NORMAL, reason, "Scheduling", note, annotations=annotations
         )
 
     def warn(self, pod: PodInfo, reason: str, note: str) -> None:
-        """Something is wrong around a pod, whatever becomes of it."""
+        """A Warning event about a pod."""
         self._recorder.event(_reference(pod), WARNING, reason, "Scheduling", note)
 
     async def nominate(self, pod: PodInfo, node_name: str) -> None:
-        """Note on the pod which node it will get, for whoever schedules after us."""
+        """Write `status.nominatedNodeName`, for other schedulers and for a restart."""
         if pod.nominated_node_name == node_name:
             return
         patch = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node_name}}
@@ -64,7 +64,7 @@ class PodStatusReporter:
             )
         except ClientError as error:
             log.log(
-                _log_level(error), "pod %s: its node could not be nominated: %s", pod.key, error
+                _log_level(error), "pod %s: cannot write the nominated node: %s", pod.key, error
             )
 
     async def failed(
@@ -75,9 +75,9 @@ class PodStatusReporter:
         nominated_node: str | None = None,
         more: str | None = "",
     ) -> None:
-        """Say why the pod was not scheduled; nominate a node, or with "" take the nomination back.
+        """Write the condition and an event; nominate a node, or with "" clear the nomination.
 
-        `more` follows the message. None: that is not known yet, and what the condition says after it may stay.
+        `more` is appended to the message. None: not known yet, so a detail in the current condition stays.
         """
         message = with_detail(pod, message, more)
         self._recorder.event(_reference(pod), WARNING, FAILED_SCHEDULING, "Scheduling", message)
@@ -91,12 +91,15 @@ class PodStatusReporter:
             )
         except ClientError as error:
             log.log(
-                _log_level(error), "pod %s: its condition could not be written: %s", pod.key, error
+                _log_level(error),
+                "pod %s: cannot write the PodScheduled condition: %s",
+                pod.key,
+                error,
             )
 
 
 def _log_level(error: ClientError) -> int:
-    """Nobody misses what was to be said about a pod that has been deleted."""
+    """Failed writes for deleted pods are only worth a debug line."""
     is_gone = isinstance(error, ApiStatusError) and error.is_not_found
     return logging.DEBUG if is_gone else logging.WARNING
 
@@ -119,7 +122,7 @@ def _condition(pod: PodInfo) -> dict[str, Any]:
 def status_change(
     pod: PodInfo, reason: str, message: str, nominated_node: str | None, now: datetime
 ) -> dict[str, Any] | None:
-    """The part of a pod's status that must change; None if it says all that already."""
+    """The part of a pod's status that must change; None if nothing must."""
     found = _condition(pod)
     wanted = {"type": POD_SCHEDULED, "status": "False", "reason": reason, "message": message}
     status: dict[str, Any] = {}

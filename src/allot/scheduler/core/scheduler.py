@@ -1,4 +1,4 @@
-"""The scheduler: takes pods from the queue one by one, decides, and binds beside the next decision."""
+"""The scheduler: pops pods from the queue, runs the scheduling cycle, and binds beside the next cycle."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ log = logging.getLogger(__name__)
 
 FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
 MAX_BACKGROUND_ATTEMPTS: Final = 6
-"""So many decisions about one pod are made in child processes before it has to wait."""
+"""After so many background decisions without a result, a pod is requeued with a timeout."""
 UNDECIDED: Final = "the search for devices takes long and goes on."
 MAX_BINDINGS: Final = 100
-"""So many pods are bound at the same time. Those that only wait, for devices or volumes, do not count."""
+"""Pods that are bound at the same time. Pods that only wait for devices or volumes do not count."""
 MAX_REPORTS: Final = 16
-"""So many pods are told at the same time why they were not scheduled."""
+"""Conditions that are written at the same time."""
 
 
 class Scheduler:
-    """Schedules the pods in a queue. Who fills the queue and the cluster state is none of its business."""
+    """Schedules the pods in a queue. Event handlers fill the queue and the cluster state."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Scheduler:
         limits: DecisionLimits | None = None,
         waiting_pods: WaitingPods | None = None,
     ) -> None:
-        """`reasons` add to the usual summary what helps users most.
+        """`reasons` adds details to the summary in conditions.
 
         Without `limits` only step budgets end a decision, as in virtual time.
         """
@@ -112,23 +112,23 @@ class Scheduler:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._bindings: dict[str, asyncio.Task[None]] = {}
-        """Pods that have a node and are not bound yet, by uid."""
+        """Binding cycles that run, by uid of the pod."""
         self._gone: set[str] = set()
-        """Pods that went away while they were being bound, by uid."""
+        """Pods that were deleted while they were being bound, by uid."""
 
     def wake(self) -> None:
-        """Something may have come into the queue."""
+        """Wake the scheduling loop."""
         self._awake.set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do something beside the next decision."""
+        """Run a coroutine beside the scheduling cycle."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
         return task
 
     def stop_binding(self, uid: str) -> bool:
-        """The pod is gone: give up binding it. Whether it was being bound comes back."""
+        """Cancel the binding of a deleted pod; False if it is not being bound."""
         task = self._bindings.pop(uid, None)
         if task is None or task.done():
             return False
@@ -139,7 +139,7 @@ class Scheduler:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log_failure(log, error, "a task of the scheduler failed")
+            log_failure(log, error, "a background task of the scheduler failed")
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -160,7 +160,7 @@ class Scheduler:
                     await self._sleep(next_flush if due is None else min(due, next_flush))
                     continue
                 await self._attempt(queued)
-                # Bindings and informers get their turn between two decisions.
+                # Let bindings and informers run between two cycles.
                 await asyncio.sleep(0)
         finally:
             await self._end_tasks()
@@ -178,7 +178,7 @@ class Scheduler:
     # --- one pod ---
 
     async def _attempt(self, queued: QueuedPodInfo) -> None:
-        """Schedule a pod, in slices if that takes long; what takes too long for them is left to a child process."""
+        """Schedule a pod, in several time slices if needed; after the last one, in the background."""
         limits = self._limits
         for _ in range(limits.max_slices if limits is not None else 1):
             time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
@@ -188,11 +188,11 @@ class Scheduler:
                 break
             await asyncio.sleep(0)
             if not self.queue.is_being_tried(queued):
-                return  # it is gone
+                return  # deleted
         self._decide_in_background(queued)
 
     def _try_to_schedule(self, queued: QueuedPodInfo, time: DecisionTime) -> bool:
-        """Whether the attempt came to an end, be it by an error."""
+        """Whether the attempt ended, with a decision or an error, before its time was over."""
         try:
             self.schedule(queued, time)
         except DeadlineExceededError:
@@ -204,9 +204,9 @@ class Scheduler:
         return True
 
     def schedule(self, queued: QueuedPodInfo, time: DecisionTime = UNLIMITED) -> None:
-        """One attempt. What must be written because of it is written beside the next ones.
+        """One attempt. Its writes run beside the next attempts.
 
-        `DeadlineExceededError` if `time` was over before there was a decision; then nothing has happened.
+        `DeadlineExceededError` if `time` is over before there is a decision; then nothing has changed.
         """
         pod = queued.pod
         profile = self.profiles.get(pod.scheduler_name)
@@ -267,7 +267,7 @@ class Scheduler:
         self._bindings[pod.uid] = binding
 
     def _observe_attempt(self, profile: Profile, result: str, started: float) -> None:
-        """Count an attempt: with its binding, if it came to that."""
+        """Count an attempt, including its binding."""
         seconds = self._clock() - started
         self._metrics.attempts.labels(result, profile.scheduler_name).inc()
         self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(seconds)
@@ -314,10 +314,10 @@ class Scheduler:
     def _resume(
         self, queued: QueuedPodInfo, found: ChildResult | ChildFailedError, is_final: bool
     ) -> None:
-        """Go on with a pod after a child has decided about it, or could not."""
+        """Continue with a pod after a background decision, or its failure."""
         assert self._limits is not None
         if not self.queue.is_being_tried(queued):
-            return  # it is gone
+            return  # deleted
         profile = self.profiles[queued.pod.scheduler_name]
         if isinstance(found, ChildFailedError):
             if is_final:
@@ -348,7 +348,7 @@ class Scheduler:
             if has_ended:
                 return
         if queued.background_attempts < MAX_BACKGROUND_ATTEMPTS:
-            self._decide_in_background(queued)  # or what it found out has been overtaken by changes
+            self._decide_in_background(queued)  # the result is outdated by changes in the cluster
         else:
             self._timed_out(profile, queued, "the cluster changes faster than it can be decided")
 
@@ -372,9 +372,9 @@ class Scheduler:
     async def _handle_scheduling_error(
         self, queued: QueuedPodInfo, message: str, more: str | None = "", nominated_node: str = ""
     ) -> None:
-        """An attempt that ended in an error: again after a while. `more` follows the message.
+        """Write the condition of an attempt that ended in an error, and requeue the pod with backoff.
 
-        Room is kept on the node that stays nominated.
+        `more` is appended to the message. The pod stays nominated to `nominated_node`, if given.
         """
         self.cluster.nominations.put(queued.pod, nominated_node)
         try:
@@ -466,9 +466,9 @@ class Scheduler:
         started: float,
         task: asyncio.Task[None],
     ) -> None:
-        """If the pod itself is gone, there is nothing to go on with: what was reserved for it is taken back.
+        """Unreserve a pod that was deleted during its binding.
 
-        A task that is cancelled before its first step does not even begin, so it could not do that itself.
+        A task that is cancelled before its first step runs no code of its own, so this is a callback.
         """
         is_gone = pod.uid in self._gone
         self._gone.discard(pod.uid)

@@ -1,14 +1,13 @@
 """The scheduling cycle: which node a pod gets, or why none.
 
     pre_filter ─► filter, node by node ─► pre_score ─► score, normalize ─► the best node
-        │ rejected        │ nobody fits
+        │ rejected        │ no node fits
         └────────┬────────┘
                  ▼
             NoNode(why)
 
-Nothing is awaited, so the cluster stands still meanwhile. What plugins say about a node by looking at nothing
-but the node and the pod's shape is remembered until the node changes: the next pod of the same shape costs a
-look-up per node.
+Nothing is awaited, so the cluster state does not change during a cycle. Results that depend only on the node and on the
+pod's equivalence class are cached until the node changes: the next pod of the class costs a look-up per node.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
 MIN_NODES: Final = 100
-"""In clusters smaller than this all nodes are tried."""
+"""In smaller clusters all nodes are tried."""
 MIN_PERCENTAGE: Final = 5
 MAX_EQUIVALENCE_CLASSES: Final = 200
 NOT_SELECTED: Final = "node(s) didn't satisfy plugin(s) [{}]"
 
 
 class Chosen(NamedTuple):
-    """The node, and what plugins remember about this cycle."""
+    """The chosen node, and the cycle state."""
 
     node_name: str
     state: CycleState
@@ -53,7 +52,7 @@ class Chosen(NamedTuple):
 
 
 class NoNode(NamedTuple):
-    """No node takes the pod. `rejected_by` are the plugins that might change their mind."""
+    """No node fits. `rejected_by` are the plugins whose events can help."""
 
     state: CycleState
     statuses: NodeStatuses
@@ -63,12 +62,12 @@ class NoNode(NamedTuple):
 
     @property
     def is_pending(self) -> bool:
-        """Whether all that is missing is under way."""
+        """Whether everything that is missing is under way."""
         return bool(self.pending_on) and self.pending_on == self.rejected_by
 
 
 class CycleError(NamedTuple):
-    """Something went wrong that has nothing to do with whether the pod fits."""
+    """A plugin failed, so it is unknown whether the pod fits."""
 
     state: CycleState
     status: Status
@@ -78,13 +77,13 @@ Decision = Chosen | NoNode | CycleError
 
 
 class _Filters(NamedTuple):
-    """Which filters are asked about every node, and where the answers of the others are kept."""
+    """The filters of one cycle: those with cached results, and those that run on every node."""
 
     cache: EquivalenceClassCache
     cached: Sequence[FilterPlugin]
     uncached: Sequence[FilterPlugin]
     cached_scores: Sequence[ScorePlugin]
-    """Scores that rest on the same as the remembered answers, and must be normalized."""
+    """Score plugins whose raw scores are cached with the filter results."""
 
 
 class SchedulingCycle:
@@ -105,12 +104,12 @@ class SchedulingCycle:
         self._other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self.evaluations = 0
-        """How often a node-local plugin chain was run; for tests that count instead of timing."""
+        """How often the filters ran on a node; tests count it."""
 
     def decide(self, pod: PodInfo, time: DecisionTime = UNLIMITED) -> Decision:
-        """`DeadlineExceededError` if `time` is over and interrupts decisions instead of passing nodes over.
+        """The decision about a pod. `DeadlineExceededError` if `time` is over and does not skip slow nodes.
 
-        What was found out about nodes until then is remembered.
+        Results of nodes up to that point are cached.
         """
         durations = self._durations
         state = CycleState(time, durations.sample())
@@ -179,7 +178,7 @@ class SchedulingCycle:
     def _find_cached(
         self, state: CycleState, pod: PodInfo, filters: _Filters, _: _PreFilterNodes
     ) -> _FeasibleNodes | Status:
-        """All that is to be said about a node can be remembered."""
+        """Search where all filters have cached results."""
         cache = filters.cache
         start = self._start % len(cache) if cache else 0
         wanted = self._nodes_to_find(state, len(cache))
@@ -193,7 +192,7 @@ class SchedulingCycle:
     def _find_uncached(
         self, state: CycleState, pod: PodInfo, filters: _Filters, allowed: _PreFilterNodes
     ) -> _FeasibleNodes | Status:
-        """Some plugins must be asked anew, some nodes are promised to others, or only some are allowed."""
+        """Search where some filters run on every node, pods are nominated, or pre_filter selected nodes."""
         cache, uncached, evaluate = (
             filters.cache,
             filters.uncached,
@@ -255,7 +254,7 @@ class SchedulingCycle:
     def _filter_with_nominated_pods(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, filters: _Filters
     ) -> Status:
-        """Whether a node that takes the pod would still do so if those came first who were promised it."""
+        """Whether the pod also fits with the pods that are nominated to the node."""
         others = self._cluster.nominations.before(pod, node.name)
         if not others:
             return SUCCESS
@@ -266,7 +265,7 @@ class SchedulingCycle:
     def _nominated(
         self, state: CycleState, pod: PodInfo, filters: _Filters, allowed: _PreFilterNodes
     ) -> Chosen | None:
-        """A node that was cleared for this pod is taken without looking at others, if it fits now."""
+        """The pod's nominated node, if it fits; then no other node is tried."""
         name = pod.nominated_node_name
         index = filters.cache.index_of(name) if name else None
         if index is None or (allowed.names is not None and name not in allowed.names):
@@ -281,7 +280,7 @@ class SchedulingCycle:
         return Chosen(name, state, 1, 1)
 
     def _nodes_to_find(self, state: CycleState, total: int) -> int:
-        """How many nodes that fit are enough. What the profile says about that holds for every pod."""
+        """How many feasible nodes end the search; the profile's percentage applies to every pod."""
         if total < MIN_NODES:
             return total
         percentage = self._profile.percentage_of_nodes_to_score
@@ -314,7 +313,7 @@ class SchedulingCycle:
     def _best(
         self, state: CycleState, pod: PodInfo, filters: _Filters, indexes: Sequence[int]
     ) -> NodeInfo:
-        """The node with the highest score; of equals the one that was tried first."""
+        """The node with the highest score; among equals the one that was tried first."""
         cache = filters.cache
         if len(indexes) == 1:
             return cache.nodes[indexes[0]]
@@ -381,10 +380,10 @@ class SchedulingCycle:
         for index, score in enumerate(scores):
             totals[index] += weight * score
 
-    # --- what is remembered ---
+    # --- caching ---
 
     def _split_filters(self, state: CycleState, pod: PodInfo) -> _Filters:
-        """What can be remembered in this cycle, and what was."""
+        """Which filters have cached results in this cycle, and the cache of the pod's class."""
         skipped = state.skipped_filters
         cached = [plugin for plugin in self._local_filters if plugin.name not in skipped]
         uncached: list[FilterPlugin] = []
@@ -403,7 +402,7 @@ class SchedulingCycle:
         return _Filters(self._cache_for(key), cached, uncached, [*self._raw_scores, *scores])
 
     def _cache_for(self, key: Hashable) -> EquivalenceClassCache:
-        """What was remembered for such pods. What nobody asked for lately is dropped."""
+        """The cache of an equivalence class, synced. The least recently used one is dropped."""
         cache = self._caches.pop(key, None)
         self._caches[key] = cache = EquivalenceClassCache() if cache is None else cache
         if len(self._caches) > MAX_EQUIVALENCE_CLASSES:
@@ -430,7 +429,7 @@ def _run_filters_timed(
 
 
 def _code(found: _PreFilterNodes | NoNode | CycleError | _FeasibleNodes | Status) -> Code:
-    """How an extension point ended, for metrics."""
+    """The status code of an extension point, for metrics."""
     match found:
         case CycleError(_, status) | (Status() as status):
             return status.code
@@ -451,16 +450,16 @@ class _PreFilterNodes(NamedTuple):
 
 
 class _FeasibleNodes(NamedTuple):
-    """The places of nodes that fit, and how many were looked at."""
+    """The indexes of nodes that fit, and how many were evaluated."""
 
     indexes: list[int]
     evaluated: int
     statuses: dict[str, Status] = {}  # noqa: RUF012 - never changed
-    """What stands against others; empty if the table knows."""
+    """The statuses of the other nodes; empty if the cache has them."""
 
 
 def _wrapped(status: Status) -> Status:
-    """A filter's error, as pods show it."""
+    """A filter's error with the text of kube-scheduler."""
     text = f'running "{status.plugin}" filter plugin: {status.message}'
     return Status(Code.ERROR, (text,), status.plugin, status.error)
 

@@ -1,4 +1,4 @@
-"""Pods that wait to be scheduled, and what wakes them.
+"""The scheduling queue: pods that wait to be scheduled, and the events that move them.
 
     add ─► pre_enqueue ─► active ─► pop ─► (attempt) ─► scheduled: gone
              │ no           ▲ ▲                │
@@ -34,11 +34,11 @@ from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
 
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
-"""A pod that nothing woke for so long is tried again: a hint may have been wrong."""
+"""An unschedulable pod is retried after this time even without an event: a hint may be wrong."""
 
 
 Observer = Callable[[SubQueue, str], None]
-"""Told when a pod comes to a queue, and by which event."""
+"""Called when a pod enters a sub-queue, with the event that moved it."""
 
 
 _Active = list[tuple[tuple[float, ...], int, QueuedPodInfo]]
@@ -46,16 +46,16 @@ _Active = list[tuple[tuple[float, ...], int, QueuedPodInfo]]
 
 @dataclass(slots=True)
 class _InFlight:
-    """A pod that is being tried, and what happened meanwhile."""
+    """A pod in a scheduling attempt."""
 
     since: int
-    """The number of the first happening after the attempt began."""
+    """The sequence number of the first event after the attempt began."""
     own: list[ObservedEvent] = field(default_factory=list)
     """Changes of the pod itself."""
 
 
 class SchedulingQueue:
-    """All pods of one scheduler that are not bound yet."""
+    """All pods of one scheduler that are not bound yet, in four sub-queues."""
 
     def __init__(
         self,
@@ -82,21 +82,21 @@ class SchedulingQueue:
         self._in_flight_events = InFlightEvents()
         self._new: _Active = []
         self._rejected: _Active = []
-        """Pods to try: those that were never rejected, and those that were. They take turns."""
+        """The active queue: pods that were never rejected, and those that were. They alternate."""
         self._rejected_next = False
         self._rejected_backoff: list[tuple[float, int, QueuedPodInfo]] = []
         self._error_backoff: list[tuple[float, int, QueuedPodInfo]] = []
         self._timed_out: list[tuple[float, int, int, QueuedPodInfo]] = []
-        """Unschedulable pods that come back by themselves, with the attempt after which they were put here."""
+        """Unschedulable pods whose attempt timed out: when they are retried, and after which attempt."""
         self._unschedulable_pods = UnschedulablePods(self._referenced_objects)
         self.checks = 0
-        """How often a sleeping pod was looked at because of an event; for tests that count."""
+        """How often an event made the queue check a pod; tests count it."""
         self._tickets = count(1)
 
     # --- pods come and go ---
 
     def add(self, pod: PodInfo, now: float) -> None:
-        """A pod that is not bound yet."""
+        """Add a pod that is not bound yet."""
         if pod.uid in self._pods:
             self.update(pod, now)
             return
@@ -105,14 +105,14 @@ class SchedulingQueue:
         self._enqueue(queued, now, "PodAdd")
 
     def update(self, pod: PodInfo, now: float, event: ClusterEvent | None = None) -> None:
-        """A new version of a pod that waits; `event` says what changed, if anything that matters."""
+        """Take the new version of a pod; `event` says what changed."""
         queued = self._pods.get(pod.uid)
         if queued is None:
             self.add(pod, now)
             return
         old, queued.pod = queued.pod, pod
         if self._unschedulable_pods.remove(queued):
-            self._unschedulable_pods.add(queued)  # it may name other objects now
+            self._unschedulable_pods.add(queued)  # it may reference other objects now
         match queued.sub_queue:
             case SubQueue.ACTIVE:
                 self._push_active(queued)  # its priority may have changed
@@ -125,7 +125,7 @@ class SchedulingQueue:
                 pass
 
     def retry(self, uid: str, now: float) -> None:
-        """What kept a pod's claims from being allocated is over, and no object says so."""
+        """Retry a pod although no object changed, as if its claim statuses had."""
         queued = self._pods.get(uid)
         if queued is not None:
             change = ClusterEvent(WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES)
@@ -144,7 +144,7 @@ class SchedulingQueue:
     # --- attempts ---
 
     def pop(self, now: float) -> QueuedPodInfo | None:
-        """The next pod to try; None if nothing is due."""
+        """The next pod to schedule, in flight from now on; None if none is due."""
         queued = self._pop_active() or self._pop_from_backoff()
         if queued is None:
             return None
@@ -157,28 +157,28 @@ class SchedulingQueue:
         self._in_flight[queued.pod.uid] = _InFlight(self._in_flight_events.end)
 
     def suspend_attempt(self, queued: QueuedPodInfo) -> None:
-        """The attempt goes on later, when `resume_attempt` is called. It begins anew, so events do not matter meanwhile."""
+        """Take the pod out of flight until `resume_attempt`. The attempt starts over, so no event is lost."""
         self._end_tracking(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is queued:
             self._move(queued, SubQueue.BACKOFF, next(self._tickets))
 
     def resume_attempt(self, queued: QueuedPodInfo) -> bool:
-        """Go on with an attempt that was set aside; False if the pod is gone."""
+        """Put a suspended pod in flight again; False if it was deleted."""
         if self._pods.get(queued.pod.uid) is not queued:
             return False
         self._begin(queued)
         return True
 
     def is_being_tried(self, queued: QueuedPodInfo) -> bool:
-        """Whether the pod is being tried, as opposed to gone or waiting."""
+        """Whether the pod is in flight."""
         return queued.sub_queue is SubQueue.IN_FLIGHT and self._pods.get(queued.pod.uid) is queued
 
     def end_in_flight(self, queued: QueuedPodInfo) -> None:
-        """The attempt chose a node; from now on no event can change that."""
+        """The attempt chose a node: events are not collected for it any more."""
         self._end_tracking(queued.pod.uid)
 
     def done(self, queued: QueuedPodInfo) -> None:
-        """The pod is bound, or somebody else's now."""
+        """The pod is bound, or another scheduler's."""
         self.delete(queued.pod.uid)
 
     def requeue(
@@ -190,9 +190,9 @@ class SchedulingQueue:
         pending_on: Iterable[str] = (),
         timed_out: bool = False,
     ) -> None:
-        """The attempt ended without a node: rejected by plugins, or (without any) by an error.
+        """Put a pod back after an attempt: rejected by plugins, or (without any) ended by an error.
 
-        If it ran into a time limit, the pod comes back even without an event, after a pause that grows.
+        In-flight events are replayed. After a timeout the pod is also retried without an event, with backoff.
         """
         flight = self._in_flight.get(queued.pod.uid)
         observed_events = (
@@ -226,9 +226,9 @@ class SchedulingQueue:
     def on_cluster_event(
         self, event: ClusterEvent, old: Any, new: Any, now: float, about: Hashable = None
     ) -> None:
-        """Something in the cluster changed: wake the pods it may help.
+        """Requeue the pods that an event may help, according to the queueing hints of plugins.
 
-        `about` is what pods that name the object call it.
+        `about` is the key of the object for pods that reference it.
         """
         if not self._unschedulable_pods and not self._in_flight:
             return
@@ -249,7 +249,7 @@ class SchedulingQueue:
                 self._run_queueing_hints(queued, observed, now)
 
     def flush(self, now: float) -> None:
-        """Move pods whose backoff is over."""
+        """Move pods whose backoff is over to the active queue."""
         for heap in (self._rejected_backoff, self._error_backoff):
             while heap and heap[0][0] <= now:
                 _, ticket, queued = heapq.heappop(heap)
@@ -261,14 +261,14 @@ class SchedulingQueue:
                 self._enqueue(queued, now, "TimeoutBackoffComplete")
 
     def flush_unschedulable(self, now: float) -> None:
-        """Try pods again that nothing woke for long."""
+        """Requeue pods that have been unschedulable for long."""
         for queued in self._unschedulable_pods.unschedulable():
             if now - queued.queued_at > MAX_UNSCHEDULABLE_SECONDS:
                 queued.was_flushed = True
                 self._wake(queued, now, "UnschedulableTimeout", at_once=False)
 
     def next_due(self) -> float | None:
-        """When `flush` or `pop` will have something to do; None if only an event can change that."""
+        """When `flush` or `pop` has something to do; None if that takes an event."""
         if self._has_active() or self._trimmed(self._rejected_backoff):
             return 0.0
         due = [self._timed_out[0][0]] if self._timed_out else []
@@ -276,11 +276,11 @@ class SchedulingQueue:
             due.append(self._error_backoff[0][0])
         return min(due, default=None)
 
-    # --- what is here ---
+    # --- contents ---
 
     @property
     def has_active(self) -> bool:
-        """Whether a pod waits to be tried now."""
+        """Whether the active queue has a pod."""
         return self._has_active()
 
     def lengths(self) -> Mapping[str, int]:
@@ -288,7 +288,7 @@ class SchedulingQueue:
         return Counter(queued.sub_queue for queued in self._pods.values())
 
     def rejections(self) -> Mapping[tuple[str, str], int]:
-        """Pods that plugins rejected and that were not tried again since, by plugin and scheduler name."""
+        """The number of pods that a plugin rejected in their last attempt, by plugin and scheduler name."""
         found: Counter[tuple[str, str]] = Counter()
         for queued in self._pods.values():
             match queued.sub_queue:
@@ -304,7 +304,7 @@ class SchedulingQueue:
     def pods(self) -> Iterable[QueuedPodInfo]:
         return self._pods.values()
 
-    # --- inside ---
+    # --- internals ---
 
     def _gate(self, queued: QueuedPodInfo) -> Status:
         for plugin in self._gates.get(queued.pod.scheduler_name, ()):
@@ -316,7 +316,7 @@ class SchedulingQueue:
         return SUCCESS
 
     def _enqueue(self, queued: QueuedPodInfo, now: float, event: str) -> None:
-        """To the active queue, unless a gate is closed."""
+        """Move to the active queue, or to the gated pods if pre_enqueue says so."""
         if not self._gate(queued).is_success:
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, event)
@@ -330,9 +330,9 @@ class SchedulingQueue:
             yield from plugin.referenced_objects(pod)
 
     def _end_tracking(self, uid: str) -> None:
-        """The attempt is over."""
+        """Take the pod out of flight, and drop events that no pod needs any more."""
         if self._in_flight.pop(uid, None) is not None:
-            # The first of them has been in flight longest.
+            # The first entry has been in flight longest.
             oldest = next(iter(self._in_flight.values()), None)
             end = self._in_flight_events.end
             self._in_flight_events.forget_before(end if oldest is None else oldest.since)
@@ -364,8 +364,8 @@ class SchedulingQueue:
         return bool(self._current(self._new) or self._current(self._rejected))
 
     def _pop_active(self) -> QueuedPodInfo | None:
-        """The first by priority. Of the same priority, new pods and rejected ones take turns: thousands that an event
-        woke for nothing do not hold up those that were never tried."""
+        """The first pod by priority. New and rejected pods of the same priority alternate, so that thousands of pods
+        that an event requeued do not delay new ones."""
         new, rejected = self._current(self._new), self._current(self._rejected)
         if not new or not rejected:
             heap = new or rejected
@@ -377,13 +377,13 @@ class SchedulingQueue:
         return heapq.heappop(heap)[2] if heap else None
 
     def _current(self, heap: _Active) -> _Active:
-        """The heap, with a pod in front that is still to be tried."""
+        """The heap without outdated entries at its front."""
         while heap and heap[0][2].ticket != heap[0][1]:
             heapq.heappop(heap)
         return heap
 
     def _pop_from_backoff(self) -> QueuedPodInfo | None:
-        """With nothing else to do, a pod need not sit out its backoff, unless it failed with an error."""
+        """A pod in backoff when the active queue is empty, unless its last attempt ended in an error."""
         while self._trimmed(self._rejected_backoff):
             queued = heapq.heappop(self._rejected_backoff)[2]
             if self._gate(queued).is_success:
@@ -419,7 +419,7 @@ class SchedulingQueue:
     def _run_queueing_hints(
         self, queued: QueuedPodInfo, observed: ObservedEvent, now: float
     ) -> None:
-        """Ask the plugins that rejected the pod whether this may change their mind."""
+        """Requeue the pod if a plugin that rejected it says that the event may help."""
         if queued.sub_queue is SubQueue.IN_FLIGHT:
             flight = self._in_flight.get(queued.pod.uid)
             if flight is not None:

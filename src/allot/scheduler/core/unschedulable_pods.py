@@ -1,4 +1,4 @@
-"""Pods that only an event can wake: gated and unschedulable ones, found by what an event is about."""
+"""Gated and unschedulable pods, indexed by gating plugin and by the objects that they reference."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
 
 ReferencedObjects = Callable[[PodInfo], Iterable[Hashable]]
-"""The objects whose changes matter to a pod because it names them."""
+"""The objects that a pod references."""
 
 
 class SubQueue(StrEnum):
-    """Where a pod waits; the names are those of the metric `scheduler_pending_pods`."""
+    """The sub-queues; named as in the metric `scheduler_pending_pods`."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -25,38 +25,38 @@ class SubQueue(StrEnum):
 
 @dataclass(eq=False, slots=True)
 class QueuedPodInfo:
-    """A pod in the queue and its past attempts."""
+    """A pod in the queue, and its attempts so far."""
 
     pod: PodInfo
     added_at: float
-    """When the queue first heard of it."""
+    """When it was first added."""
     queued_at: float
-    """When it last came to the active queue, or failed."""
+    """When it last entered the active queue, or failed."""
     sub_queue: SubQueue = SubQueue.ACTIVE
     attempts: int = 0
     rejections: int = 0
     errors: int = 0
-    """Errors since the last attempt that ended without one."""
+    """Consecutive attempts that ended in an error."""
     rejected_by: frozenset[str] = frozenset()
     pending_on: frozenset[str] = frozenset()
-    """Plugins that only wait for something; their events let the pod skip its backoff."""
+    """Plugins that reported Pending; their events let the pod skip its backoff."""
     gate: Status = SUCCESS
     last_failed: bool = False
     """Whether the last attempt ended in an error."""
     was_flushed: bool = False
     background_attempts: int = 0
-    """Decisions beside the event loop since the last attempt that ended by itself."""
+    """Background decisions in the current attempt."""
     timeouts: int = 0
-    """Attempts in a row that a time limit ended."""
+    """Consecutive attempts that timed out."""
     ticket: int = 0
-    """Which of its entries in a heap counts."""
+    """The valid one of its heap entries."""
 
 
 Pods = dict[str, QueuedPodInfo]
 
 
 class UnschedulablePods:
-    """Pods by uid, by the plugin that gates them, and by the objects they name."""
+    """Pods by uid, by the plugin that gates them, and by the objects that they reference."""
 
     def __init__(self, referenced_objects: ReferencedObjects) -> None:
         self._referenced_objects = referenced_objects
@@ -64,13 +64,13 @@ class UnschedulablePods:
         self._gated: dict[str, Pods] = {}
         self._by_name: dict[Hashable, Pods] = {}
         self._entered: dict[str, tuple[Pods, tuple[Hashable, ...]]] = {}
-        """By uid: the pods it is among, and the names it is found by."""
+        """By uid: the index that has the pod, and the keys of its objects."""
 
     def __len__(self) -> int:
         return len(self._entered)
 
     def add(self, queued: QueuedPodInfo) -> None:
-        """A pod that goes to sleep, gated or unschedulable."""
+        """Add a gated or unschedulable pod."""
         uid = queued.pod.uid
         gated = queued.sub_queue is SubQueue.GATED
         pods = self._gated.setdefault(queued.gate.plugin, {}) if gated else self._unschedulable
@@ -81,7 +81,7 @@ class UnschedulablePods:
         self._entered[uid] = pods, names
 
     def remove(self, queued: QueuedPodInfo) -> bool:
-        """Whether it was among them."""
+        """False if the pod is not gated or unschedulable."""
         uid = queued.pod.uid
         entered = self._entered.pop(uid, None)
         if entered is None:
@@ -97,7 +97,7 @@ class UnschedulablePods:
     def gated(
         self, plugins: Iterable[str], open_by_name: Collection[str], about: Hashable
     ) -> list[QueuedPodInfo]:
-        """Pods that these plugins gate and an event about this object may let in."""
+        """Pods that these plugins gate and that an event about this object may admit."""
         found: list[QueuedPodInfo] = []
         for plugin in plugins:
             if plugin in open_by_name:
@@ -112,7 +112,7 @@ class UnschedulablePods:
         return found
 
     def unschedulable(self, about: Hashable = None) -> list[QueuedPodInfo]:
-        """All unschedulable pods, or only those that name an object."""
+        """All unschedulable pods, or only those that reference an object."""
         if about is None:
             return list(self._unschedulable.values())
         named = self._by_name.get(about, {}).values()

@@ -378,7 +378,7 @@ def _with_findings(found: NodeExplanation, explanation: Explanation) -> NodeExpl
 def _other_refusals(
     profile: Profile, state: CycleState, pod: PodInfo, node: NodeInfo
 ) -> Iterator[str]:
-    """What stands against a node besides its devices."""
+    """Why other plugins than DynamicResources reject a node."""
     for plugin in profile.filter:
         if plugin.name == NAME or plugin.name in state.skipped_filters:
             continue

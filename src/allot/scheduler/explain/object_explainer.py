@@ -62,7 +62,7 @@ MAX_PODS: Final = 3
 
 
 class ObjectExplainer:
-    """Answers questions about a cluster that stands still."""
+    """Explains pods and claims of a snapshot."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A scheduler in a cluster that stands still: it can be asked what it would do, and does nothing."""
+"""A scheduler on a snapshot of a cluster: it says what it would decide, and writes nothing."""
 
 from __future__ import annotations
 

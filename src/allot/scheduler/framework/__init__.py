@@ -1,1 +1,1 @@
-"""The plugin framework: what plugins say, what they remember, and where in the cycle they are asked."""
+"""The plugin framework: extension points, statuses, cycle state, events, and the handle for plugins."""

@@ -1,4 +1,4 @@
-"""How long a pod, or what took too long for it, is left alone after a failure."""
+"""Exponential backoff."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class Backoff(NamedTuple):
-    """How long a pod waits after a failure: doubled each time, up to a limit. No limit, no waiting."""
+    """A delay that doubles with each failure up to a maximum. A maximum of 0 means no delay."""
 
     initial_seconds: float = 1.0
     max_seconds: float = 10.0
@@ -18,4 +18,4 @@ class Backoff(NamedTuple):
 
 
 TIMEOUT_BACKOFF: Final = Backoff(initial_seconds=5.0, max_seconds=60.0)
-"""After a decision that ran into its time limit: the next one will probably do so as well."""
+"""After a decision that timed out: the next one probably does, too."""

@@ -1,7 +1,6 @@
-"""Turns: how many pods may be written at the same time.
+"""A concurrency limit whose slots can be released during waits.
 
-A task that only waits for something rests: it keeps no turn, so a thousand pods that wait for their
-devices leave all turns to others.
+A task that only waits, such as for devices to become ready, releases its slot to others.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final
 
 
 class ConcurrencyLimit:
-    """A number of turns; who finds none free waits in line."""
+    """A number of slots, handed out in order."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -25,13 +24,13 @@ class ConcurrencyLimit:
         return self._free.locked()
 
     async def wait_for_slot(self) -> None:
-        """Returns when nobody is in line for a turn any more, and one is left."""
+        """Wait until a slot is free and no earlier task waits for one."""
         async with self._free:
             return
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait for a turn and keep it, except while `released_slot`."""
+        """Wait for a slot and hold it, except within `released_slot`."""
         slot = _Slot(self._free)
         await slot.acquire()
         token = _current.set(slot)
@@ -43,7 +42,7 @@ class ConcurrencyLimit:
 
 
 class _Slot:
-    """The turn of one task."""
+    """The slot of one task."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
@@ -65,16 +64,18 @@ _current: Final[ContextVar[_Slot | None]] = ContextVar("turn", default=None)
 
 @asynccontextmanager
 async def released_slot() -> AsyncIterator[None]:
-    """Let others have this task's turn, if it has one, as long as this lasts."""
+    """Release this task's slot, if it holds one, for the duration of the block."""
     slot = _current.get()
-    if slot is None or slot.task is not asyncio.current_task():  # it may be that of who started us
+    if (
+        slot is None or slot.task is not asyncio.current_task()
+    ):  # inherited from the task that started this one
         yield
         return
     slot.release()
     try:
         yield
     except asyncio.CancelledError:
-        raise  # there is nothing more to do that would need a turn
+        raise  # a cancelled task needs no slot any more
     except BaseException:
         await slot.acquire()
         raise

@@ -1,4 +1,4 @@
-"""What plugins remember from one step of a pod's cycle to the next."""
+"""The cycle state: values that plugins keep from one extension point to the next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from allot.scheduler.framework.durations import PluginSamples
 
 
 class CycleState:
-    """One value per plugin, alive for one attempt to schedule one pod."""
+    """One value per plugin, for one scheduling attempt of one pod."""
 
     __slots__ = (
         "_values",
@@ -27,12 +27,12 @@ class CycleState:
         self.samples = samples
         """Times the plugins, in cycles that are sampled."""
         self.time = time
-        """What plugins that may take long ask while they work."""
+        """The time limit that slow plugins check."""
         self.skipped_filters: set[str] = set()
         """Plugins whose pre_filter said SKIP: their filter and add_pod/remove_pod are not called."""
         self.skipped_scores: set[str] = set()
         self.ranks_all_nodes = False
-        """Whether a sample of the nodes that fit is not enough, unless the profile says how many are."""
+        """Whether all feasible nodes are scored instead of a sample, unless the profile sets a percentage."""
 
     def __setitem__(self, plugin: str, value: Any) -> None:
         self._values[plugin] = value
@@ -44,7 +44,7 @@ class CycleState:
         return self._values.get(plugin)
 
     def clone(self) -> CycleState:
-        """A copy to try things on: values that have a `clone` method are cloned, others are shared."""
+        """A copy for dry runs: values with a `clone` method are cloned, others are shared."""
         copy = CycleState(self.time)
         for plugin, value in self._values.items():
             clone = getattr(value, "clone", None)

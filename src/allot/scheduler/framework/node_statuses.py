@@ -1,4 +1,4 @@
-"""What stands against nodes, by name, and what follows from it for the pod. Pods that are refused alike share one."""
+"""The statuses of nodes that rejected a pod, by name, with sums over them. Pods of one equivalence class share one."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ MAX_NAMED_NODES: Final = 3
 
 
 class NodeStatuses(dict[str, Status]):
-    """Not changed once it is made, so that what is found out about thousands of nodes is found out once."""
+    """Immutable after construction, so that sums over thousands of nodes are computed once."""
 
     @cached_property
     def reasons(self) -> str:
-        """Counted, as conditions show them."""
+        """The reasons with counts, as in conditions."""
         return count_reasons(self.values())
 
     @cached_property
     def plugins(self) -> frozenset[str]:
-        """Those that might change their mind."""
+        """The plugins that rejected a node."""
         return frozenset({status.plugin for status in self.values()})
 
     @cached_property
     def pending_on(self) -> frozenset[str]:
-        """Plugins that only wait for something."""
+        """The plugins that reported Pending."""
         return frozenset({s.plugin for s in self.values() if s.code is Code.PENDING})
 
     @cached_property
     def preemptable(self) -> frozenset[str]:
-        """Nodes that might take the pod if others were evicted."""
+        """Nodes where preemption may help."""
         return frozenset(name for name, status in self.items() if status.code is Code.UNSCHEDULABLE)
 
     @cached_property

@@ -1,15 +1,14 @@
-"""The extension points: one class per place in the cycle where a plugin can have its say.
+"""The extension points: one class each. A plugin derives from those that it serves.
 
-A plugin derives from the points it serves. Deciding is synchronous; only what may talk to the API
-server is async: `post_filter`, `pre_bind` and `bind`. Between `pre_filter` and `reserve` nothing is
-awaited, so plugins read the live `ClusterState` and see it stand still.
+Decisions are synchronous; only methods that may call the API server are async: `post_filter`, `pre_bind` and `bind`.
+Nothing is awaited between `pre_filter` and `reserve`, so `ClusterState` does not change during a cycle.
 
     pre_enqueue → queue → pre_filter → filter* → (post_filter) → pre_score → score* → normalize
       → reserve → permit → pre_bind → bind → post_bind          unreserve undoes reserve and after
 
-`filter` and `score` of a plugin with `filters_locally` / `scores_locally` are functions of the pod's
-`equivalence_class`, the node at its `generation`, and the plugin's configuration, and nothing else: their
-answers may be remembered by (shape, node, generation). They neither read nor need the cycle state.
+`filter` and `score` of a plugin with `filters_locally` / `scores_locally` depend only on the pod's `equivalence_class`,
+the node at its `generation`, and the plugin's configuration. Their results are cached by these three; they do not read
+the cycle state.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from allot.scheduler.state.pods import PodInfo
 
 
 class Plugin(ABC):
-    """Something with a name that the configuration can enable, disable and weigh."""
+    """A named unit that the configuration enables, disables and weighs."""
 
     name: ClassVar[str]
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """The events that may make a pod fit which this plugin rejected."""
+        """The cluster events that may help a pod which this plugin rejected."""
         return ()
 
 
@@ -40,10 +39,10 @@ class PreEnqueuePlugin(Plugin):
     """Keeps pods out of the active queue."""
 
     gates_on_referenced_objects: ClassVar[bool] = False
-    """Whether only a change of the pod, or of an object that it names, can let a gated pod in."""
+    """Whether only changes of the pod, or of objects that it references, can admit a gated pod."""
 
     def referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
-        """The objects that the pod names, as events about them are called."""
+        """The keys of the objects that the pod references, as in events about them."""
         return ()
 
     @abstractmethod
@@ -60,7 +59,7 @@ class QueueSortPlugin(Plugin):
 
 
 class PreFilterResult(NamedTuple):
-    """Whether to go on, and on which nodes; None means all."""
+    """The status, and the names of the nodes to filter; None means all."""
 
     status: Status
     node_names: frozenset[str] | None = None
@@ -71,43 +70,43 @@ PRE_FILTER_SKIP = PreFilterResult(SKIP)
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod once before nodes are tried."""
+    """Runs once per cycle, before nodes are filtered."""
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         """SKIP means that this plugin's `filter` would accept every node for this pod."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        """What `pre_filter` remembered, as if `other` ran on `node` too."""
+        """Update the cycle state as if `other` ran on `node`."""
 
     def remove_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        """What `pre_filter` remembered, as if `other` were gone from `node`."""
+        """Update the cycle state as if `other` did not run on `node`."""
 
 
 class FilterPlugin(Plugin):
-    """Says which nodes can take the pod."""
+    """Decides which nodes can run the pod."""
 
     filters_locally: ClassVar[bool] = True
 
     def equivalence_key(self, state: CycleState, pod: PodInfo) -> Hashable | None:
-        """For plugins that do not filter locally: what besides shape and node decides in this cycle.
+        """For plugins that do not filter locally: what else the results depend on in this cycle.
 
-        Answers are remembered for pods with an equal value, until the node's generation changes.
-        None: they cannot be remembered.
+        Results are cached for pods of the same equivalence class with an equal key, until the node's generation
+        changes. None: they are not cached.
         """
         return None
 
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """SUCCESS (the constant), or why this node cannot take the pod."""
+        """SUCCESS (the constant), or why the pod does not fit on the node."""
 
 
 class ExportedResults(Protocol):
-    """What a plugin found out about nodes. It can be pickled."""
+    """Results of a plugin for nodes, which can be pickled."""
 
     @property
     def timeouts(self) -> int:
-        """How many nodes took too long."""
+        """The number of nodes that timed out."""
         ...
 
 
@@ -115,45 +114,45 @@ NodesByName = Callable[[str], NodeInfo | None]
 
 
 class SlowFilterPlugin(FilterPlugin):
-    """A filter that may take long. What it finds out can be found out in another process."""
+    """A filter that may take long, and whose results can be computed in another process."""
 
     @property
     @abstractmethod
     def node_seconds(self) -> float:
-        """How long it may take for one node; 0: as long as the whole decision."""
+        """The time limit for one node; 0: that of the whole decision."""
 
     @abstractmethod
     def retry_timeouts(self, state: CycleState) -> int:
-        """Forget the nodes that took too long, so that they are tried again; how many there were."""
+        """Forget the nodes that timed out, so that they are tried again; their number."""
 
     @abstractmethod
     def export_results(self, state: CycleState, node: NodeInfo | None) -> ExportedResults | None:
-        """All that was found out, with what `reserve` needs on `node`, the chosen one if there is one."""
+        """All results, with what `reserve` needs on `node`, the chosen one if there is one."""
 
     @abstractmethod
     def import_results(
         self, exported: Any, pod: PodInfo, nodes: NodesByName, *, with_timeouts: bool
     ) -> None:
-        """Take over what another process found out for a pod.
+        """Take over the results of another process for a pod.
 
-        That a node does not fit counts for the pod even if its devices have changed since: the queue has kept the
-        events that might help it. For other pods it does not count, see `forget_stale`.
+        A rejection counts for this pod even if the node's devices have changed since: the queue replays the events
+        that may help it. For other pods it does not count, see `forget_stale`.
         """
 
     @abstractmethod
     def forget_stale(self, exported: Any) -> None:
-        """Forget what was taken over although the devices had changed; the pod has been decided about."""
+        """Forget results that were imported although the devices had changed; the pod's decision is made."""
 
 
 class PostFilterResult(NamedTuple):
-    """What was done for a pod that fits nowhere. `nominated_node` None: leave the nomination alone."""
+    """The result of post_filter. `nominated_node` None: the nomination does not change."""
 
     status: Status
     nominated_node: str | None = None
 
 
 class PostFilterPlugin(Plugin):
-    """Tries to make room after all nodes have refused."""
+    """Runs when no node fits, such as preemption."""
 
     @abstractmethod
     async def post_filter(
@@ -167,17 +166,17 @@ class PostFilterPlugin(Plugin):
 
 
 class PreScorePlugin(Plugin):
-    """Looks at the nodes that fit before they are scored."""
+    """Runs once per cycle, before the feasible nodes are scored."""
 
     @abstractmethod
     def pre_score(
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
-        """SKIP means that this plugin would score all nodes alike."""
+        """SKIP means that this plugin's `score` is not called for this pod."""
 
 
 class ScorePlugin(Plugin):
-    """Says which of the nodes that fit it likes best."""
+    """Ranks the feasible nodes."""
 
     scores_locally: ClassVar[bool] = True
 
@@ -192,7 +191,7 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    """Keeps track of what a pod will use, from the decision on."""
+    """Tracks what a pod uses from the moment a node is chosen."""
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...
@@ -210,14 +209,14 @@ class PermitResult(NamedTuple):
 
 
 class PermitPlugin(Plugin):
-    """Can hold a pod back before it is bound."""
+    """Can delay or reject a pod before it is bound."""
 
     @abstractmethod
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitResult: ...
 
 
 class PreBindPlugin(Plugin):
-    """Does what must be written before the pod is bound."""
+    """Writes what must exist before the pod is bound."""
 
     @abstractmethod
     def needs_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
@@ -236,7 +235,7 @@ class BindPlugin(Plugin):
 
 
 class PostBindPlugin(Plugin):
-    """Is told that a pod was bound."""
+    """Runs after a pod was bound."""
 
     @abstractmethod
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None: ...

@@ -25,7 +25,7 @@ P = TypeVar("P", bound=Plugin)
 
 
 class Profile:
-    """What happens to pods with this scheduler name."""
+    """The plugins of one scheduler name, by extension point."""
 
     def __init__(
         self,

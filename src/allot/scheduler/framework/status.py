@@ -1,4 +1,4 @@
-"""Status: what a plugin says about a pod, or about a pod on a node."""
+"""Status: the result of a plugin for a pod, or for a pod on a node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Code(Enum):
-    """The kinds of answer a plugin can give."""
+    """The codes of kube-scheduler."""
 
     SUCCESS = "Success"
     ERROR = "Error"
@@ -25,7 +25,7 @@ class Code(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An answer with its reasons. `plugin` is filled in by whoever called the plugin."""
+    """A code with its reasons. The framework fills in `plugin`."""
 
     code: Code
     reasons: tuple[str, ...] = ()

@@ -278,5 +278,5 @@ def _is_near(found: AffinityState, terms: tuple[PodTerm, ...], labels: Mapping[s
         if value is None:
             return False
         there = there and (term.topology_key, value) in found.near_counts
-    # The first pod of a group that wants to be together has nobody to be near to.
+    # The first pod of a group with affinity to itself has no other pod to match.
     return there or (not found.near_counts and found.matches_itself)

@@ -34,7 +34,7 @@ def never(_name: str) -> bool:
 class NodeResourcesFit(FilterPlugin, ScorePlugin):
     """Filters by requests, scores by how full the node would be.
 
-    `is_dra_backed` says which extended resources a DeviceClass stands behind: where a node's
+    `is_dra_backed` says which extended resources a DeviceClass backs: where a node's
     allocatable has none, they are DynamicResources' to find. It belongs to the configuration:
     when its answers change, remembered answers of this plugin are void.
     """
@@ -138,7 +138,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         )
 
     def _devices_could_serve(self, pod: PodInfo, _old: Any, _new: Any) -> Hint:
-        """A class may have come to stand behind what the pod asks for."""
+        """A class may back a resource of the pod now."""
         is_backed = any(self._is_dra_backed(name) for name, _ in pod.requests.scalars)
         return Hint.QUEUE if is_backed else Hint.SKIP
 

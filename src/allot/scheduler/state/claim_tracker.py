@@ -1,8 +1,8 @@
-"""Claims as the API server has them, or will have once our own writes have come back to us.
+"""The claim tracker: claims of the informer, overlaid with the scheduler's own writes and pending allocations.
 
-The informer shows a write only a while after it was answered. Until then the answer counts (`assume`). A claim
-whose allocation is decided but not written is in flight: its devices are taken for everybody else.
-The ledger of what is taken follows all three, change by change.
+The informer shows a write some time after the API server answered it. Until then the answer counts (`assume`). An
+allocation that is decided but not written is pending: its devices are taken for all other claims. The ledger of taken
+devices follows all three.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ClaimTracker:
         key = claim.key
         known = self._known.get(key)
         if known is None or known.metadata.uid != claim.metadata.uid:
-            return  # it is gone already
+            return  # deleted already
         if version_of(claim) >= version_of(known):
             self._change(key, known, claim)
 
@@ -122,7 +122,7 @@ class ClaimTracker:
         for listener in self._release_listeners:
             listener(claim)
 
-    # --- inside ---
+    # --- internals ---
 
     def _change(
         self, key: ObjectKey, before: ResourceClaim | None, after: ResourceClaim | None

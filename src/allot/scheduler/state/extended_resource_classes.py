@@ -7,7 +7,7 @@ from allot.api.resource import IMPLICIT_EXTENDED_RESOURCE_PREFIX
 
 
 class ResourceClasses:
-    """Device classes by the extended resources they stand behind, kept up to date."""
+    """Device classes by the extended resources that they back."""
 
     def __init__(self) -> None:
         self._classes: dict[str, DeviceClass] = {}
@@ -41,7 +41,7 @@ class ResourceClasses:
         return self.class_of(resource) is not None
 
     def _choose(self, resource: str) -> None:
-        """Of several classes the newest stands behind a resource, then the first by name."""
+        """Of several classes the newest backs a resource, then the first by name."""
         claimants = self._claimants[resource]
         if claimants:
             self._chosen[resource] = min(claimants, key=lambda name: (-self._created(name), name))

@@ -12,7 +12,7 @@ from allot.api.selectors import LabelSelector
 from allot.scheduler.state.pods import PodInfo
 
 MAX_QUERIES: Final = 128
-"""Answers that are kept up to date; of more, those are dropped that nobody asked for longest."""
+"""Queries whose counts are kept up to date; the least recently used one is dropped."""
 
 
 class PodSelector(NamedTuple):

@@ -1,7 +1,7 @@
-"""Nodes that look alike: their devices are the same but for where they are, and the same of them are taken.
+"""Equivalence classes of nodes: nodes with equal devices of which the same are taken.
 
-What fits on one fits on the others. Only nodes are compared all of whose devices are theirs alone; of all
-others nothing is said. Names of nodes and pools mean nothing to a search, but the order of pools does.
+The same claims fit on all nodes of a class. Only nodes whose devices are all local have a class. Names of nodes and
+pools do not matter to a search, but the order of pools does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Slice:
 
 
 class NodeEquivalence:
-    """The slices of each node, as far as they say something about likeness."""
+    """The node-local slices of each node."""
 
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, _Slice]] = {}
@@ -88,7 +88,7 @@ class NodeEquivalence:
         return frozenset(known.pool.driver for known in self._by_node.get(node, {}).values())
 
     def class_of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
-        """Equal for nodes that look alike; None if nothing can be said."""
+        """Equal for nodes of one equivalence class; None for nodes without one."""
         if self._common:
             return None
         slices = self._by_node.get(node.name, {})

@@ -1,6 +1,6 @@
 """Nominations: pods that wait for room which is being made for them on a node.
 
-Nobody who is less important may take that room meanwhile.
+Pods of lower priority do not get that room.
 """
 
 from __future__ import annotations

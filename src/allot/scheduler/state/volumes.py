@@ -1,6 +1,6 @@
 """Volumes: claims, volumes, classes and CSI objects, and what the scheduler has promised of them.
 
-Promises stand beside what the API server says, so that no event in between can undo them: a volume
+Promises are kept apart from the objects of the API, so that no event in between can undo them: a volume
 reserved for a claim, and the node a claim's volume shall be made for.
 """
 

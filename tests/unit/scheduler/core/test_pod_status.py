@@ -172,7 +172,9 @@ def test_a_condition_that_cannot_be_written_is_only_logged(
         PodStatusReporter(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why")
     )
 
-    (record,) = [each for each in caplog.records if "could not be written" in each.message]
+    (record,) = [
+        each for each in caplog.records if "cannot write the PodScheduled condition" in each.message
+    ]
     assert record.levelname == level
 
 

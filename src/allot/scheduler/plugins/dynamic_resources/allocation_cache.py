@@ -1,7 +1,7 @@
-"""What claims would get on each node, remembered until the devices that the node can use change.
+"""The allocation cache: what claims would get on each node, until the devices that the node can use change.
 
-Claims that ask for the same get the same, so one search serves all of them; only shares get an identity of their own
-for each. That a node took too long is remembered as well, until it is time to try again.
+Claims with equal specs get equal allocations, so one search serves all of them; only share ids are made anew for each.
+Timeouts are cached too, and retried with backoff.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.dynamic_resources.filter_results import NodeAllocation
 
 MAX_CLAIM_SETS: Final = 100
-"""How many different sets of claims answers are remembered for."""
+"""Sets of claims in the cache."""
 MAX_ALLOCATIONS: Final = 50_000
-"""How many answers are remembered for all of them together."""
+"""Allocations in the cache, of all sets of claims together."""
 
 
 MAX_NODE_CLASSES: Final = 1000
-"""How many kinds of nodes answers are remembered for, per set of claims."""
+"""Equivalence classes of nodes in the cache, per set of claims."""
 
 
 class CachedAllocation(NamedTuple):
-    """An answer for one node, and since when its devices are as they were then."""
+    """The allocation on one node, and the last change of its devices at that time."""
 
     last_change: int
     target: TargetNode
@@ -35,13 +35,13 @@ class CachedAllocation(NamedTuple):
 
 
 class NodeAllocations:
-    """Answers for one set of claims, by node."""
+    """Allocations of one set of claims, by node and by equivalence class of nodes."""
 
     def __init__(self) -> None:
         self._by_node: dict[str, CachedAllocation] = {}
         self._by_node_class: dict[Hashable, NodeAllocation] = {}
         self.retries = 0
-        """How often answers were forgotten although no devices had changed."""
+        """How often allocations were dropped although no device had changed."""
         self._stale: list[str] = []
         self._timeouts_in_a_row = 0
         self._retry_at = 0.0
@@ -50,7 +50,7 @@ class NodeAllocations:
         return len(self._by_node) + len(self._by_node_class)
 
     def get(self, target: TargetNode, last_change: int) -> NodeAllocation | None:
-        """The answer for a node whose devices changed last at `last_change`, if it is known."""
+        """The allocation on a node whose devices changed last at `last_change`, if it is cached."""
         cached = self._by_node.get(target.name)
         if cached is None or cached.last_change != last_change or cached.target is not target:
             return None
@@ -61,13 +61,13 @@ class NodeAllocations:
             self._by_node[target.name] = CachedAllocation(last_change, target, allocation)
 
     def put_stale(self, target: TargetNode, last_change: int, allocation: NodeAllocation) -> None:
-        """An answer from before the devices changed last. It counts until `forget_stale`."""
+        """Add an allocation from before the last change of the devices. It counts until `forget_stale`."""
         self.put(target, last_change, allocation)
         self._stale.append(target.name)
 
     def forget_stale(self) -> None:
         if self._stale:
-            self.retries += 1  # what was concluded from them does not count any more either
+            self.retries += 1  # results that were derived from them are invalid, too
         for name in self._stale:
             self._by_node.pop(name, None)
         self._stale.clear()
@@ -75,20 +75,20 @@ class NodeAllocations:
     def entries(self) -> Iterable[CachedAllocation]:
         return self._by_node.values()
 
-    # --- nodes that took too long ---
+    # --- timeouts ---
 
     def note_timeouts(self, nodes: int, now: float) -> None:
-        """So many nodes took too long this time. If any, they are left alone for a while, each time longer."""
+        """Record the number of nodes that timed out; they are retried with backoff."""
         self._timeouts_in_a_row = self._timeouts_in_a_row + 1 if nodes else 0
         self._retry_at = now + TIMEOUT_BACKOFF.after(self._timeouts_in_a_row)
 
     def retry_timeouts(self, now: float) -> None:
-        """Give nodes that took too long another chance, if they have been left alone long enough."""
+        """Forget the nodes that timed out, if their backoff is over."""
         if self._timeouts_in_a_row and now >= self._retry_at and self.forget_timeouts():
             self._retry_at = now + TIMEOUT_BACKOFF.after(self._timeouts_in_a_row)
 
     def forget_timeouts(self) -> int:
-        """Forget the nodes that took too long; how many there were."""
+        """Forget the nodes that timed out; their number."""
         slow = [name for name, cached in self._by_node.items() if cached.allocation.timed_out]
         for name in slow:
             del self._by_node[name]
@@ -102,7 +102,7 @@ class NodeAllocations:
         return len(slow)
 
     def get_by_node_class(self, node_class: Hashable) -> NodeAllocation | None:
-        """The answer for a node that looks like this; without results, which name its devices."""
+        """The allocation on nodes of a class; without results, which name devices."""
         return self._by_node_class.get(node_class)
 
     def put_by_node_class(self, node_class: Hashable, allocation: NodeAllocation) -> None:
@@ -113,13 +113,13 @@ class NodeAllocations:
 
 
 class AllocationCache:
-    """Answers for the sets of claims that were asked about last."""
+    """Allocations of the most recently used sets of claims."""
 
     def __init__(self) -> None:
         self._by_claims: dict[Hashable, NodeAllocations] = {}
 
     def for_claims(self, key: Hashable) -> NodeAllocations:
-        """The answers for claims that ask for this. What nobody asked about lately is dropped."""
+        """The allocations of claims with this key. The least recently used keys are dropped."""
         cached = self._by_claims
         found = cached.pop(key, None)
         if found is None:
@@ -134,7 +134,7 @@ class AllocationCache:
 
 
 def with_own_shares(allocation: NodeAllocation, new_share_id: Callable[[], str]) -> NodeAllocation:
-    """The answer for another set of claims that ask for the same: a share belongs to one claim alone."""
+    """The allocation for another set of equal claims: with share ids of its own."""
     results = tuple(_with_own_shares(result, new_share_id) for result in allocation.results)
     return allocation._replace(results=results)
 

@@ -25,7 +25,7 @@ class Ready(NamedTuple):
 
 
 class NotReady(NamedTuple):
-    """What is missing, and when waiting for it ends; None if nobody knows when it began."""
+    """The missing conditions, and when the wait ends; None if its start is unknown."""
 
     missing: tuple[str, ...]
     deadline: datetime | None
@@ -118,7 +118,7 @@ def _overdue(waiting: Sequence[ExaminedDevice], timeout: timedelta) -> str:
 
 
 def condition_states(examined: ExaminedDevice) -> Iterator[str]:
-    """How each condition stands that a device lacks."""
+    """The state of each condition that a device lacks."""
     reported = {condition.type: condition for condition in examined.reported}
     for name in examined.lacking:
         condition = reported.get(name)
@@ -186,7 +186,7 @@ def examined_devices(claim: ResourceClaim) -> Iterator[ExaminedDevice]:
 def deadline_of(
     claim: ResourceClaim, timeout: timedelta, since: datetime | None = None
 ) -> datetime | None:
-    """Counted from the allocation, whoever waits; only where that time is unknown, `since` they do."""
+    """The end of the wait: counted from the allocation, or from `since` where that time is unknown."""
     allocation = claim.status.allocation
     allocated_at = allocation.allocation_timestamp if allocation is not None else None
     start = allocated_at or since

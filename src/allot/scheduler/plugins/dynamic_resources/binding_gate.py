@@ -1,4 +1,4 @@
-"""The gate before a pod is bound (KEP-5007): it opens when all devices are ready, and gives back what cannot be."""
+"""The binding gate (KEP-5007): pods are bound once all devices are ready; claims whose devices fail are released."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class BindingGate:
     def why_release(self, claim: ResourceClaim, pod: PodInfo) -> str:
         """Why a pod that no node takes must not keep a claim; empty if it may.
 
-        Its devices have failed; or they are not ready, and after a restart nobody waits for them any more.
+        Its devices have failed; or they are not ready, and the scheduler that waited for them was restarted.
         """
         match self._wait.outlook([claim]):
             case BindingFailed(message):
@@ -200,7 +200,7 @@ class BindingGate:
             self._reporter.waited(pod, drivers, outcome, self._now() - started)
 
     def release_claims(self, pod: PodInfo) -> None:
-        """The pod went away while it waited: nobody needs its devices any more."""
+        """The pod was deleted during the wait: release its devices."""
         self.forget(pod)
         self._spawn(self._give_back(claim_keys(pod), pod))
 

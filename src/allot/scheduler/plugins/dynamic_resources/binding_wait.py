@@ -1,7 +1,4 @@
-"""Waiting until devices are ready (KEP-5007): woken by changes of claims, not by a clock that ticks.
-
-A thousand pods that wait are a thousand tasks that sleep; a change of a claim wakes those that wait for it.
-"""
+"""Waits until devices are ready (KEP-5007). A change of a claim wakes the pods that wait for it; nothing polls."""
 
 from __future__ import annotations
 
@@ -64,13 +61,13 @@ class BindingWait:
         tracker.add_listener(self._on_claim_change)
 
     def __len__(self) -> int:
-        """The number of claims that somebody waits for."""
+        """The number of claims that pods wait for."""
         return len(self._waiting)
 
     def outlook(
         self, claims: Sequence[ResourceClaim], since: datetime | None = None
     ) -> Ready | NotReady | BindingFailed:
-        """How things stand for all claims of a pod: the first failure, or all that is missing.
+        """The readiness of all claims of a pod: the first failure, or all missing conditions.
 
         `since` is when waiting began, if it has.
         """

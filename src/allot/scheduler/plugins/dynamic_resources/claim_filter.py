@@ -1,4 +1,4 @@
-"""Whether a pod's claims can be had, and on which nodes: the half of DynamicResources that decides and changes nothing."""
+"""The claim filter: on which nodes a pod's claims can be allocated. The part of DynamicResources without side effects."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def why_unusable_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], 
 
 
 class ClaimFilter(ClaimQueueing, PreFilterPlugin, SlowFilterPlugin, PreScorePlugin, ScorePlugin):
-    """Judges nodes by whether the claims of a pod can be had there."""
+    """Filters and scores nodes by the allocations that a pod's claims would get there."""
 
     name: ClassVar[str] = NAME
     filters_locally: ClassVar[bool] = False

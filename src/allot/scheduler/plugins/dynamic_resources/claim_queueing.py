@@ -1,4 +1,4 @@
-"""When a pod with claims may be tried, and which changes of the cluster let it be tried again."""
+"""PreEnqueue and queueing hints for pods with claims."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ClaimQueueing(PreEnqueuePlugin):
 
     def _claim_hint(self, pod: PodInfo, old: Any, new: Any) -> Hint:
         if new is None and old is not None and extended_claim_pod(old) == pod.uid:
-            return Hint.QUEUE  # what an earlier attempt left over stands in the way no longer
+            return Hint.QUEUE  # the claim of an earlier attempt is gone
         return claim_hint(pod, old, new, self._tracker.get)
 
     def _pod_hint(self, pod: PodInfo, _old: Any, _new: Any) -> Hint:

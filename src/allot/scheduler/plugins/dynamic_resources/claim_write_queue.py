@@ -1,11 +1,11 @@
-"""One writer per claim: changes that wait for it are written together.
+"""The claim write queue: one writer per claim, and one write for all changes that wait.
 
     pod 1 ─ change ─┐
-    pod 2 ─ change ─┼─► lane of the claim ─► all that wait, applied to the newest version ─► one write
+    pod 2 ─ change ─┼─► queue of the claim ─► all of them, applied to the newest version ─► one write
     pod 3 ─ change ─┘
 
-Without lanes the bindings of pods that share a claim would race with each other: of n writes for one version n - 1
-fail. Conflicts that remain come from other writers. Then the claim is read, and the changes are applied to what it is now.
+Without it the bindings of pods that share a claim would conflict: of n writes for one version n - 1 fail. Remaining
+conflicts come from other clients; then the claim is read again, and the changes are applied to its current version.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is written to claims when a pod is bound, and what is taken back when that fails.
+"""Writes to claims: `status.allocation` and `status.reservedFor` when a pod is bound, and their removal on failure.
 
-Each change is a function of the claim. `claim_lanes` writes them, together with what others want of the same claim, and
-applies them again after a conflict with another client.
+Each change is a function of the claim. `claim_write_queue` writes it together with other changes of the same claim, and
+applies it again after a conflict.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def is_written(claim: ResourceClaim, pod: PodInfo, allocation: AllocationResult)
 
 
 def released(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """The claim without the pod; when nobody else uses it, without its allocation too."""
+    """The claim without the pod's reservation; without the last one, also without its allocation."""
     left = without_reservation(claim, pod)
     return left if left.status.reserved_for else replace(claim, status=ResourceClaimStatus())
 
@@ -221,7 +221,7 @@ class ClaimWriter:
         return dropped
 
     async def keep_reserved(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim | None:
-        """Reserve a claim for a bound pod again, if somebody took that back; None if it is gone."""
+        """Reserve a claim for a bound pod again, if the reservation is gone; None if the claim is gone."""
 
         def change(current: ResourceClaim) -> ResourceClaim:
             found, held = current.status.allocation, claim.status.allocation

@@ -5,7 +5,7 @@
       ─► (binding fails) ─► unreserve: remove it
 
 A claim that an earlier attempt left over says nothing about this one: it is removed, and the pod tried again.
-One that somebody else made a moment ago may be of another scheduler that is about to bind the pod: it is given time.
+A recent one of another scheduler, which may be about to bind the pod, is left alone for a while.
 What the claim asks for is decided in `extended_resources` and `pod_extension`.
 """
 
@@ -119,7 +119,7 @@ class ExtendedClaims:
     def reserve(
         self, extension: PodExtension, variant: Variant, allocation: AllocationResult
     ) -> None:
-        """Nobody else may have these devices from now on."""
+        """Take the devices for the claim, as a pending allocation."""
         extension.mappings = variant.mappings
         self._set_pending_allocation(extension, variant.claim, allocation)
 
@@ -249,7 +249,7 @@ class ExtendedClaims:
             self._remove_pending_allocation(extension)
 
     async def remove_left_over(self, extension: PodExtension) -> None:
-        """Delete what stands in the way; `ClaimChangedError` if it may be in use."""
+        """Delete claims of earlier attempts; `ClaimChangedError` if one may be in use."""
         pod = extension.pod
         for claim in extension.left_over:
             if not self._is_left_over(claim, pod):

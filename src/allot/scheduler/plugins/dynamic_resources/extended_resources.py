@@ -1,6 +1,6 @@
-"""Extended resources that devices stand behind (KEP-5004), and what a claim must ask for to serve them.
+"""Extended resources that devices back (KEP-5004), and what a claim must request to serve them.
 
-A DeviceClass stands behind the extended resource it names, and behind one that carries its own name. Where a
+A DeviceClass backs the extended resource that it names, and one that carries its own name. Where a
 node has the resource itself, by a device plugin, NodeResourcesFit counts it; elsewhere devices serve it. So
 the same pod may need different devices on different nodes.
 """
@@ -22,7 +22,7 @@ ClassOf = Callable[[str], str | None]
 
 
 class ContainerRequest(NamedTuple):
-    """What one container asks for of one resource that a device class stands behind."""
+    """The request of one container for one resource that a device class backs."""
 
     container: str
     place: int
@@ -45,7 +45,7 @@ class ExtendedRequests(NamedTuple):
 
     requests: tuple[ContainerRequest, ...]
     resources: frozenset[str]
-    """Those that a device class stands behind."""
+    """Those that a device class backs."""
     others: tuple[str, ...]
     """Those that only nodes themselves can have."""
 

@@ -1,4 +1,4 @@
-"""Devices that could not be bound for a pod: the pod avoids them for a while, each time longer.
+"""Failed devices: devices that could not be bound for a pod, which avoids them with exponential backoff.
 
 They could not be made ready (KEP-5007): the controller should take a broken one out of use, by a taint or by removing
 it, but the scheduler may decide before it sees that, and not every controller does so. Or the API server refused the

@@ -1,4 +1,4 @@
-"""What the plugin asks and is answered: its arguments, claims that cannot be served, answers for nodes."""
+"""Values of the claim filter: plugin arguments, problems of claims, allocations on nodes, the plugin's cycle state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DynamicResources: claims are decided on in `judging`, and reserved, written and given back here."""
+"""DynamicResources: the filter and score of `claim_filter`, with reserve, pre_bind and post_filter."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class DynamicResources(
         cluster: ClusterState,
         statuses: Mapping[str, Status],
     ) -> PostFilterResult:
-        """Give back a claim that ties the pod to nodes where it cannot run, if nobody else uses it."""
+        """Deallocate a claim that ties the pod to nodes where it does not fit, if no other pod uses it."""
         devices: PodDevices | None = state.get(NAME)
         if devices is None:
             return PostFilterResult(unschedulable())
@@ -352,7 +352,7 @@ class DynamicResources(
             self._spawn(self._keep_reserved(devices.found_reserved, pod))
 
     async def _keep_reserved(self, claims: Sequence[ResourceClaim], pod: PodInfo) -> None:
-        """Whoever reserved these claims may have taken that back while the pod was bound."""
+        """Reserve the claims again if another scheduler removed the reservation during the binding."""
         for claim in claims:
             try:
                 current = await self._writer.keep_reserved(claim, pod)
@@ -375,5 +375,5 @@ class DynamicResources(
                 log.info("claim %s: %s", claim.metadata.name, error)
 
     def _timestamp(self) -> datetime | None:
-        """When the allocation was made, if anybody will want to know (KEP-5007)."""
+        """The allocation timestamp; None if pods do not wait for devices (KEP-5007)."""
         return self._utc_now() if self._gate is not None else None

@@ -21,7 +21,7 @@ Warn = Callable[[PodInfo, str, str], None]
 
 
 def no_warning(_pod: PodInfo, _reason: str, _note: str) -> None:
-    """Tells no one."""
+    """Records nothing."""
 
 
 class SkippedAlternatives:

@@ -245,8 +245,16 @@ class Scheduler:
         pod, node_name, state = queued.pod, chosen.node_name, chosen.state
         reasons = self._reasons
         skipped = reasons.of_choice(profile, chosen, pod) if reasons is not None else ""
-        outcome = self._reserve(profile, state, pod, node_name)
+        self.cluster.assume_pod(pod, node_name)
+        self.cluster.nominations.remove(pod.uid)
+        try:
+            durations = self._durations[profile.scheduler_name]
+            outcome = run_reserve_and_permit(profile, durations, state, pod, node_name)
+        except Exception:
+            self._unreserve(profile, state, pod, node_name)
+            raise
         if isinstance(outcome, Status):
+            self._unreserve(profile, state, pod, node_name)
             if outcome.is_rejection:
                 self.spawn(self._handle_rejection(queued, outcome))
             else:
@@ -271,22 +279,6 @@ class Scheduler:
         seconds = self._clock() - started
         self._metrics.attempts.labels(result, profile.scheduler_name).inc()
         self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(seconds)
-
-    def _reserve(
-        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
-    ) -> Status | WaitingPod | None:
-        """Assume the pod and run reserve and permit; after a failure, nothing is assumed."""
-        self.cluster.assume_pod(pod, node_name)
-        self.cluster.nominations.remove(pod.uid)
-        try:
-            durations = self._durations[profile.scheduler_name]
-            outcome = run_reserve_and_permit(profile, durations, state, pod, node_name)
-        except Exception:
-            self._unreserve(profile, state, pod, node_name)
-            raise
-        if isinstance(outcome, Status):
-            self._unreserve(profile, state, pod, node_name)
-        return outcome
 
     def _unreserve(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
         for plugin in reversed(profile.reserve):

@@ -264,7 +264,6 @@ class SchedulingQueue:
         """Requeue pods that have been unschedulable for long."""
         for queued in self._unschedulable_pods.unschedulable():
             if now - queued.queued_at > MAX_UNSCHEDULABLE_SECONDS:
-                queued.was_flushed = True
                 self._wake(queued, now, "UnschedulableTimeout", at_once=False)
 
     def next_due(self) -> float | None:

@@ -43,7 +43,6 @@ class QueuedPodInfo:
     gate: Status = SUCCESS
     last_failed: bool = False
     """Whether the last attempt ended in an error."""
-    was_flushed: bool = False
     background_attempts: int = 0
     """Background decisions in the current attempt."""
     timeouts: int = 0

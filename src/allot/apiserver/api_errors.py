@@ -224,7 +224,7 @@ def too_many_values(limit: int) -> ApiError:
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """All that is wrong with an object, in one answer."""
     causes: list[Cause] = []
-    texts: dict[str, None] = {}
+    messages: dict[str, None] = {}
     size = 0
     for error in errors:
         message, path = _cut(error.message), _cut(str(error.path))
@@ -232,10 +232,10 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
         if causes and size > MAX_ERROR_TEXT:
             break
         causes.append(Cause(error.type.reason, message, path))
-        texts[f"{path}: {message}"] = None
+        messages[f"{path}: {message}"] = None
     if len(causes) < len(errors) or len(causes) == MAX_ERRORS:
-        texts["there may be more errors, which are not shown"] = None
-    listed = next(iter(texts)) if len(texts) == 1 else f"[{', '.join(texts)}]"
+        messages["there may be more errors, which are not shown"] = None
+    listed = next(iter(messages)) if len(messages) == 1 else f"[{', '.join(messages)}]"
     qualified = f"{kind}.{group}" if group else kind
     return ApiError(
         422,

@@ -1,4 +1,4 @@
-"""Puts the parts of an API server together around a store."""
+"""Assembles an API server around a store."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from allot.storage.interface import StorageError, Store
 from allot.validation.cel_checker import CelChecker
 
 STORAGE_SECONDS: Final = 2.0
-"""A store that takes longer to say how it is, is not well."""
+"""Timeout of the storage health check."""
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -129,7 +129,7 @@ class ApiServer:
         )
 
     async def start(self) -> None:
-        """Create what every cluster has from the beginning."""
+        """Create the namespaces of every cluster, and start background tasks."""
         namespaces = resource_named("", "namespaces")
         for name in FIRST_NAMESPACES:
             await self._ensure(

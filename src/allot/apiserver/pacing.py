@@ -50,7 +50,7 @@ class Pacer:
         return self._clock() - self._started > self._stretch
 
     async def rest(self) -> None:
-        """Let all others have their turn."""
+        """Yield to other tasks."""
         await asyncio.sleep(0)
         self._started = self._clock()
 

@@ -1,4 +1,4 @@
-"""An API server with everything it stands on: store, credentials, socket, kubeconfig."""
+"""Runs an API server with its store, credentials, socket and kubeconfig."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AddressError(Exception):
 
 
 class ServerOptions(NamedTuple):
-    """Where a server keeps things, and who gets to it how."""
+    """The options of a server: data directory, storage, address, credentials and limits."""
 
     data_dir: Path
     gates: FeatureGates
@@ -72,7 +72,7 @@ class ServerOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that answers."""
+    """A running server."""
 
     server: ApiServer
     credentials: Credentials
@@ -83,7 +83,7 @@ class RunningServer:
     _web: Server
 
     def stop(self) -> None:
-        """Finish what is under way; watches end."""
+        """Finish requests in flight; watches end."""
         self.server.begin_shutdown()
         self._web.stop()
 
@@ -137,7 +137,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 (options.data_dir / COMPONENTS_KUBECONFIG, COMPONENTS, credentials.component_token),
             ):
                 write_kubeconfig(path, f"https://{address}", credentials.ca_file, user.name, token)
-            _complain_of_exposed_files(pki, kubeconfig, options.token_file)
+            _warn_of_exposed_files(pki, kubeconfig, options.token_file)
             serving = asyncio.create_task(web.serve(sockets=[listener]))
             running = RunningServer(
                 server, credentials, f"https://{address}", kubeconfig, serving, web
@@ -152,7 +152,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
             await store.close()
 
 
-def _complain_of_exposed_files(pki: Path, *others: Path | None) -> None:
+def _warn_of_exposed_files(pki: Path, *others: Path | None) -> None:
     for path, mode in exposed_files(pki, *(path for path in others if path is not None)):
         log.warning(
             "%s can be read or written by others (mode %04o): chmod 600 %s", path, mode, path

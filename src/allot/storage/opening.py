@@ -7,7 +7,7 @@ from typing import Final
 
 from allot.storage.interface import StorageError, Store
 
-FORMS: Final = "sqlite, sqlite:PATH, etcd:URL[,URL...] or memory"
+REPRESENTATIONS: Final = "sqlite, sqlite:PATH, etcd:URL[,URL...] or memory"
 DEFAULT_FILE: Final = "allot.db"
 
 
@@ -31,7 +31,7 @@ async def open_store(spec: str, data_dir: Path | None) -> Store:
             ) from error
 
         return await EtcdStore.connect([url for url in place.split(",") if url])
-    raise StorageError(f"storage {spec!r} is not one of: {FORMS}")
+    raise StorageError(f"storage {spec!r} is not one of: {REPRESENTATIONS}")
 
 
 def _sqlite_path(spec: str, place: str, data_dir: Path | None) -> Path:

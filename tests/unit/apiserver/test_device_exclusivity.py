@@ -152,7 +152,7 @@ def test_one_claim_alone_may_not_consume_more_than_there_is() -> None:
             await claims(server, "a")
             refused = await allocate(server, "a", a_share(0, "5Gi"), a_share(1, "5Gi"))
             assert refused.code == 409
-            assert "nobody else uses it" in refused.json["message"]
+            assert "no other claim consumes it" in refused.json["message"]
 
     asyncio.run(run())
 

@@ -296,7 +296,7 @@ def test_token_files(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("t1,alice\n", "line 1: a token needs at least 3 columns"),
-        ("t1,a,b\nt1,c,d\n", "line 2: the token stands there twice"),
+        ("t1,a,b\nt1,c,d\n", "line 2: duplicate token"),
         (",alice,u1\n", "line 1: the token or the user is empty"),
     ],
 )

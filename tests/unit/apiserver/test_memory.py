@@ -14,7 +14,7 @@ from allot.apiserver.watch_cache import stored_objects
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
-from allot.apiserver.watch_cache.representations import OVERHEAD, Forms
+from allot.apiserver.watch_cache.representations import OVERHEAD, RepresentationBudget
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.apiserver.watch_cache.window import WindowBudget
 from allot.storage.interface import CompactedError, Delete, Entry, Put
@@ -39,7 +39,7 @@ class _Owner:
 
 
 def test_the_oldest_forms_go_first() -> None:
-    owner, forms = _Owner(), Forms(3 * (OVERHEAD + 100))
+    owner, forms = _Owner(), RepresentationBudget(3 * (OVERHEAD + 100))
     for number in range(5):
         forms.keep(owner, number, 100)
     assert owner.forgotten == [0, 1]
@@ -49,7 +49,7 @@ def test_the_oldest_forms_go_first() -> None:
 
 
 def test_what_is_forgotten_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_objects, "FORMS", Forms(0))
+    monkeypatch.setattr(stored_objects, "REPRESENTATIONS", RepresentationBudget(0))
     codec = codec_for(resource_named("", "configmaps"))
     entry = Entry("k", b'{"metadata":{"name":"a"},"data":{"k":"v"}}', 7, 7)
     stored = StoredObject(entry, codec)
@@ -60,8 +60,8 @@ def test_what_is_forgotten_is_made_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_old_revisions_do_not_stay_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    forms = Forms(50_000)
-    monkeypatch.setattr(stored_objects, "FORMS", forms)
+    forms = RepresentationBudget(50_000)
+    monkeypatch.setattr(stored_objects, "REPRESENTATIONS", forms)
     decoded: weakref.WeakSet[Any] = weakref.WeakSet()
     plain = StoredObject.object.fget  # type: ignore[attr-defined]
 

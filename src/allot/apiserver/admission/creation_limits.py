@@ -1,4 +1,4 @@
-"""How often one user may create objects that cost others something: a token bucket per user name.
+"""Rate limits for creating objects: a token bucket per user.
 
 ResourcePoolStatusRequests are limited so (KEP-5677): each makes a controller count devices and write an answer
 that may be large. Dry runs are free.
@@ -37,7 +37,7 @@ def loop_time() -> float:
 
 
 class PoolStatusRequestLimit:
-    """Refuses ResourcePoolStatusRequests of users who create too many of them, with 429."""
+    """Rejects ResourcePoolStatusRequests above a user's rate limit with 429."""
 
     def __init__(self, limit: CreationLimit, clock: Callable[[], float] = loop_time) -> None:
         self._limit = limit

@@ -222,7 +222,7 @@ def _over_consumed(
     others: tuple[Holder, ...],
 ) -> str:
     by = ", ".join(f'"{claim}"' for claim in dict.fromkeys(holder.claim for holder in others))
-    held = f"{taken} of it is consumed by claim {by}" if others else "nobody else uses it"
+    held = f"{taken} of it is consumed by claim {by}" if others else "no other claim consumes it"
     return (
         f'device {device} has a capacity "{name}" of {capacity}; {held}, '
         f"and the allocation would consume {wanted}"

@@ -1,4 +1,4 @@
-"""Enforces ResourceQuotas: what would exceed one is refused, and what is not is counted in the same transaction.
+"""Enforces ResourceQuotas: a write that exceeds one is rejected, all others are counted in the same transaction.
 
 So no two writes can both take what is left, whichever server they reach. What is given back is not counted
 here: a controller does that, and until it has counted a quota for the first time, the quota is not in force.

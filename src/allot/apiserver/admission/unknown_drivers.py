@@ -1,4 +1,4 @@
-"""Warns about questions that nothing answers: a driver that no ResourceSlice is of (KEP-5677)."""
+"""Warns about ResourcePoolStatusRequests for a driver without ResourceSlices (KEP-5677)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks. Each way of telling is an authenticator; the first that recognises a request decides."""
+"""Authentication: a chain of authenticators, of which the first that recognises a request decides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AUTHENTICATED: Final = "system:authenticated"
 
 
 class User(NamedTuple):
-    """Somebody who asks for something."""
+    """An authenticated user."""
 
     name: str
     uid: str = ""
@@ -35,7 +35,7 @@ class PeerCertificate(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """What came with a request to tell who sent it."""
+    """The credentials of a request."""
 
     bearer_token: str | None
     certificate: PeerCertificate | None = None
@@ -94,7 +94,7 @@ IMPERSONATE: Final = "impersonate-"
 
 
 class Impersonation(NamedTuple):
-    """Somebody the caller wants to be taken for."""
+    """The user that the caller impersonates."""
 
     user: User
     asked: tuple[tuple[str, str], ...]
@@ -151,7 +151,7 @@ def read_token_file(path: Path) -> dict[str, User]:
         if not token or not name:
             raise TokenFileError(f"{path}, line {number}: the token or the user is empty")
         if token in users:
-            raise TokenFileError(f"{path}, line {number}: the token stands there twice")
+            raise TokenFileError(f"{path}, line {number}: duplicate token")
         groups = tuple(group.strip() for group in rest[0].split(",")) if rest and rest[0] else ()
         users[token] = User(name, uid, (*groups, AUTHENTICATED))
     return users

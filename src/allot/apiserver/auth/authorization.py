@@ -9,7 +9,7 @@ from allot.apiserver.auth.authentication import MASTERS, User
 
 
 class Attributes(NamedTuple):
-    """What somebody wants to do. Requests for pages that are no resources only have a path."""
+    """What a request does. Non-resource requests have only a path."""
 
     verb: str
     path: str

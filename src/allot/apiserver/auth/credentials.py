@@ -1,4 +1,4 @@
-"""The server's own papers: an authority, certificates, the admin's token, and a kubeconfig to use them."""
+"""The server's certificates and keys: certificate authority, serving certificate, the admin's token and kubeconfig."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 ALGORITHM: Final = "ES256"
 MIN_SECONDS: Final = 600
 MAX_SECONDS: Final = 2**32
-"""Who asks for more is refused, as Kubernetes does."""
+"""Longer requests are rejected, as in Kubernetes."""
 LONGEST_SECONDS: Final = 365 * 24 * 3600
-"""Who asks for more gets this, with a warning: what Kubernetes calls --service-account-max-token-expiration."""
+"""Longer requests get this, with a warning: --service-account-max-token-expiration in Kubernetes."""
 DEFAULT_SECONDS: Final = 3600
 EXTRA: Final = "authentication.kubernetes.io/"
 _BOUND_KINDS: Final = ("pod", "secret", "node")
@@ -40,7 +40,7 @@ class TokenSubject(NamedTuple):
 
 
 class BoundObject(NamedTuple):
-    """An object a token stands and falls with, or names only: a pod's node."""
+    """An object that a token is bound to, or that it only names: the node of a pod."""
 
     name: str
     uid: str = ""
@@ -170,7 +170,7 @@ def _check(seconds: Any, audiences: Any) -> None:
     if not isinstance(seconds, int) or isinstance(seconds, bool):
         raise bad_request("spec.expirationSeconds must be a whole number")
     if not isinstance(audiences, list) or not all(isinstance(name, str) for name in audiences):
-        raise bad_request("spec.audiences must be a list of texts")
+        raise bad_request("spec.audiences must be a list of strings")
     path = FieldPath("spec") / "expirationSeconds"
     if seconds < MIN_SECONDS:
         detail = "may not specify a duration less than 10 minutes"

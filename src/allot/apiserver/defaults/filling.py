@@ -10,7 +10,7 @@ Step = Callable[[Data], Data]
 
 
 def is_missing(value: object) -> bool:
-    """Clients write nothing, null or an empty text when they leave the choice to the server."""
+    """Missing, null and the empty string all leave the choice to the server."""
     return value is None or value == ""
 
 

@@ -110,7 +110,7 @@ def _http_get_defaults(action: Data) -> Data:
 
 
 def _request_what_is_limited(container: Data) -> Data:
-    """Whoever states a limit but no request means both."""
+    """A limit without a request is also the request."""
     return change(container, "resources", lambda resources: _with_requests(resources, set()))
 
 
@@ -144,7 +144,7 @@ def _use_host_ports(container: Data) -> Data:
 
 # --- volumes ---
 
-# Fields of volume sources that stand for a choice of the server. Persistent volumes have some of them, too.
+# Fields of volume sources that the server defaults. Persistent volumes have some of them, too.
 SOURCE_DEFAULTS: Final[dict[str, Data]] = {
     "secret": {"defaultMode": FILE_MODE},
     "configMap": {"defaultMode": FILE_MODE},

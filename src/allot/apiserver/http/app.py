@@ -1,7 +1,6 @@
 """The ASGI application: HTTP in, HTTP out. What is asked for is decided in `handlers`.
 
-Who asks and whether they may is settled before anything else of a request is looked at or waited for: not a byte of
-a body is read for those who may not send it.
+Authentication and authorization come first: the body of a request that is not allowed is not read.
 """
 
 from __future__ import annotations
@@ -224,7 +223,7 @@ class _Call:
         self.turn: Turn | None = None
 
     def end(self) -> None:
-        """Let others have their turn. It may be called again."""
+        """Free the seats. It may be called again."""
         turn, self.turn = self.turn, None
         if turn is not None:
             turn.end()

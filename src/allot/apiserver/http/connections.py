@@ -39,7 +39,7 @@ class ConnectionLimits(NamedTuple):
     idle_seconds: float = 120.0
     """Between two requests."""
     closing_seconds: float = 5.0
-    """For a client to take the rest of an answer, and to say goodbye."""
+    """For a client to receive the rest of an answer and close the connection."""
 
     @property
     def max_per_address(self) -> int:
@@ -74,7 +74,7 @@ class Connections:
         self._slots: set[Slot] = set()
         self._by_address: Counter[str] = Counter()
         self._evictable: dict[str, dict[Slot, None]] = {}
-        """By address, those that wait for a head or a request; who has waited longest comes first."""
+        """By address, those that wait for a head or a request, the longest waiting first."""
         self._ended = metrics.connections_ended
         self._notice = Notice(log, clock=clock)
         for state in STATES:

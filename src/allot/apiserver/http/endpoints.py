@@ -1,4 +1,4 @@
-"""The server's own pages: discovery, OpenAPI, version, health and metrics."""
+"""Non-resource endpoints: discovery, OpenAPI, version, health and metrics."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class Exchange:
 
 
 def _announced_size(length: bytes) -> int:
-    """What Content-Length says; 0 without one, and more than anybody may send if it is absurd."""
+    """What Content-Length says; 0 without one, and more than the limit if it is not a number."""
     if not length.isdigit():
         return 0
     return int(length) if len(length) < 10 else MAX_BODY + 1

@@ -29,7 +29,7 @@ class RejectedError(Exception):
 
 
 class QueueLimits(NamedTuple):
-    """Who may wait, and how long."""
+    """How many requests may wait, and how long."""
 
     max_waiting: int = 2000
     max_waiting_per_user: int = 500
@@ -132,7 +132,7 @@ class FairLimiter:
         self.waiting -= 1
 
     def _dispatch(self) -> None:
-        """Grant what fits to those who hold least, and of those to who has waited longest."""
+        """Grant what fits to users that hold least, and among those to the one that waited longest."""
         self._is_full = False
         while first := self._next():
             if first.granted.done():

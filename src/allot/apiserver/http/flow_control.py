@@ -1,7 +1,7 @@
 """Flow control: how many requests are answered at once, and whose.
 
 As in Kubernetes' API priority and fairness, with two levels that do not take seats from each other: `system` for the
-components of the cluster, `workload` for everybody else. Health pages, and components in this process, are
+components of the cluster, `workload` for all others. Health endpoints, and components in this process, are
 exempt. Reads and writes have seats of their own. A watch holds a seat only until it begins; how many one user may keep
 open is limited apart. The memory of request bodies is limited by the same rules.
 """

@@ -1,4 +1,4 @@
-"""One request from the URL to the answer: who asks, may they, and which verb does it."""
+"""Handles one API request: authorization, negotiation, and the handler of its verb."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class Handlers:
 
     async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
         """The answer to anything but a watch."""
-        # Settled first: nobody should learn after a write that the answer is not acceptable.
+        # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
         accepted = self._negotiate(request, transforms)
         renderer = self._renderer(request, target, accepted)
-        answer = _Answer(request, accepted, renderer, self._workers)
+        answer = _Responder(request, accepted, renderer, self._workers)
         part = target.subresource
         if part is not None and part.kind is not None:
             return await answer.formatted(await self._subresources.handle(request, target, verb))
@@ -158,8 +158,8 @@ class Handlers:
         return renderer_for(request, accepted, codec, target.version, self._clock)
 
 
-class _Answer(NamedTuple):
-    """How this request wants to be answered."""
+class _Responder(NamedTuple):
+    """Answers a request in the negotiated format."""
 
     request: ApiRequest
     accepted: Accepted

@@ -38,7 +38,7 @@ class LinkLostError(Exception):
 
 
 class LinkServer:
-    """Answers what comes over one link, as requests of the user that `token` stands for."""
+    """Answers what comes over one link, as requests of the user that `token` authenticates."""
 
     def __init__(self, app: Application, token: str) -> None:
         self._app = app

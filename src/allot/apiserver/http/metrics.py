@@ -97,7 +97,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.others: dict[str, Callable[[str], Awaitable[Exposition]]] = {}
-        """By name: components that serve no pages themselves. They are told what the client accepts."""
+        """By name: components without a metrics endpoint of their own. They are told what the client accepts."""
         ProcessCollector(registry=self.registry)
         self.requests = RequestCollector()
         self.registry.register(self.requests)

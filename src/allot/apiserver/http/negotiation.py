@@ -37,7 +37,7 @@ class BodyError(Exception):
 class Body(NamedTuple):
     """A request's body as JSON, and the paths of keys that stood there twice in YAML.
 
-    Keys that stand there twice in JSON are still there.
+    Duplicate keys in JSON are kept.
     """
 
     json: bytes
@@ -47,7 +47,7 @@ class Body(NamedTuple):
 def read_body(body: bytes, content_type: str) -> Body:
     """The body as JSON; `BodyError` 415 if we cannot read its format, 400 if it is not what it says.
 
-    No content type means JSON. JSON is not looked into: whoever decodes it says what is wrong.
+    No content type means JSON. JSON is not parsed here: errors are reported by the decoder.
     """
     reader = _READERS.get(media_type(content_type) or JSON)
     if reader is None:

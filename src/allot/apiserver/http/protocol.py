@@ -1,4 +1,4 @@
-"""HTTP on one connection: uvicorn's, with limits for what comes before anybody knows who sends it.
+"""HTTP on one connection: uvicorn's, with limits for what is received before authentication.
 
 It tells `connections` what the connection does, and the application who the client's certificate says it is.
 """

@@ -48,7 +48,7 @@ class Renderer:
         )
 
     def item(self, stored: StoredObject) -> bytes:
-        """An object as it stands in a list."""
+        """An object as a list item."""
         return stored.body(self.codec, self.version)
 
     def event(self, change: ObjectChange, type_: str) -> bytes:

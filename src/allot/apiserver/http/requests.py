@@ -18,7 +18,7 @@ FIELD_VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 
 
 class ApiRequest(NamedTuple):
-    """Everything about one request that a handler may look at."""
+    """A request as handlers see it."""
 
     method: str
     path: str
@@ -45,7 +45,7 @@ class ApiRequest(NamedTuple):
 
 
 def parse_query(raw: bytes) -> dict[str, str]:
-    """Query parameters; of one that stands there several times the first that says something counts."""
+    """Query parameters; of a repeated one the first non-empty value counts."""
     query: dict[str, str] = {}
     if not raw:
         return query
@@ -60,7 +60,7 @@ def parse_query(raw: bytes) -> dict[str, str]:
 
 
 class WriteOptions(NamedTuple):
-    """What may be said about any write."""
+    """The options of all writes."""
 
     dry_run: bool
     field_validation: str

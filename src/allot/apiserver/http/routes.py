@@ -1,4 +1,4 @@
-"""Where a path leads: to a resource, an object, a part of one, or to one of the server's own pages."""
+"""Routes: the resource, object or subresource of a path."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _NAMESPACE_PARTS: Final = ("finalize", "status")
 
 
 def verb_of(method: str, target: Target, *, watch: bool) -> str | None:
-    """What the request wants to do, as authorizers and metrics call it; None if nobody can."""
+    """The verb of a request, as authorizers and metrics call it; None if the method is not allowed."""
     whole = not target.name
     match method:
         case "GET" | "HEAD":

@@ -36,7 +36,7 @@ have their turn: with the kernel's default, 200 uploads that begin at once keep 
 DRAIN_SECONDS: Final = 1.5
 """How long requests under way have when the server stops."""
 CANCEL_SECONDS: Final = 0.3
-GOODBYE_SECONDS: Final = 0.2
+CLOSE_NOTIFY_TIMEOUT_SECONDS: Final = 0.2
 POLL_SECONDS: Final = 0.05
 MAX_CONNECTIONS: Final = 4096
 RESERVED_FILES: Final = 128
@@ -142,7 +142,7 @@ class Server(uvicorn.Server):
         while (state.connections or state.tasks) and loop.time() < started + DRAIN_SECONDS:
             await asyncio.sleep(POLL_SECONDS)
             self._connections.sweep()
-            if loop.time() > started + GOODBYE_SECONDS:
+            if loop.time() > started + CLOSE_NOTIFY_TIMEOUT_SECONDS:
                 self._hang_up()
         if state.tasks:
             log.warning(
@@ -158,7 +158,7 @@ class Server(uvicorn.Server):
             await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
 
     def _hang_up(self) -> None:
-        """Let go of clients that have got everything but do not answer the goodbye of TLS."""
+        """Close connections of clients that received everything but do not answer close_notify of TLS."""
         for connection in tuple(self.server_state.connections):
             transport: Any = connection.transport
             if transport.is_closing() and not transport.get_write_buffer_size():
@@ -253,7 +253,7 @@ class _Acceptor:
                 lambda: self._make_protocol(slot),
                 client,
                 ssl=self._tls,
-                # Who is slow is ended, and counted, by `Connections.sweep` before.
+                # Slow clients are disconnected, and counted, by `Connections.sweep` before.
                 ssl_handshake_timeout=2 * limits.head_seconds if self._tls else None,
                 ssl_shutdown_timeout=limits.closing_seconds if self._tls else None,
             )

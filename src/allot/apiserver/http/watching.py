@@ -250,7 +250,7 @@ async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
 
 
 def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:
-    """How a change looks to somebody who sees only what matches; None if not at all."""
+    """The event type of a change for a watch with selectors; None if it is not selected."""
     was, is_ = matches(change.old), matches(change.new)
     if was and is_:
         return "MODIFIED"

@@ -52,7 +52,7 @@ MAX_ISSUES: Final = 100
 
 
 class TypeMeta(msgspec.Struct, rename="camel"):
-    """The kind a body claims to be."""
+    """The kind and apiVersion in a body."""
 
     kind: str | None = None
     api_version: str | None = None
@@ -128,7 +128,7 @@ class WriteHandlers:
             try:
                 await self._objects.delete(target.resource, key, options, info)
             except ApiError as error:
-                if error.code != 404:  # deleted by someone else meanwhile
+                if error.code != 404:  # deleted concurrently
                     raise
         return listing
 
@@ -188,7 +188,7 @@ class WriteHandlers:
         options: WriteOptions,
         duplicates: tuple[str, ...] = (),
     ) -> ReadBody:
-        """The object in JSON, as strictly as the client wants it."""
+        """The object in JSON, with the field validation that the client asks for."""
         resource, version = target.resource, target.version
         gvk = resource.gvk(version)
         check_type(body, gvk)
@@ -209,7 +209,7 @@ class WriteHandlers:
     def _read_patched(
         self, body: bytes, old: Any, target: Target, options: WriteOptions
     ) -> ReadBody:
-        """The object that a patch makes of `old`. That it cannot be read is the patch's fault: 422."""
+        """The object after a patch of `old`; 422 if it cannot be decoded."""
         resource, version = target.resource, target.version
         check_type(body, resource.gvk(version))
         codec = codec_for(resource)
@@ -231,13 +231,13 @@ class WriteHandlers:
 
 
 def work_size(request: ApiRequest, target: Target) -> int:
-    """How much work the body of a request makes, in bytes of a plain object."""
+    """The work of handling a body, in bytes of a plain object."""
     has_expressions = target.resource.info.is_typed and b'"expression' in request.body
     return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
 
 
 def reading_size(request: ApiRequest) -> int:
-    """How much work it is to make JSON of the body of a request, in bytes of JSON."""
+    """The work of converting a body to JSON, in bytes of JSON."""
     is_yaml = media_type(request.header("content-type")) == YAML
     return len(request.body) * (SLOW if is_yaml else 1)
 
@@ -322,7 +322,7 @@ def in_place(obj: Any, target: Target, *, verb: str) -> Any:
 
 
 class _Patch:
-    """A patch that can be applied again when somebody else was quicker."""
+    """A patch that can be applied again after a write conflict."""
 
     def __init__(self, request: ApiRequest, target: Target) -> None:
         try:

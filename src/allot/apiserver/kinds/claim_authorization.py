@@ -1,4 +1,4 @@
-"""Who may write what in a claim's status.
+"""Authorization of writes to a claim's status: who may write which fields.
 
 Besides the right to update the status at all, a caller needs one to bind devices (allocation and
 reservation) and, per driver, one to report on devices.

@@ -23,7 +23,7 @@ def _revision_row(revision: RawObject, age: Age) -> list[Cell]:
 
 
 def _controller(obj: RawObject) -> str:
-    """Who controls the object: `statefulset.apps/web`."""
+    """The controller of the object: `statefulset.apps/web`."""
     for owner in obj.metadata.owner_references:
         if owner.controller:
             group = owner.api_version.rpartition("/")[0]

@@ -38,11 +38,11 @@ def _labelled(metadata: Data, name: str) -> Data:
 
 
 FINALIZER: Final = "kubernetes"
-"""Stands for everything in the namespace; whoever has removed it all removes this."""
+"""Removed by the namespace controller when the namespace is empty."""
 
 
 def _prepare_create(namespace: RawObject) -> RawObject:
-    """A new namespace, by now with a name: labelled with it, and kept until it is empty."""
+    """A new namespace with its name as a label and the finalizer that keeps it until it is empty."""
     finalizers = namespace.get("spec", "finalizers", default=[])
     if FINALIZER not in finalizers:
         namespace = namespace.with_value([*finalizers, FINALIZER], "spec", "finalizers")

@@ -26,7 +26,7 @@ class PodDeletion(NamedTuple):
 def graceful_delete(pod: Pod, grace_seconds: int | None, now: datetime) -> PodDeletion:
     """The answer to a delete with this grace period; without one, the pod's own.
 
-    A pod nobody runs, or that has finished, can go at once. A second delete can only shorten the
+    A pod that is not running, or has finished, is removed at once. A second delete can only shorten the
     time that is left.
     """
     if grace_seconds is not None and grace_seconds < 0:
@@ -50,7 +50,7 @@ def _shortened(end: datetime, granted: int | None, asked: int | None, now: datet
         return PodDeletion(end, 0, delete_now=True)
     if asked is None or asked >= granted:
         return PodDeletion(end, granted, delete_now=False)
-    # From the last moment nobody can tell when the delete began.
+    # The deletion timestamp is the end of the grace period, not the time of the delete.
     new_end = _later(now, asked) if end >= LAST_MOMENT else _later(end, asked - granted)
     return PodDeletion(new_end, asked, delete_now=asked == 0)
 

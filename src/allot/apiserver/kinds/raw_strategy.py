@@ -60,7 +60,7 @@ class KindRules(NamedTuple):
 class RawStrategy(StatusStrategy[RawObject]):
     """The steps of a write that differ between kinds. All of them are pure.
 
-    Names, uids, times and namespaces are the pipeline's: it sets them before or after these steps.
+    The write pipeline sets names, uids, times and namespaces before or after these steps.
     """
 
     def __init__(self, rules: KindRules, kind: Kind) -> None:
@@ -70,7 +70,7 @@ class RawStrategy(StatusStrategy[RawObject]):
     # --- create ---
 
     def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
-        """`new` with a status nobody has written yet, and the first generation."""
+        """`new` with the initial status and the first generation."""
         if self.rules.status is not None:
             new = new.with_value(dict(self.rules.status), "status")
         if self.rules.generation is not None:
@@ -89,7 +89,7 @@ class RawStrategy(StatusStrategy[RawObject]):
     # --- update ---
 
     def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
-        """`new` with the stored status, and a new generation if it asks for something else."""
+        """`new` with the stored status, and a new generation if counted fields changed."""
         if self.rules.status is not None:
             new = new.with_value(old.get("status"), "status")
         return self._with_generation(new, old)

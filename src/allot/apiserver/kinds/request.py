@@ -1,4 +1,4 @@
-"""The circumstances of a write, beyond the object itself."""
+"""A write request as strategies and admission plugins see it, apart from the object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Permission(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Who asks, and what they may do."""
+    """The user who sends the request, and a check of the user's permissions."""
 
     name: str
     extra: Mapping[str, tuple[str, ...]]
@@ -68,7 +68,7 @@ MAX_GENERATED_PREFIX = 58
 
 
 def generated_name(metadata: ObjectMeta, new_suffix: Callable[[], str]) -> str:
-    """The object's name, made up from `generateName` if it has none of its own."""
+    """The object's name, generated from `generateName` if it is empty."""
     if metadata.name or not metadata.generate_name:
         return metadata.name
     return metadata.generate_name[:MAX_GENERATED_PREFIX] + new_suffix()

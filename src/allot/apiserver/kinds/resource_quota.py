@@ -17,9 +17,9 @@ def _quota_row(quota: RawObject, age: Age) -> list[Cell]:
     """Each bound as `name: used/hard`; those of limits have a column of their own."""
     used = quota.get("status", "used", default={})
     hard = quota.get("status", "hard") or quota.get("spec", "hard") or {}
-    texts = {name: f"{name}: {used.get(name, 0)}/{bound}" for name, bound in sorted(hard.items())}
-    limits = [text for name, text in texts.items() if name.startswith("limits.")]
-    requests = [text for name, text in texts.items() if not name.startswith("limits.")]
+    bounds = {name: f"{name}: {used.get(name, 0)}/{bound}" for name, bound in sorted(hard.items())}
+    limits = [bound for name, bound in bounds.items() if name.startswith("limits.")]
+    requests = [bound for name, bound in bounds.items() if not name.startswith("limits.")]
     return [
         quota.metadata.name,
         joined(requests, ", "),

@@ -22,9 +22,9 @@ def scale_of(workload: RawObject) -> dict[str, Any]:
         selector = {"matchLabels": selector}
     status: dict[str, Any] = {"replicas": workload.get("status", "replicas", default=0)}
     wanted = workload.get("spec", "replicas", default=0)
-    text = selector_string(selector)
-    if text:
-        status["selector"] = text
+    labels = selector_string(selector)
+    if labels:
+        status["selector"] = labels
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",

@@ -16,12 +16,12 @@ from allot.validation import config_data
 
 
 def secret_defaults(secret: Data) -> Data:
-    """Plain texts are encoded into `data`; nobody reads them back as they came."""
+    """`stringData` is write-only: its values are encoded into `data`."""
     secret = fill(secret, type="Opaque")
     if "stringData" not in secret:
         return secret
-    texts = part(secret, "stringData")
-    encoded = {name: b64encode(str(text).encode()).decode() for name, text in texts.items()}
+    strings = part(secret, "stringData")
+    encoded = {name: b64encode(str(value).encode()).decode() for name, value in strings.items()}
     rest = without(secret, "stringData")
     return rest | {"data": part(secret, "data") | encoded} if encoded else rest
 

@@ -1,4 +1,4 @@
-"""Parts of objects as words in a cell."""
+"""Parts of objects as table cells."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def age_of(obj: RawObject, age: Age) -> str:
     return age(obj.metadata.creation_timestamp)
 
 
-def or_none(text: object) -> str:
-    return str(text) if text else NONE
+def or_none(value: object) -> str:
+    return str(value) if value else NONE
 
 
 def joined(texts: Iterable[object], separator: str = ",") -> str:

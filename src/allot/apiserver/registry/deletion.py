@@ -1,4 +1,4 @@
-"""What a delete means for an object: gone at once, or marked and left to its finalizers."""
+"""Deletion: an object is removed at once, or marked and kept until its finalizers are removed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Preconditions(ApiObject, frozen=True):
 
 
 class DeleteOptions(ApiObject, frozen=True):
-    """What a client may say about a delete, in its body or its query."""
+    """The options of a delete, in its body or its query."""
 
     grace_period_seconds: Int64 | None = None
     preconditions: Preconditions | None = None
@@ -37,7 +37,7 @@ class DeleteOptions(ApiObject, frozen=True):
 
 
 class Gone(NamedTuple):
-    """Nothing holds the object: it is removed."""
+    """The object is removed."""
 
 
 class Kept(NamedTuple):
@@ -69,7 +69,7 @@ def _mismatch(resource: Resource, name: str, what: str, wanted: str, found: str)
 
 
 def delete_outcome(obj: Any, codec: Codec, options: DeleteOptions, now: datetime) -> Gone | Kept:
-    """What is left of an object when somebody asks to delete it."""
+    """What a delete leaves of an object."""
     metadata: ObjectMeta = obj.metadata
     finalizers = _finalizers(metadata, options)
     end = _end(obj, options, now)

@@ -1,4 +1,4 @@
-"""Objects in the store: created, changed and deleted so that nothing is lost and nothing overtaken.
+"""The registry: creates, updates and deletes stored objects, with optimistic concurrency.
 
 Storage errors become API errors in `storage_errors`.
 """
@@ -53,20 +53,20 @@ from allot.validation.expressions import ExpressionChecker
 from allot.validation.kubernetes_warnings import rule_warnings
 
 MAX_TRIES: Final = 100
-"""How often a write that others overtook is done again before the client hears of it."""
+"""Attempts of a write after conflicts, before the client gets 409."""
 NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 MAX_GENERATED_NAMES: Final = 8
 
 
 class Written(NamedTuple):
-    """The object after a write, and what the client should hear about it."""
+    """The object after a write, and warnings for the client."""
 
     stored: StoredObject
     warnings: list[str]
     gone: bool = False
 
     def with_warnings(self, first: list[str]) -> Written:
-        """The same, after what was noticed when the request was read."""
+        """The same, after the warnings of decoding."""
         return self._replace(warnings=[*first, *self.warnings]) if first else self
 
 
@@ -204,19 +204,19 @@ class ObjectStore:
         """Replace an object by what `update` makes of it, starting over after a write conflict."""
         lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
         async with lock:
-            return await self._until_not_overtaken(
+            return await self._retry_on_conflict(
                 resource,
                 key,
                 lambda stored: self._try_update(resource, key, stored, update, info),
             )
 
-    async def _until_not_overtaken(
+    async def _retry_on_conflict(
         self,
         resource: Resource,
         key: ObjectKey,
         attempt: Callable[[StoredObject], Awaitable[Written | None]],
     ) -> Written:
-        """Do to the object as it is what `attempt` does, again whenever somebody else was quicker."""
+        """Run `attempt` on the stored object, again after every write conflict."""
         store_key = self._caches.key(resource, *key)
         with api_errors_for_storage():
             for _ in range(MAX_TRIES):
@@ -236,7 +236,7 @@ class ObjectStore:
         update: Update,
         info: RequestInfo,
     ) -> Written | None:
-        """The outcome, or None if somebody else was quicker."""
+        """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
         request = self._request(info, key.namespace, home)
@@ -295,7 +295,7 @@ class ObjectStore:
     async def delete(
         self, resource: Resource, key: ObjectKey, options: DeleteOptions, info: RequestInfo
     ) -> Written:
-        return await self._until_not_overtaken(
+        return await self._retry_on_conflict(
             resource, key, lambda stored: self._try_delete(resource, key, stored, options, info)
         )
 
@@ -354,8 +354,8 @@ class ObjectStore:
 
 
 def new_name_suffix() -> str:
-    """Five characters that make no words."""
-    return "".join(random.choices(NAME_CHARACTERS, k=5))  # noqa: S311 - nobody relies on it
+    """Five random characters, without vowels, as in Kubernetes."""
+    return "".join(random.choices(NAME_CHARACTERS, k=5))  # noqa: S311 - not a secret
 
 
 def _accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list[str]]:

@@ -208,6 +208,6 @@ def _page(
         return Listing(found, ListMeta(revision))
     shown = found[:limit]
     token = continue_tokens.encode(revision, shown[-1].key, key_prefix(selection.resource))
-    # With selectors nobody knows how many more there are without looking at all of them.
+    # With selectors the number of remaining items is unknown.
     remaining = len(found) - limit + beyond if selection.is_everything else 0
     return Listing(shown, ListMeta(revision, token, remaining))

@@ -59,7 +59,7 @@ class TokenRequests:
         if not isinstance(reference, dict) or not all(
             isinstance(value, str) for value in reference.values()
         ):
-            raise bad_request("spec.boundObjectRef must be an object with texts")
+            raise bad_request("spec.boundObjectRef must be an object with string values")
         kind, name = reference.get("kind", ""), reference.get("name", "")
         group, _, version = reference.get("apiVersion", "").rpartition("/")
         if group or kind not in ("Pod", "Secret", "Node"):

@@ -1,4 +1,4 @@
-"""Identities that nobody else will ever have."""
+"""Generates uids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789ab
 
 
 def new_uid() -> str:
-    """A random UUID as text. Every write needs two, so no object is made of it on the way."""
+    """A random UUID as a string. Formatted by hand: every write needs two, and `uuid.UUID` is slower."""
     digits = os.urandom(16).hex()
     return (
         f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}"

@@ -22,7 +22,7 @@ class Field(NamedTuple):
     type: str
     """One of `SCALARS`, or the name of a `Type`, like `io.k8s.api.core.v1.PodSpec`."""
     container: str = ""
-    """Empty for a single value, `list`, or `map` (the keys are texts)."""
+    """Empty for a single value, `list`, or `map` (with string keys)."""
     format: str = ""
     """As in OpenAPI: int32, int64. For `any`, whether it is a `RawExtension` or `FieldsV1`."""
     required: bool = False

@@ -38,7 +38,7 @@ def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError |
 
 
 class _MicroTime:
-    """Stands for times with microseconds."""
+    """The type of times with microseconds."""
 
 
 _FAST_TYPES: Final[Mapping[str, Any]] = {
@@ -57,7 +57,7 @@ _FAST_TYPES: Final[Mapping[str, Any]] = {
 
 @cache
 def _struct(name: str) -> type[Struct]:
-    """A struct that accepts what fits the type; null stands for absent everywhere."""
+    """A struct that accepts what fits the type; null means absent everywhere."""
     fields = type_named(name).fields
     return msgspec.defstruct(
         name.rpartition(".")[2],
@@ -126,7 +126,7 @@ def _names(name: str) -> _Names:
 
 def _all_known(value: Any, names: _Names) -> bool:
     if type(value) is not dict:
-        return True  # of the wrong type, which is not this check's to say
+        return True  # the type is checked elsewhere
     for key, item in value.items():
         known = names.get(key)
         if known is None:

@@ -1,6 +1,6 @@
 """Types of the DRA kinds, read off the structs in `allot.api`, so that the two cannot disagree.
 
-What a struct cannot say stands in tables here: which fields clients must send, and the types of lists.
+What a struct cannot express is in tables here: which fields clients must send, and the types of lists.
 Types of meta/v1 and core/v1 that these kinds use are described in the tables of raw kinds.
 """
 

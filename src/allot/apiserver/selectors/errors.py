@@ -1,4 +1,4 @@
-"""Why a text is no selector."""
+"""Errors of selectors."""
 
 
 class SelectorError(ValueError):

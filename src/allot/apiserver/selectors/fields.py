@@ -61,7 +61,7 @@ class FieldSelector(NamedTuple):
 
 
 def parse_field_selector(text: str) -> FieldSelector:
-    """The selector that `text` stands for; `SelectorError` if it stands for none."""
+    """The selector in a string; `SelectorError` if it is not valid."""
     return FieldSelector(tuple(_requirement(term, text) for term in _terms(text)))
 
 
@@ -90,7 +90,7 @@ def require_supported(
 ) -> None:
     """`SelectorError` for the first field that objects cannot be selected by.
 
-    `own_fields` are those of the kind, besides the two that every kind has. With a `kind`, the text names it.
+    `own_fields` are those of the kind, besides the two that every kind has. With a `kind`, the message names it.
     """
     own = tuple(own_fields)
     for field, _, _ in selector.requirements:

@@ -55,7 +55,7 @@ _NUMBERS: Final = frozenset({GREATER, LESS})
 
 
 def parse_label_selector(text: str) -> LabelSelector:
-    """The selector that `text` stands for; `SelectorError` if it stands for none."""
+    """The selector in a string; `SelectorError` if it is not valid."""
     if len(text) > MAX_LENGTH:
         raise SelectorError(f"a label selector may have at most {MAX_LENGTH} characters")
     return _remembered(text) if len(text) <= MAX_REMEMBERED else _parse(text)
@@ -154,7 +154,7 @@ class _Parser:
         return self._take()
 
     def _values(self) -> list[str]:
-        """What stands in parentheses. Where there is nothing between commas, the value is empty."""
+        """The values in parentheses. Where there is nothing between commas, the value is empty."""
         if self._peek() != "(":
             raise self._unexpected(" expected: '('")
         self._take()

@@ -15,7 +15,7 @@ from typing import Final
 
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.codecs import Codec
-from allot.apiserver.watch_cache.representations import FORMS
+from allot.apiserver.watch_cache.representations import REPRESENTATIONS
 from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision, with_type
 from allot.apiserver.watch_cache.window import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import (
@@ -30,11 +30,11 @@ from allot.storage.interface import (
 log = logging.getLogger(__name__)
 
 WAKE_AT_ONCE: Final = 50
-"""How many watchers are woken before others have their turn."""
+"""How many watches are woken before the event loop runs other tasks."""
 
 
 class ObjectChange:
-    """One change of one object. Each of its renderings is made once, whoever asks for it."""
+    """One change of one object. Each of its encodings is made once for all watches."""
 
     __slots__ = ("_lines", "new", "old", "revision", "size")
 
@@ -83,7 +83,7 @@ class ObjectChange:
             if lines is None:
                 lines = self._lines = {}
             lines[key] = line
-            FORMS.keep(self, key, len(line))
+            REPRESENTATIONS.keep(self, key, len(line))
         return line
 
     def forget(self, form: Hashable) -> None:

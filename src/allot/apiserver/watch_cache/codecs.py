@@ -70,7 +70,7 @@ class Codec(ABC):
 
     @abstractmethod
     def field(self, obj: Any, path: str) -> str:
-        """The value of a selectable field as text; that of its zero value if it is not set."""
+        """The value of a selectable field as a string; its zero value if it is not set."""
 
 
 class TypedCodec(Codec):
@@ -217,7 +217,7 @@ _ZEROES: Final = {
     "status.replicas": 0,
     "status.succeeded": 0,
 }
-"""Selectable fields that are no texts, as they count when they are not set."""
+"""The zero values of selectable fields that are not strings."""
 
 _STRUCTURED: Final = ("metadata", "spec", "status")
 

@@ -1,7 +1,7 @@
-"""What was made from stored objects and may be asked for again: decoded objects, bodies, lines of watches.
+"""The memory budget of representations of stored objects: decoded objects, encoded bodies, lines of watches.
 
-All of it can be made anew, so it is kept up to a number of bytes in all, the oldest going first. An owner that is
-gone from everywhere else stays here until its forms have gone, which is why its own size counts, too.
+They can be made again, so they are kept up to a total size; the oldest are evicted first. The budget keeps an owner
+alive until its representations are evicted, so the size of the owner counts, too.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final, Protocol
 
 MAX_BYTES: Final = 64 << 20
 DECODED_FACTOR: Final = 8
-"""How much larger than its JSON a decoded object is, about."""
+"""Estimated size of a decoded object, as a multiple of its JSON."""
 OVERHEAD: Final = 512
-"""What a form costs beside its bytes, about."""
+"""Estimated bytes of a representation beside its content."""
 
 
 class Owner(Protocol):
     def forget(self, form: Hashable) -> None:
-        """Drop a form, if it is still there."""
+        """Drop a representation, if it is kept."""
 
 
-class Forms:
-    """The forms that are kept, in the order they were made. May be used from any thread."""
+class RepresentationBudget:
+    """The representations that are kept, in the order they were made. Thread-safe."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
@@ -33,7 +33,7 @@ class Forms:
         self._lock = Lock()
 
     def keep(self, owner: Owner, form: Hashable, size: int) -> None:
-        """Count a form that its owner keeps; drops the oldest ones if there are too many."""
+        """Count a representation that its owner keeps; evicts the oldest ones above the budget."""
         cost = size + OVERHEAD
         with self._lock:
             self._kept.append((owner, form, cost))
@@ -44,5 +44,5 @@ class Forms:
                 self.bytes -= freed
 
 
-FORMS: Final = Forms()
-"""Those of all servers in this process."""
+REPRESENTATIONS: Final = RepresentationBudget()
+"""The budget of all servers in this process."""

@@ -1,4 +1,4 @@
-"""An object as it was stored at one revision, and everything that is made from it once and kept for a while."""
+"""An object at one revision, with its decoded and encoded representations, which are cached."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from allot.api.base import replace
 from allot.apiserver.watch_cache.codecs import METADATA_HEAD, Codec
-from allot.apiserver.watch_cache.representations import DECODED_FACTOR, FORMS
+from allot.apiserver.watch_cache.representations import DECODED_FACTOR, REPRESENTATIONS
 from allot.storage.interface import Entry
 
 _DECODED: Final = "decoded"
 
 
 class StoredObject:
-    """Shared by all who read it: gets, lists and every watcher of the event that brought it."""
+    """Shared by all readers: gets, lists, and watches of the change that stored it."""
 
     __slots__ = ("_bodies", "_object", "codec", "entry")
 
@@ -41,11 +41,11 @@ class StoredObject:
             version = str(self.entry.revision)
             metadata = replace(obj.metadata, resource_version=version)
             found = self._object = self.codec.with_metadata(obj, metadata)
-            FORMS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
+            REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
         return found
 
     def body(self, codec: Codec, version: str) -> bytes:
-        """JSON in a version, without kind and apiVersion, as it stands in lists."""
+        """JSON in a version, without kind and apiVersion, as a list item."""
         key = (codec, version)
         bodies = self._bodies
         body = bodies.get(key) if bodies is not None else None
@@ -54,7 +54,7 @@ class StoredObject:
             if bodies is None:
                 bodies = self._bodies = {}
             bodies[key] = body
-            FORMS.keep(self, key, len(body))
+            REPRESENTATIONS.keep(self, key, len(body))
         return body
 
     def without_revision(self, codec: Codec, version: str) -> bytes:

@@ -54,7 +54,7 @@ IRREGULAR: Final[Mapping[str, Schema]] = {
         "format": "date-time",
     },
 }
-"""Types that are not objects with fields in JSON, or whose fields are anybody's."""
+"""Types that are not objects with fields in JSON, or whose fields are free-form."""
 
 _NAMES: Final = {
     "quantity": _QUANTITY,

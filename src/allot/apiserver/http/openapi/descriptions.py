@@ -1,6 +1,6 @@
 """What types and fields are for, in our words, as `kubectl explain` shows it.
 
-The texts are in `texts/`, one file per package:
+The descriptions are in `texts/`, one file per package:
 
     [DeviceRequest]
       What the type is; continued on further indented lines.
@@ -35,7 +35,7 @@ _PARTS: Final = {
 
 
 class TextKey(NamedTuple):
-    """What a text is about; without a field the type itself, without a version all versions."""
+    """What a description is about; without a field the type itself, without a version all versions."""
 
     version: str
     type: str
@@ -43,7 +43,7 @@ class TextKey(NamedTuple):
 
 
 def type_description(name: str) -> str:
-    """What a type is; empty if nobody has written it."""
+    """The description of a type; empty if there is none."""
     package, _, short = name.rpartition(".")
     group, version = package.split(".")[-2:]
     found = _text(group, version, short, "")
@@ -53,7 +53,7 @@ def type_description(name: str) -> str:
 
 
 def field_description(schema: Type, field: str) -> str:
-    """What a field of a type is; empty if nobody has written it."""
+    """The description of a field; empty if there is none."""
     package, _, short = schema.name.rpartition(".")
     group, version = package.split(".")[-2:]
     found = _text(group, version, short, field)
@@ -77,7 +77,7 @@ def _text(group: str, version: str, type_: str, field: str) -> str:
 
 @cache
 def texts_of(group: str) -> Mapping[TextKey, str]:
-    """All texts that were written for the types of a group."""
+    """All descriptions of the types of a group."""
     source = files(__package__) / "texts" / f"{group}.txt"
     return dict(_parse(source.read_text(encoding="utf-8"))) if source.is_file() else {}
 

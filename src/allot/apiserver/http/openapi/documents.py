@@ -105,7 +105,7 @@ def _type_names(found: Iterable[Operation]) -> set[str]:
 
 
 def _path_items(found: Iterable[Operation]) -> dict[str, Any]:
-    """Operations by path and method; parameters that all methods of a path have stand beside them."""
+    """Operations by path and method; parameters that all methods of a path share are listed once."""
     by_path: dict[str, list[Operation]] = {}
     for operation in found:
         by_path.setdefault(operation.path, []).append(operation)

@@ -1,4 +1,4 @@
-"""Documents: decoded JSON, in which a `msgspec.Raw` stands for a value that is kept as bytes."""
+"""Documents: decoded JSON, in which a `msgspec.Raw` is a value that is kept as bytes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def identity(value: Any) -> Hashable:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is called in error texts."""
+    """The name of a value's type in error messages."""
     match plain(value):
         case dict():
             return "object"

@@ -92,7 +92,7 @@ def _path(description: dict[str, Any], field: str) -> Path:
     """The parts of a JSON pointer (RFC 6901)."""
     pointer = description.get(field)
     if not isinstance(pointer, str):
-        raise _UnfitError(f"`{field}` must be a text")
+        raise _UnfitError(f"`{field}` must be a string")
     if not pointer:
         return ()
     if not pointer.startswith("/"):

@@ -4,7 +4,7 @@ A patch says more than its values with directives, fields whose names start with
 
     $patch: merge | replace | delete       what becomes of this object, or of the item of a list
     $retainKeys: [a, b]                    all other fields of this object go
-    $deleteFromPrimitiveList/F: [x, y]     these go from the list F of texts or numbers
+    $deleteFromPrimitiveList/F: [x, y]     these are removed from the list F of strings or numbers
     $setElementOrder/F: [{name: a}, ...]   how the list F is sorted afterwards
 
 What lists do is in `keyed_lists`.

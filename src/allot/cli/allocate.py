@@ -67,7 +67,7 @@ _decoder: Final = msgspec.json.Decoder(Scenario)
 
 
 def scenario_gates(features: dict[str, bool], rules: RuleSet = RuleSet.V1_38) -> FeatureGates:
-    """The gates that a scenario's features stand for; what is not named is off."""
+    """The gates of a scenario's features; gates that are not named are off."""
     names: list[str] = []
     for feature, enabled in features.items():
         if enabled:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "--bind-address",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on. Beyond loopback, everybody who reaches it can try to get in.",
+    help="The address to listen on. Beyond loopback, the API is exposed to the network.",
 )
 @click.option(
     "--kubeconfig",
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How long events are kept after they were last written. 0 keeps them for ever.",
 )
-@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def apiserver(
     storage: str,
     data_dir: Path,

@@ -33,7 +33,7 @@ from allot.scheduler.plugins.dynamic_resources.binding_conditions import devices
 
 
 class ClusterObjects(NamedTuple):
-    """What the figures are made from."""
+    """The objects that are counted."""
 
     slices: Sequence[ResourceSlice] = ()
     claims: Sequence[ResourceClaim] = ()
@@ -42,7 +42,7 @@ class ClusterObjects(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which devices to look at; None: any."""
+    """Which devices to count; None: all."""
 
     driver: str | None = None
     pool: str | None = None
@@ -84,7 +84,7 @@ class ClassRow(Counts, frozen=True):
     """The devices a class selects."""
 
     error: str | None = None
-    """Why that cannot be said of some device, which is then not counted."""
+    """Why this is unknown for some device, which is then not counted."""
 
 
 class PoolRow(PoolStatus, frozen=True):
@@ -93,7 +93,7 @@ class PoolRow(PoolStatus, frozen=True):
     free_devices: int | None = None
     """Devices that nothing holds or keeps away, one by one; more than are available if they share counters."""
     attaching_devices: int = 0
-    """Allocated devices that are being made ready (KEP-5007)."""
+    """Allocated devices whose binding conditions are not True yet (KEP-5007)."""
 
 
 class TotalRow(Counts, frozen=True):
@@ -160,11 +160,11 @@ class _Selection:
 
 
 class UnknownClassError(Exception):
-    """There is no class of the wanted name."""
+    """No DeviceClass has this name."""
 
     def __init__(self, name: str, names: Iterable[str]) -> None:
         names = sorted(names)
-        listed = f"available: {', '.join(names)}" if names else "there are no DeviceClasses"
+        listed = f"available: {', '.join(names)}" if names else "the cluster has no DeviceClass"
         hint = did_you_mean(similar_names(name, names)) or f"; {listed}"
         super().__init__(f"no DeviceClass {name}{hint}")
 
@@ -285,7 +285,7 @@ def _by_node(pools: Iterable[_Pool]) -> tuple[NodeRow, ...]:
 def _by_class(
     pools: Sequence[_Pool], selections: Iterable[_Selection], *, only_found: bool
 ) -> tuple[ClassRow, ...]:
-    """Of classes that select nothing of what is wanted, nothing is said."""
+    """Classes that select none of these devices are left out."""
     rows = []
     for selects in selections:
         row = ClassRow(name=selects.name)

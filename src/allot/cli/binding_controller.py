@@ -1,4 +1,4 @@
-"""`allot binding-controller`: makes devices ready for claims, or plays at it."""
+"""`allot binding-controller`: makes devices ready for claims, or simulates it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """What was asked for."""
+    """The options of the command."""
 
     kubeconfig: Path | None
     context: str | None
@@ -84,7 +84,7 @@ class Options(NamedTuple):
     type=click.FloatRange(min=0),
     default=600.0,
     show_default=True,
-    help="How long they stay tainted; 0: until somebody deletes the DeviceTaintRule.",
+    help="How long they stay tainted; 0: until the DeviceTaintRule is deleted.",
 )
 @click.option(
     "--hang-seconds",
@@ -101,7 +101,7 @@ class Options(NamedTuple):
     help="The Lease to agree on. Default: kube-system/DRIVER-binding.",
 )
 @page_options(0, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def binding_controller(
     kubeconfig: Path | None,
     context: str | None,
@@ -169,7 +169,7 @@ def _simulated(script: str, script_file: Path | None) -> Attacher:
 
 
 def _own(source: str) -> Attacher:
-    """An attacher of the user's, made without arguments."""
+    """The user's attacher, constructed without arguments."""
     from allot.controllers.binding import Attacher
 
     place, _, name = source.rpartition(":")
@@ -246,6 +246,6 @@ async def warn_about_driver(client: Client, driver: str) -> None:
             return
         others = await client.list(RESOURCE_SLICES)
     except ClientError:
-        return  # the controller itself says what it cannot read
+        return  # the controller reports what it cannot read
     text = no_slice_of_driver(driver, {slice_.spec.driver for slice_ in others.items})
     click.echo(f"warning: {text}", err=True)

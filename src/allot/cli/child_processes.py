@@ -1,4 +1,4 @@
-"""Processes of our own: how they are started, and that they end with us."""
+"""Child processes: starting them, stopping them, and ending them with their parent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 
 COMPONENT_STOP_SECONDS: Final = 1.5
-"""A component that takes longer is killed: it keeps nothing that would be lost."""
+"""A component that takes longer is killed: it has no state that would be lost."""
 
 
 async def stopped(process: asyncio.subprocess.Process | None, seconds: float) -> None:
-    """End a process: gently, and if it is still there after so many seconds, at once."""
+    """Terminate a process; kill it if it still runs after so many seconds."""
     if process is None or process.returncode is not None:
         return
     with suppress(ProcessLookupError):
@@ -33,7 +33,7 @@ async def stopped(process: asyncio.subprocess.Process | None, seconds: float) ->
 
 
 def prepare_child() -> None:
-    """Leave Ctrl-C to us, and end with us, however we end."""
+    """In the child: leave Ctrl-C to the parent, and end when the parent ends."""
     os.setpgid(0, 0)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)

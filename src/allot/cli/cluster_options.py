@@ -1,4 +1,4 @@
-"""What was asked of `allot up`."""
+"""The options of `allot up`, also for its other processes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from allot.rules import RuleSet
 
 
-class Asked(NamedTuple):
-    """The cluster that shall run, as the command line says it."""
+class ClusterOptions(NamedTuple):
+    """The cluster to run, from the command line."""
 
     data_dir: Path
     port: int
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     feature_gates: str
     rules: RuleSet
     controllers: str
-    """Empty: none run."""
+    """Empty: no controllers."""
     has_scheduler: bool
     has_nodes: bool
     all_nodes: bool
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
         return json.dumps(self._asdict(), default=str)
 
     @classmethod
-    def from_json(cls, text: str) -> Asked:
+    def from_json(cls, text: str) -> ClusterOptions:
         fields: dict[str, Any] = json.loads(text)
         config = fields["scheduler_config"]
         fields |= {

@@ -1,4 +1,4 @@
-"""A cluster whose components are processes of their own: `allot up --separate`."""
+"""A cluster with one process per component: `allot up --separate`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from allot.cli.data_directory import COMPONENTS_KUBECONFIG, KUBECONFIG
 from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
 
 if TYPE_CHECKING:
-    from allot.cli.cluster_options import Asked
+    from allot.cli.cluster_options import ClusterOptions
     from allot.client.client import Client
 
 START_SECONDS: Final = 60.0
@@ -29,19 +29,19 @@ RESTART_SECONDS: Final = 1.0
 
 
 class Command(NamedTuple):
-    """A component, and how it is called."""
+    """A component and its arguments."""
 
     name: str
     arguments: tuple[str, ...]
 
 
-def api_server_command(asked: Asked) -> Command:
+def api_server_command(asked: ClusterOptions) -> Command:
     arguments = ("--storage", asked.storage, "--data-dir", str(asked.data_dir))
     return Command("apiserver", (*arguments, "--port", str(asked.port), *_common(asked)))
 
 
-def other_commands(asked: Asked) -> Iterator[Command]:
-    """What runs beside the API server."""
+def other_commands(asked: ClusterOptions) -> Iterator[Command]:
+    """The commands of the components other than the API server."""
     connection = ("--kubeconfig", str(asked.data_dir / COMPONENTS_KUBECONFIG))
     alone = (*connection, *_common(asked), "--no-leader-elect", "--port", "0")
     if asked.has_scheduler:
@@ -57,14 +57,14 @@ def other_commands(asked: Asked) -> Iterator[Command]:
         yield Command("nodes", (*connection, *verbose, *hardware, *served, *completes))
 
 
-def _common(asked: Asked) -> tuple[str, ...]:
+def _common(asked: ClusterOptions) -> tuple[str, ...]:
     switches = ("--feature-gates", asked.feature_gates, "--rules", asked.rules.value)
     return (*switches, *(("-v",) * asked.verbose))
 
 
 @asynccontextmanager
-async def running_processes(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
-    """All components, each restarted if it ends. The API server is the last to stop."""
+async def running_processes(asked: ClusterOptions) -> AsyncIterator[tuple[str, Client]]:
+    """All components, each restarted if it ends. The API server stops last."""
     from allot.client.connection import connect
 
     async with AsyncExitStack() as stack:
@@ -84,7 +84,7 @@ async def _stop_all(processes: list[_Process]) -> None:
 
 
 class _Process:
-    """A component that is started again when it ends by itself."""
+    """A component that is restarted when it ends by itself."""
 
     def __init__(self, command: Command) -> None:
         self._command = command
@@ -94,7 +94,7 @@ class _Process:
         self._is_ready = asyncio.Event()
 
     async def start(self) -> None:
-        """Returns when it is ready; `CommandError` if it ends before."""
+        """Returns when it is ready; `CommandError` if it ends before that."""
         self._keeping = asyncio.create_task(self._keep())
         waiting = asyncio.create_task(self._is_ready.wait())
         await asyncio.wait(

@@ -113,7 +113,7 @@ class Component(NamedTuple):
 async def run_until_stopped(
     component: Component, election: Election | None, address: PageAddress
 ) -> None:
-    """Work until SIGINT or SIGTERM, with an election only while we lead; and serve the pages beside it.
+    """Run until SIGINT or SIGTERM, with an election only while leading, and serve health and metrics endpoints.
 
     It prints `ready` when it is. The client is closed in the end.
     """

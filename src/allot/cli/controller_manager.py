@@ -41,7 +41,7 @@ from allot.rules import RuleSet
 @click.option("--leader-elect-resource-namespace", default="kube-system", show_default=True)
 @click.option("--leader-elect-resource-name", default="allot-controller-manager", show_default=True)
 @page_options(10257, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def controller_manager(
     kubeconfig: Path | None,
     context: str | None,

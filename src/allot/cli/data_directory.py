@@ -1,4 +1,4 @@
-"""The data directory of `allot up`: who works in it, and what is there."""
+"""The data directory of `allot up`: its lock and its files."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def stop_occupant(directory: Path, pid: int, seconds: float) -> None:
 
 
 def remove_contents(directory: Path) -> bool:
-    """Remove what allot made there, and the directory if nothing else is in it; whether there was anything."""
+    """Remove allot's files, and the directory if it is empty then. Returns whether there were any."""
     found = [
         path
         for path in (directory.iterdir() if directory.is_dir() else ())

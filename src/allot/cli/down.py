@@ -15,7 +15,7 @@ STOP_SECONDS = 30.0
 @click.command()
 @data_dir_option
 def down(data_dir: Path) -> int:
-    """Stop the cluster that works in the data directory. Its state stays."""
+    """Stop the cluster of the data directory. Its state stays."""
     pid = occupant(data_dir)
     if pid is None:
         click.echo(f"no cluster runs in {data_dir}")

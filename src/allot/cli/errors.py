@@ -1,4 +1,4 @@
-"""How commands end when something is wrong: one clear line and a documented exit code."""
+"""Errors of commands: one line and a documented exit code."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Exit codes: 0 all is well; 1 the command worked and found something wrong with w
 
 
 class CommandError(Exception):
-    """The command cannot do what was asked. The message is one line for the user."""
+    """The command cannot be run this way. The message is one line for the user."""
 
     exit_code: int = EXIT_USAGE
 
 
 class DamageError(CommandError):
-    """What the command was given is damaged."""
+    """The input of the command is damaged."""
 
     exit_code = EXIT_FINDINGS
 
 
 def storage_error(error: StorageError) -> CommandError:
-    """What a command says about a store that cannot be used."""
+    """The error for a store that cannot be used."""
     from allot.storage.interface import DamagedStoreError
 
     return (

@@ -1,4 +1,4 @@
-"""`allot explain`: why a pod or a claim is where it is, or is pending."""
+"""`allot explain`: what a pod or a claim is doing, why, and what would help."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ _PENDING_KINDS: Final[tuple[Resource[Any], ...]] = (
     resources.CORE_EVENTS,
     resources.RESOURCE_QUOTAS,
 )
-"""What is read about a pod that has no node: what was said about it, and what may keep its claims from being made."""
+"""Also read for a pod without a node: its events, and quotas that may prevent its claims."""
 _OPTIONAL: Final = frozenset({resources.DEVICE_TAINT_RULES})
-"""What most clusters do not have, and do not miss."""
+"""Not served by most clusters; no note if missing."""
 
 
 BY_KUBERNETES: Final = (
@@ -77,7 +77,7 @@ BY_KUBERNETES: Final = (
 
 
 class Target(NamedTuple):
-    """What is to be explained."""
+    """The object to explain."""
 
     resource: Resource[Any]
     name: str
@@ -92,7 +92,9 @@ class Target(NamedTuple):
 @click.option("-n", "--namespace", help="The namespace. Default: that of the context, or default.")
 @source_options("Explain")
 @click.option(
-    "--scheduler-name", default="", help="Judge as this scheduler would. Default: the pod's own."
+    "--scheduler-name",
+    default="",
+    help="Explain as this scheduler would decide. Default: the pod's own.",
 )
 @click.option(
     "--scheduler-config",
@@ -158,8 +160,8 @@ def explain(
     model = StaticScheduler(snapshot, configuration, known.gates, lambda: now)
     if scheduler_name and scheduler_name not in model.profiles:
         raise CommandError(
-            f"there is no scheduler {scheduler_name} in the configuration,"
-            f" only {', '.join(model.profiles)}"
+            f"no scheduler {scheduler_name} in the configuration;"
+            f" available: {', '.join(model.profiles)}"
         )
     explainer = ObjectExplainer(
         model, EFFORT, scheduler_name, is_configured=scheduler_config is not None
@@ -199,7 +201,7 @@ def read_target(what: Iterable[str]) -> Target:
 def explained(
     target: Target, key: ObjectKey, model: StaticScheduler, situations: ObjectExplainer
 ) -> PodExplanation | ClaimExplanation:
-    """`CommandError` if there is no such thing."""
+    """`CommandError` if the object does not exist."""
     notes = tuple(_unread(model.snapshot))
     if target.resource is resources.PODS:
         pod = model.pods.get(key)
@@ -215,10 +217,10 @@ def explained(
 
 
 def _not_found(target: Target, key: ObjectKey, snapshot: Snapshot) -> str:
-    message = f"there is no {target.word} {key.name} in namespace {key.namespace}"
+    message = f"no {target.word} {key.name} in namespace {key.namespace}"
     why = snapshot.unread.get(target.resource)
     if why:
-        return f"{message} that can be read: {why}"
+        return f"{message} can be read: {why}"
     known = [obj.metadata for obj in snapshot.of(target.resource)]
     elsewhere = [meta.namespace for meta in known if meta.name == key.name]
     if elsewhere:
@@ -249,7 +251,7 @@ def _has_better_alternatives(explanation: PodExplanation | ClaimExplanation) -> 
 def _with_recorded(
     explanation: PodExplanation | ClaimExplanation, snapshot: Snapshot, namespace: str
 ) -> PodExplanation | ClaimExplanation:
-    """The explanation, with what the scheduler said about better alternatives when it decided."""
+    """The explanation, with the scheduler's events about better alternatives."""
     users = {
         user.removeprefix("pod/")
         for claim in _summaries(explanation)
@@ -266,7 +268,7 @@ def _with_recorded(
 
 
 def _add_more(snapshot: Snapshot, source: Source, target: Target, key: ObjectKey) -> None:
-    """Read what counts only for some pods: volumes, and for those without a node events and quotas."""
+    """Read what only some pods need: volumes, and for those without a node events and quotas."""
     pod = snapshot.get(resources.PODS, key) if target.resource is resources.PODS else None
     if pod is None and target.resource is resources.PODS:
         return

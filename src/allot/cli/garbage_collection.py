@@ -1,10 +1,10 @@
-"""When a component looks for reference cycles among its objects: often, and among few objects each time.
+"""Garbage collection on a timer: often, and of few objects each time.
 
 The interpreter starts a collection when `allocations - deallocations` passes a threshold. A server whose caches are
 full deallocates an old object for every new one, so that the difference hardly grows while hundreds of thousands of
-objects become young: the collection that comes at last takes a tenth of a second. Here a timer of the event loop
-collects, so that the young objects are those of a fraction of a second. Next to nothing that lives longer refers to
-itself (connections take care to drop what they hold), so objects that survived two collections are left alone.
+objects become young: the next collection then takes a tenth of a second. Here a timer of the event loop
+collects, so that the young objects are those of a fraction of a second. Objects that live longer are
+hardly ever part of a cycle (connections drop what they hold), so objects that survived two collections are skipped.
 """
 
 from __future__ import annotations

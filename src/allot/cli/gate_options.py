@@ -1,4 +1,4 @@
-"""`--feature-gates` and `--rules`: what is switched on, and whose answers are given."""
+"""`--feature-gates` and `--rules`: the options, and the gates they select."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def feature_gates_option(command: F) -> F:
 
 
 def rules_option(default: str) -> Callable[[F], F]:
-    """`--rules`; the function gets `rules`, which is None if the command line does not say it."""
+    """`--rules`; the function gets `rules`, which is None without the option."""
 
     def decorate(command: F) -> F:
         return click.option(
@@ -48,7 +48,7 @@ def gate_options(default: str = RuleSet.SEEDS) -> Callable[[F], F]:
 def gates_from_option(
     text: str, rules: RuleSet | None = None, *, warns: bool = True
 ) -> FeatureGates:
-    """The gates `--feature-gates` asks for, under these rules; ours if there are none.
+    """The gates of `--feature-gates` under these rules; without rules, under `seeds`.
 
     Warns about those that Kubernetes v1.38 has locked.
     """

@@ -1,9 +1,9 @@
-"""The components of `allot up` in a process of their own, linked to the API server in ours (decision 0013).
+"""The components of `allot up` in a second process, linked to the API server in the first (decision 0013).
 
     allot up: API server ◀─ link ─▶ scheduler, controllers, nodes
 
-Whatever the components do, the API server answers. If their process ends, it is started again; what they had decided
-but not written is decided again.
+The API server answers whatever the components do. If their process ends, it is restarted; decisions that were not
+written are made again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from allot.cli.child_processes import COMPONENT_STOP_SECONDS, prepare_child, stopped
-from allot.cli.cluster_options import Asked
+from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
@@ -40,13 +40,13 @@ START_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 1.0
 
 
-# --- our side ---
+# --- in the process of the API server ---
 
 
 class LinkedComponents:
-    """The other process, started again whenever it ends."""
+    """The second process, restarted whenever it ends."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ClusterOptions) -> None:
         self._asked = asked
         self._server: asyncio.Future[tuple[App, str]] = asyncio.get_running_loop().create_future()
         self._link: LinkServer | None = None
@@ -54,15 +54,15 @@ class LinkedComponents:
         self._is_ready = asyncio.Event()
         self._error = ""
         self._is_stopping = False
-        # It loads its modules while the API server starts.
+        # The process loads its modules while the API server starts.
         self._keeping = asyncio.create_task(self._keep())
 
     def connect(self, app: App, token: str) -> None:
-        """Let it talk to an API server, as the user that `token` stands for."""
+        """Connect it to an API server, as the user of `token`."""
         self._server.set_result((app, token))
 
     async def ready(self) -> None:
-        """Returns when all of it works; `CommandError` if it ends before."""
+        """Returns when all components are ready; `CommandError` if the process ends before that."""
         waiting = asyncio.create_task(self._is_ready.wait())
         await asyncio.wait(
             {waiting, self._keeping}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -72,7 +72,7 @@ class LinkedComponents:
             raise CommandError(self._error or "the components of the cluster did not start")
 
     async def metrics(self, component: str, accept: str) -> Exposition:
-        """The metrics of one component; those of none while the process is being started again."""
+        """The metrics of one component; empty while the process restarts."""
         from allot.apiserver.http.link_server import LinkLostError
         from allot.exposition import Exposition
 
@@ -95,7 +95,7 @@ class LinkedComponents:
             code = await self._run_once()
             if self._is_stopping or not self._is_ready.is_set():
                 return
-            log.error("the cluster's components ended with %s; starting them again", code)
+            log.error("the cluster's components exited with %s; restarting them", code)
             await asyncio.sleep(RESTART_SECONDS)
 
     async def _run_once(self) -> int:
@@ -138,12 +138,12 @@ class LinkedComponents:
         self._link = link
 
 
-# --- the other side ---
+# --- in the process of the components ---
 
 
 def main() -> None:
-    """Run scheduler, controllers and nodes for `allot up`, which starts this."""
-    link, asked = int(sys.argv[1]), Asked.from_json(sys.argv[2])
+    """Run scheduler, controllers and nodes. `allot up` starts this."""
+    link, asked = int(sys.argv[1]), ClusterOptions.from_json(sys.argv[2])
     set_up_logging(asked.verbose)
     try:
         with component_runner() as runner:
@@ -153,7 +153,7 @@ def main() -> None:
         sys.exit(1)
 
 
-async def _run(connection: socket.socket, asked: Asked) -> None:
+async def _run(connection: socket.socket, asked: ClusterOptions) -> None:
     import allot.components  # noqa: F401 - takes a while, in which the API server can start
     from allot.client.client import Client
     from allot.client.errors import ClientError
@@ -179,7 +179,7 @@ async def _run(connection: socket.socket, asked: Asked) -> None:
 
 
 async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
-    """Returns when all parts work, or when it is time to stop."""
+    """Returns when all components are ready, or when the process shall stop."""
     from allot.kubelet.registration import ForeignNodeError
 
     starting = asyncio.create_task(parts.start())
@@ -195,8 +195,8 @@ async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
     click.echo(READY)
 
 
-def made(asked: Asked, new_client: Callable[[str], Any]) -> Components:
-    """The components that were asked for; `CommandError` if that makes no sense."""
+def made(asked: ClusterOptions, new_client: Callable[[str], Any]) -> Components:
+    """The components that the options select; `CommandError` for unusable options."""
     from allot.cli.nodes import load_all
     from allot.cli.scheduler import load_configuration
     from allot.components import ClusterParts, Components

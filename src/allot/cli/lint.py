@@ -39,7 +39,7 @@ TYPED: Final[tuple[Resource[Any], ...]] = (
     resources.RESOURCE_CLAIM_TEMPLATES,
     resources.DEVICE_TAINT_RULES,
 )
-"""What is read of a cluster, beside its namespaces."""
+"""Resources to read from a cluster, besides its namespaces."""
 
 
 @click.command()
@@ -138,7 +138,7 @@ def _rules(names: Iterable[str]) -> tuple[str, ...]:
 
 
 class _Cluster:
-    """What the cluster has, if it was asked for."""
+    """The objects of the cluster, if one is read."""
 
     def __init__(self, kubeconfig: Path | None, context: str | None) -> None:
         self._source = Source((), kubeconfig, context)
@@ -150,7 +150,7 @@ class _Cluster:
                 click.echo(f"warning: {resource} were not read: {why}", err=True)
 
     def gates(self, option: str, asked: RuleSet | None) -> FeatureGates:
-        """The gates and rules that hold: what the command line says, else those of the cluster."""
+        """The gates and rules: of the command line, else of the cluster."""
         if self._snapshot is None:
             return gates_from_option(option, asked)
         known = gates_of_cluster(self._snapshot, self._source, option, asked)

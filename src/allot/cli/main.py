@@ -23,7 +23,7 @@ from allot.cli.errors import (
 
 
 class _Commands(click.Group):
-    """Imports a command when it is asked for: what they stand on takes time to load."""
+    """Imports a command when it is called, because its modules take time to load."""
 
     _MODULES: ClassVar = (
         "allocate",
@@ -44,7 +44,7 @@ class _Commands(click.Group):
         "up",
         "validate",
     )
-    """Commands, each in the module beside this one that has its name (with _ for -)."""
+    """Commands, each in the module of its name (with _ for -) in this package."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted((*self.commands, *self._MODULES))
@@ -65,7 +65,7 @@ class _Commands(click.Group):
 def allot() -> None:
     """Kubernetes Dynamic Resource Allocation (DRA), without a cluster.
 
-    Drivers publish devices, users claim them; allot tells what Kubernetes makes of it.
+    Drivers publish devices, users claim them; allot decides as Kubernetes does, and explains.
     """
 
 
@@ -91,7 +91,7 @@ def completion(shell: str) -> None:
 
 
 def run() -> None:
-    """Entry point: every failure that is not ours becomes one line and an exit code."""
+    """Entry point: a failure that is not a bug becomes one line and an exit code."""
     sys.exit(_run())
 
 
@@ -109,7 +109,7 @@ def _run() -> int:
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; keep Python from complaining about it at exit.
+        # The reader has closed the pipe: keep Python from reporting that at exit.
         _abandon_output()
         return EXIT_FINDINGS
     except OSError as error:  # such as a full disk

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     "--all",
     "all_nodes",
     is_flag=True,
-    help="Serve every node, not only those labelled allot.dev/simulated=true. Never beside real nodes.",
+    help="Serve every node, not only those labelled allot.dev/simulated=true. Never in a cluster with real nodes.",
 )
 @click.option(
     "--run-seconds",
     type=click.FloatRange(min=0),
-    help="How long containers run that do not say it. Default: until they are stopped.",
+    help="How long containers without the annotation run. Default: until they are stopped.",
 )
 @click.option(
     "--job-run-seconds",
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="How long pods take to start that do not say it.",
+    help="How long pods without the annotation take to start.",
 )
 @click.option(
     "--complete-annotation",
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
 @page_options(0, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def nodes(
     kubeconfig: Path | None,
     context: str | None,
@@ -115,7 +115,7 @@ def _list_profiles() -> None:
 
 
 def load_all(references: Sequence[str]) -> list[Hardware]:
-    """The hardware that was asked for; no two of them may be about the same things."""
+    """The hardware of these references; `CommandError` if two of them overlap."""
     from allot.driver.errors import HardwareError
     from allot.driver.loading import load_hardware
 

@@ -1,4 +1,4 @@
-"""`allot reset`: throws a cluster's state away."""
+"""`allot reset`: removes a cluster's state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def reset(data_dir: Path, yes: bool) -> int:
     pid = occupant(data_dir)
     if pid is not None:
         raise CommandError(
-            f"a cluster (pid {pid}) works in {data_dir}: stop it with `allot down` first"
+            f"a cluster (pid {pid}) runs in {data_dir}: stop it with `allot down` first"
         )
     if not data_dir.is_dir():
-        click.echo(f"there is nothing in {data_dir}")
+        click.echo(f"{data_dir} does not exist")
         return EXIT_OK
     if not yes:
         click.confirm(f"Remove all state in {data_dir}?", abort=True)
@@ -29,5 +29,5 @@ def reset(data_dir: Path, yes: bool) -> int:
         found = remove_contents(data_dir)
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
-    click.echo(f"{data_dir} is empty now" if found else f"there is nothing of allot in {data_dir}")
+    click.echo(f"{data_dir} is empty now" if found else f"no files of allot in {data_dir}")
     return EXIT_OK

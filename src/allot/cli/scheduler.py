@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--debug-token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Whoever sends the token in this file may see /debug; without it nobody may.",
+    help="Requests with the token in this file may read /debug; without a file no request may.",
 )
 @click.option(
     "--decision-timeout",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     metavar="DURATION",
     help="How long a decision about one pod may take, all nodes together. DynamicResourcesArgs.filterTimeout limits each node.",
 )
-@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def scheduler(
     kubeconfig: Path | None,
     context: str | None,
@@ -85,7 +85,7 @@ def scheduler(
 
 
 class PageOptions(NamedTuple):
-    """Where the scheduler's own pages are served, and who may see all of them."""
+    """The address of the scheduler's endpoints, and the token for /debug."""
 
     address: PageAddress
     debug_token: str
@@ -142,7 +142,7 @@ async def _run(
 
 
 def decision_limits(timeout: str) -> DecisionLimits:
-    """The limits of decisions, from what the command line says; `CommandError` if that makes no sense."""
+    """The limits of decisions, from the command line; `CommandError` for an invalid duration."""
     from allot.scheduler.configuration import ConfigurationError, duration_seconds
     from allot.scheduler.framework.deadlines import DecisionLimits
 
@@ -156,9 +156,9 @@ def decision_limits(timeout: str) -> DecisionLimits:
 
 
 def load_configuration(path: Path | None, rules: RuleSet | None = None) -> SchedulerConfiguration:
-    """The configuration in a file, or the default; `CommandError` if it makes no sense.
+    """The configuration in a file, or the default; `CommandError` if it is invalid.
 
-    `rules` is what the command line says, which goes before what the file says.
+    `rules` is the command line's, which takes precedence over the file's.
     """
     from allot.scheduler.configuration import (
         ConfigurationError,

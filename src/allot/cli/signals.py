@@ -1,7 +1,7 @@
-"""SIGINT and SIGTERM: obeyed at once if that is possible, and within seconds in any case.
+"""SIGINT and SIGTERM stop the program: at once if possible, and within seconds in any case.
 
-The handlers run between two instructions of the interpreter, not when the event loop comes to it: also work that
-holds the loop does not keep the program from ending. What was answered is durable, so nothing is lost by that.
+The handlers run between two instructions of the interpreter and not in the event loop: work that holds the loop
+cannot keep the program from ending. Answered writes are durable, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Final
 
 STOP_SECONDS: Final = 4.5
-"""Who has not stopped by then is ended."""
+"""A program that has not stopped by then exits."""
 STOPPED_LATE: Final = 1
 
 

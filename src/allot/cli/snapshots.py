@@ -32,7 +32,7 @@ class Source(NamedTuple):
     context: str | None = None
 
     def check(self) -> None:
-        """`CommandError` if it is both."""
+        """`CommandError` for files and a cluster together."""
         if self.files and (self.kubeconfig or self.context):
             raise CommandError(
                 "files or a cluster, not both: leave out -f, or --kubeconfig and --context"
@@ -69,9 +69,9 @@ def take(
     scopes: Scopes | None = None,
     gate_pages: Sequence[str] = (),
 ) -> Snapshot:
-    """All objects of these resources; `CommandError` if there is nothing to read from.
+    """All objects of these resources; `CommandError` if they cannot be read.
 
-    Of resources with a scope, only that is read of a cluster. Its feature gates are read from the first of
+    Of resources with a scope, only that scope is listed. Feature gates are read from the first of
     `gate_pages` that shows them.
     """
     source.check()
@@ -85,7 +85,7 @@ def take(
 
 
 OF_A_CLUSTER: Final = "those of the cluster; seeds for files"
-"""Whose rules hold for questions about a cluster that is only looked at."""
+"""The default of `--rules` for commands that only read a cluster."""
 
 
 def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:
@@ -96,7 +96,7 @@ def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) 
 
 
 def namespace_of(source: Source) -> str:
-    """The namespace of those who name none."""
+    """The namespace without `-n`: that of the context."""
     from allot.client.errors import ClientError
     from allot.client.kubeconfig import find_access
 

@@ -66,7 +66,7 @@ RESOURCES: Final = (
 @click.option(
     "--partition-type-attribute",
     metavar="DOMAIN/NAME",
-    help="The attribute that tells types of partitions, in pools that do not say.",
+    help="The attribute with the type of a partition, for pools that name none.",
 )
 @click.option(
     "-o",
@@ -103,7 +103,7 @@ def status(
     if known.assumption:
         click.echo(f"warning: {known.assumption}", err=True)
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
-        raise CommandError("there is no ResourceSlice in these files, so there are no devices")
+        raise CommandError("no ResourceSlice in these files, so no devices")
     objects = objects_in(snapshot)
     wanted = Wanted(driver, pool, node, partition_type_attribute, class_name)
     try:
@@ -124,7 +124,7 @@ def status(
 
 
 def objects_in(snapshot: Snapshot) -> ClusterObjects:
-    """What there is to count; `CommandError` if slices cannot be read."""
+    """The objects to count; `CommandError` if slices cannot be read."""
     for resource, why in snapshot.unread.items():
         if resource is resources.RESOURCE_SLICES:
             raise CommandError(f"{resource.plural} cannot be read: {why}")
@@ -150,7 +150,7 @@ def _warn_about(wanted: Wanted, found: Availability, objects: ClusterObjects) ->
 
 
 class Column(NamedTuple):
-    """A heading, and what stands below it."""
+    """A heading and its values."""
 
     heading: str
     text: Callable[[Any], str | Text]
@@ -225,7 +225,7 @@ def _print_tables(found: Availability, parts: Iterable[str]) -> None:
     if not found.pools:
         click.echo("No pools found.", err=True)
         return
-    # Where nobody looks, no line is too long: another program reads them.
+    # Without a terminal lines are not wrapped: another program reads them.
     console = Console(highlight=False) if sys.stdout.isatty() else _UNLIMITED
     blocks: list[RenderableType] = []
     for part in PARTS:

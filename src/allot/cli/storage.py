@@ -43,7 +43,7 @@ def _output_option(command: F) -> F:
 @click.argument("data", metavar="DIR", type=click.Path(exists=True, path_type=Path))
 @_output_option
 def check(data: Path, output: str) -> int:
-    """Look at every record in a data directory, or in an SQLite file, and name those that are damaged.
+    """Verify every record in a data directory, or in an SQLite file, and name those that are damaged.
 
     Nothing is changed. The cluster must be stopped. The exit code is 1 if there is damage.
     """
@@ -93,7 +93,7 @@ def rescue(data: Path, target: Path, output: str) -> int:
 
 
 def _database_in(data: Path) -> Path:
-    """The file to look at; `CommandError` if it is in use."""
+    """The file to verify; `CommandError` if it is in use."""
     from allot.storage.opening import DEFAULT_FILE
 
     if not data.is_dir():
@@ -105,7 +105,7 @@ def _database_in(data: Path) -> Path:
         )
     path = data / DEFAULT_FILE
     if not path.exists():
-        raise CommandError(f"there is no {DEFAULT_FILE} in {data}")
+        raise CommandError(f"no {DEFAULT_FILE} in {data}")
     return path
 
 

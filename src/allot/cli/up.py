@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allot.cli.cluster_options import Asked
+from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import (
     component_runner,
     set_up_logging,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     default=6443,
     show_default=True,
-    help="Of the API server; 0 takes a free one.",
+    help="The API server's port; 0 takes a free one.",
 )
 @click.option(
     "--storage",
@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     metavar="NAME",
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
-@click.option("--separate", is_flag=True, help="Run every component as a process of its own.")
-@click.option("-v", "--verbose", count=True, help="Say more (twice: much more).")
+@click.option("--separate", is_flag=True, help="Run every component in a separate process.")
+@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def up(
     data_dir: Path,
     port: int,
@@ -107,11 +107,11 @@ def up(
 ) -> int:
     """Start a cluster: API server, scheduler, controllers and simulated nodes.
 
-    kubectl and any other client can use it; it says how. Ctrl-C stops it, the state stays.
+    kubectl and any other client can use it; the command prints how. Ctrl-C stops it, the state stays.
     """
     started = time.monotonic()
     set_up_logging(verbose)
-    asked = Asked(
+    asked = ClusterOptions(
         data_dir=data_dir,
         port=port,
         storage=storage,
@@ -133,7 +133,9 @@ def up(
     return EXIT_OK
 
 
-async def _run(asked: Asked, manifests: tuple[str, ...], separate: bool, started: float) -> None:
+async def _run(
+    asked: ClusterOptions, manifests: tuple[str, ...], separate: bool, started: float
+) -> None:
     stopped = asyncio.Event()
     with stopped_by_signals(stopped.set):
         working = asyncio.create_task(_work(asked, manifests, separate, started))
@@ -147,7 +149,9 @@ async def _run(asked: Asked, manifests: tuple[str, ...], separate: bool, started
             await working
 
 
-async def _work(asked: Asked, manifests: tuple[str, ...], separate: bool, started: float) -> None:
+async def _work(
+    asked: ClusterOptions, manifests: tuple[str, ...], separate: bool, started: float
+) -> None:
     """Run the cluster until cancelled."""
     from allot.cli.apply import apply_manifests
     from allot.cli.cluster_processes import running_processes
@@ -161,8 +165,8 @@ async def _work(asked: Asked, manifests: tuple[str, ...], separate: bool, starte
 
 
 @asynccontextmanager
-async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
-    """The API server in this process, everything else in another."""
+async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Client]]:
+    """The API server in this process, all other components in a second one."""
     from allot.apiserver.auth.authentication import TokenFileError
     from allot.apiserver.auth.credentials import CredentialError
     from allot.apiserver.running import AddressError, ServerOptions, running_server
@@ -192,8 +196,8 @@ async def _running_pair(asked: Asked) -> AsyncIterator[tuple[str, Client]]:
         raise CommandError(str(error)) from error
 
 
-async def _greeting(asked: Asked, url: str, client: Client, seconds: float) -> str:
-    """What there is, and what to type next."""
+async def _greeting(asked: ClusterOptions, url: str, client: Client, seconds: float) -> str:
+    """The cluster's size, and what to type next."""
     from allot.client.resources import NODES, RESOURCE_SLICES
 
     nodes = len((await client.list(NODES)).items)

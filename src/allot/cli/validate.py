@@ -20,12 +20,12 @@ from allot.rules import RuleSet
 @click.option(
     "--texts",
     type=click.Choice(["quantity", "semver"]),
-    help="What `parse` and `cmp` lines are about; told from the lines themselves by default.",
+    help="What `parse` and `cmp` lines are about; detected from the lines by default.",
 )
 @rules_option(RuleSet.V1_38)
 @click.argument("file", type=click.File("rb"), default="-")
 def validate(jsonl: bool, texts: str | None, rules: RuleSet | None, file: BinaryIO) -> int:
-    """Answer test vectors: what would Kubernetes v1.38 say?
+    """Answer test vectors: what does Kubernetes v1.38 answer?
 
     Reads one JSON object per line from FILE (default: standard input) and writes one answer per
     line: writes (create, update, status) with their prepared object or field errors, conversions

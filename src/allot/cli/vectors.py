@@ -43,7 +43,7 @@ from allot.validation.fields import WITHOUT_VALUE, FieldError, show_value
 
 Answer = dict[str, Any]
 
-# Answers stand for any time and any generated name.
+# Placeholders for times and generated names in answers.
 NOW: Final = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 NAME_SUFFIX: Final = "bcdfg"
 
@@ -277,7 +277,7 @@ def _table(vector: Vector) -> Answer:
 
 
 def _age(time: datetime | None) -> str:
-    """Vectors do not say how old a thing is, only that it has an age."""
+    """The age is a placeholder: vectors have no times."""
     return "AGE" if time else UNKNOWN
 
 
@@ -305,7 +305,7 @@ def _kind_of_texts(vector: Vector, before: str) -> str:
 
 
 def kind_of_texts(lines: Iterable[bytes]) -> str | None:
-    """What the `parse` and `cmp` lines of a whole file are about; None if there are none."""
+    """The subject of the `parse` and `cmp` lines of a file; None without such lines."""
     texts: list[str] = []
     for line in lines:
         try:

@@ -671,11 +671,11 @@ OTHER = a_pod("elsewhere") | {"metadata": {"name": "elsewhere", "namespace": "pr
     [
         (["pod"], "pod: say pod/NAME or claim/NAME"),
         (["node/x"], "node: only pods and claims can be explained"),
-        (["pod/podd"], r"there is no pod podd in namespace default; did you mean pod\?"),
+        (["pod/podd"], r"no pod podd in namespace default; did you mean pod\?"),
         (["pod/elsewhere"], r"there is one in prod \(-n\)"),
-        (["claim/far-away"], "there is no claim far-away in namespace default$"),
+        (["claim/far-away"], "no claim far-away in namespace default$"),
         (["pod/pod", "--context", "x"], "files or a cluster, not both"),
-        (["pod/pod", "--scheduler-name", "x"], "there is no scheduler x in the configuration"),
+        (["pod/pod", "--scheduler-name", "x"], "no scheduler x in the configuration"),
     ],
 )
 def test_mistakes(arguments: list[str], message: str) -> None:
@@ -708,7 +708,7 @@ def test_what_could_not_be_read_is_said() -> None:
 
     assert found.notes == ("nodes could not be read: nodes is forbidden",)
     snapshot.unread[resources.RESOURCE_CLAIMS] = "only those in namespace x"
-    with pytest.raises(CommandError, match="that can be read: only those in namespace x"):
+    with pytest.raises(CommandError, match="can be read: only those in namespace x"):
         explained(read_target(["claim/c"]), key, model, ObjectExplainer(model, Effort()))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from allot.cli.cluster_options import Asked
+from allot.cli.cluster_options import ClusterOptions
 from allot.cli.cluster_processes import api_server_command, other_commands
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
@@ -88,8 +88,10 @@ def test_unknown_rules_in_the_configuration(tmp_path: Path) -> None:
 
 
 def test_separate_components_get_the_same_rules(tmp_path: Path) -> None:
-    asked = Asked(tmp_path, 0, "memory", (), None, "", RuleSet.V1_38, "*", True, True, False, "", 0)
-    assert Asked.from_json(asked.to_json()) == asked
+    asked = ClusterOptions(
+        tmp_path, 0, "memory", (), None, "", RuleSet.V1_38, "*", True, True, False, "", 0
+    )
+    assert ClusterOptions.from_json(asked.to_json()) == asked
     commands = [api_server_command(asked), *other_commands(asked)]
 
     for command in commands:

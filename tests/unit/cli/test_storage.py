@@ -112,4 +112,4 @@ def test_a_directory_in_use_is_left_alone(data: Path, tmp_path: Path) -> None:
 def test_a_directory_without_a_database(tmp_path: Path) -> None:
     done = allot("storage", "check", tmp_path)
     assert done.returncode == 2
-    assert f"there is no allot.db in {tmp_path}" in done.stderr
+    assert f"no allot.db in {tmp_path}" in done.stderr

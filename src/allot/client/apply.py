@@ -1,4 +1,4 @@
-"""Brings documents into a cluster: creates what is not there, and changes what is."""
+"""Applies manifests: creates missing objects, and patches existing ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from allot.client.resources import Resource, raw_resource
 
 DEFAULT_NAMESPACE: Final = "default"
 _FIRST: Final = ("Namespace", "DeviceClass", "PriorityClass", "ServiceAccount")
-"""Others need these."""
+"""Applied first: other objects depend on them."""
 
 Document = Mapping[str, Any]
 
 
 class UnknownKindError(Exception):
-    """The server does not have such objects."""
+    """The server does not serve the kind."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -28,7 +28,7 @@ class UnknownKindError(Exception):
 
 
 class RefusedError(Exception):
-    """The server does not take one of the documents."""
+    """The server rejects one of the documents."""
 
     def __init__(self, document: Document, error: ApiStatusError) -> None:
         self.document = document
@@ -38,7 +38,7 @@ class RefusedError(Exception):
 async def apply(
     client: Client, documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
 ) -> list[RawObject]:
-    """The objects as they are then; those that name no namespace go to the one given.
+    """The resulting objects; `namespace` is the default of namespaced objects.
 
     Nothing is written if one of them is of an unknown kind.
     """
@@ -56,7 +56,7 @@ async def apply(
 
 
 def resource_of(kind: ServedKind) -> Resource[RawObject]:
-    """Its whole objects."""
+    """The resource with complete objects, not only their metadata."""
     return raw_resource(
         RawObject, kind.group, kind.version, kind.plural, kind.kind, namespaced=kind.namespaced
     )

@@ -1,4 +1,4 @@
-"""Requests to an ASGI application in this process: how they are stated, and how one answer is collected."""
+"""Requests to an ASGI application in this process: the scope of a request, and collecting its response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from allot.client.transport import JSON
 
 WHOLE_BODY: Final = "allot.body"
-"""The ASGI extension with a body that need not be waited for. Who does not know it reads the body as usual."""
+"""An ASGI extension: the complete request body. Applications that do not know it receive the body as usual."""
 
 Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
@@ -30,7 +30,7 @@ _JSON_TYPE: Final = (_CONTENT_TYPE, JSON.encode())
 def http_scope(
     method: str, path: str, query: bytes, headers: Headers, body: bytes = b""
 ) -> dict[str, Any]:
-    """A request whose body is known. `path` is escaped."""
+    """The scope of a request with a known body. `path` is escaped."""
     return {
         "type": "http",
         "method": method,
@@ -59,14 +59,14 @@ def headers_with(
 
 
 class CollectedAnswer:
-    """What an application sends in answer to one request, until it is complete."""
+    """Collects the response of an application to one request."""
 
     __slots__ = ("_pieces", "_unread", "code", "headers")
 
     def __init__(self, body: bytes) -> None:
         self._unread: bytes | None = body
         self.code = 0
-        """0 as long as nothing was answered."""
+        """The status code; 0 before the response starts."""
         self.headers: Headers = []
         self._pieces: list[bytes] = []
 

@@ -1,15 +1,15 @@
-"""The verbs of the API, typed: what is asked for decides what comes back.
+"""The typed client: the verbs of the API, with the types of each resource.
 
-Requests are repeated as `retrying` says. What may be repeated when nobody knows whether it was done:
+`retries` decides on retries. Requests that are retried when their outcome is unknown:
 
     get, list                       always
-    update with a resourceVersion   yes: done twice it is a conflict, and conflicts are read again anyway
-    create with a name              yes: done twice it is AlreadyExists, which creators must expect
-    create with a generated name    never: there would be two
-    merge and strategic patches     yes: they say how it shall be
+    update with a resourceVersion   yes: a repeated update conflicts, and callers handle conflicts
+    create with a name              yes: a repeated create is AlreadyExists, which callers must expect
+    create with a generated name    never: it would create two objects
+    merge and strategic patches     yes: they are idempotent
     JSON patches                    never: they may append
-    delete with a uid or version    yes; a second answer "not found" then means that the first worked
-    delete by name alone            never: it could hit a successor
+    delete with a uid or version    yes; "not found" after a retry means that the first request succeeded
+    delete by name alone            never: it could delete a successor
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Talks to one API server. Safe to share between tasks."""
+    """A client of one API server. Safe to share between tasks."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Client:
         return resource.codec.decode(response.body)
 
     async def find(self, resource: Resource[T], key: ObjectKey) -> T | None:
-        """`get`, with None where there is nothing."""
+        """`get`, with None if the object does not exist."""
         try:
             return await self.get(resource, key)
         except ApiStatusError as error:
@@ -82,9 +82,9 @@ class Client:
         page_size: int = PAGE_SIZE,
         lenient: bool = False,
     ) -> Page[T]:
-        """All pages as one. If the pages expire meanwhile, the whole is asked for at once.
+        """All pages as one. If the continue token expires, the list is requested again without pages.
 
-        A lenient list leaves out objects that cannot be read, and says which.
+        A lenient list skips objects that cannot be decoded, and reports them.
         """
         items: list[T] = []
         unreadable: tuple[Unreadable, ...] = ()
@@ -147,9 +147,9 @@ class Client:
         initial_events: bool = False,
         timeout_seconds: int = 300,
     ) -> AsyncIterator[AsyncIterator[Events[T]]]:
-        """Batches of events, until the server ends the watch. Not repeated: that is for informers.
+        """Batches of events, until the server ends the watch. Not retried: that is the task of informers.
 
-        With `initial_events` the objects that are there come first, up to a bookmark.
+        With `initial_events` existing objects are sent first, up to a bookmark.
         """
         query = scope.query() | {
             "watch": "true",
@@ -162,7 +162,7 @@ class Client:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         await self._wait_for_turn()
         path = resource.collection_path(scope.namespace)
-        # The server ends a watch in time; if it does not, it is gone.
+        # The server ends a watch after the timeout; otherwise the connection is dead.
         idle_seconds = timeout_seconds + 30.0
         async with self.transport.stream(
             path, query, idle_seconds=idle_seconds, headers=resource.form.headers
@@ -175,7 +175,7 @@ class Client:
     # --- writes ---
 
     async def create(self, resource: Resource[T], obj: T, *, dry_run: bool = False) -> T:
-        """What was stored. The namespace is the object's own."""
+        """The stored object. Created in the namespace of its metadata."""
         key = resource.codec.key(obj)
         response = await self.request(
             "POST",
@@ -189,7 +189,7 @@ class Client:
     async def update(
         self, resource: Resource[T], obj: T, *, subresource: str = "", dry_run: bool = False
     ) -> T:
-        """Replace it. With a resourceVersion, only if nobody else did meanwhile."""
+        """Replace an object. With a resourceVersion, only if it is unchanged."""
         codec = resource.codec
         response = await self.request(
             "PUT",
@@ -212,9 +212,9 @@ class Client:
         subresource: str = "",
         start: T | None = None,
     ) -> T:
-        """Read, change and write until nobody comes between. A change that returns its argument ends it.
+        """Read, change and write, retried on conflicts. Nothing is written if `change` returns its argument.
 
-        `start` saves the first read; it may be out of date.
+        `start` replaces the first read; it may be outdated.
         """
         current = await self.get(resource, key) if start is None else start
         for attempt in range(1, CONFLICT_ATTEMPTS + 1):
@@ -240,7 +240,7 @@ class Client:
         *,
         subresource: str = "",
     ) -> T:
-        """`patch` is JSON values, or bytes that are JSON already."""
+        """`patch` is a JSON value, or encoded JSON."""
         response = await self.request(
             "PATCH",
             resource.path(key, subresource),
@@ -253,7 +253,7 @@ class Client:
     async def delete(
         self, resource: Resource[Any], key: ObjectKey, options: DeleteOptions = PLAIN_DELETE
     ) -> None:
-        """Ask for it to go. Finalizers and grace periods may keep it for a while."""
+        """Delete an object. Finalizers and grace periods may delay it."""
         was_lost = False
 
         def note(error: ClientError) -> None:
@@ -278,7 +278,7 @@ class Client:
         scope: Scope,
         options: DeleteOptions = PLAIN_DELETE,
     ) -> None:
-        """Delete all that match."""
+        """Delete all objects in the scope."""
         await self.request(
             "DELETE",
             resource.collection_path(scope.namespace),
@@ -305,7 +305,7 @@ class Client:
         return answer
 
     async def bind(self, pod: ObjectKey, uid: str, node: str) -> None:
-        """Give a pod its node. A conflict may mean that an earlier attempt worked: look at the pod."""
+        """Bind a pod to a node. A conflict may mean that an earlier attempt succeeded: read the pod."""
         body = {
             "kind": "Binding",
             "apiVersion": "v1",
@@ -315,7 +315,7 @@ class Client:
         await self.create_subresource(PODS, pod, "binding", body, may_repeat=bool(uid))
 
     async def evict(self, pod: ObjectKey, options: DeleteOptions = PLAIN_DELETE) -> None:
-        """Delete a pod if its disruption budgets allow; otherwise `is_disrupting`."""
+        """Evict a pod. The error `is_disrupting` if a disruption budget does not allow it."""
         body = {
             "kind": "Eviction",
             "apiVersion": "policy/v1",
@@ -326,7 +326,7 @@ class Client:
             PODS, pod, "eviction", body, may_repeat=options.names_one_object
         )
 
-    # --- anything ---
+    # --- raw requests ---
 
     async def request(
         self,
@@ -341,7 +341,7 @@ class Client:
         retry: RetryPolicy | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """The answer to any request; `ApiStatusError` unless it is a success."""
+        """The response to any request. Raises `ApiStatusError` unless it is a success."""
         policy = retry or self._retry
         attempt = 0
         while True:
@@ -377,12 +377,12 @@ _DRY_RUN: Final = {"dryRun": "All"}
 
 
 def without_retries(client: Client) -> Client:
-    """The same server, asked once each time: for callers with a deadline of their own."""
+    """A client of the same server without retries, for callers with their own deadline."""
     return Client(client.transport, retry=NEVER, clock=client.clock)
 
 
 def with_limit(client: Client, limit: RequestLimit) -> Client:
-    """The same server, for somebody who must not take all of it."""
+    """A client of the same server with its own rate limit."""
     return Client(client.transport, retry=client._retry, limit=limit, clock=client.clock)
 
 
@@ -391,6 +391,6 @@ def _error(response: Response) -> ApiStatusError:
 
 
 def _retry_after(response: Response) -> float | None:
-    """Servers say it in seconds. A date, which proxies may send, is not worth a parser."""
+    """Retry-After in seconds. Dates, which some proxies send, are ignored."""
     value = response.header(b"retry-after")
     return float(value) if value is not None and value.isdigit() else None

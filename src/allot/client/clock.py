@@ -1,4 +1,4 @@
-"""Time, as loops need it. Tests bring a clock of their own."""
+"""Clocks for control loops. Tests provide their own."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A call that is still to come."""
+    """A scheduled call."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """`now` only goes forward and means nothing to other machines; `today` is what calendars show."""
+    """`now` is monotonic and local to the process; `today` is the wall time."""
 
     def now(self) -> float: ...
 
@@ -48,5 +48,5 @@ def wall_clock() -> datetime:
 
 
 def micro_time(moment: datetime) -> str:
-    """A moment as the API writes times with fractions."""
+    """A time as MicroTime: with microseconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,7 +1,7 @@
-"""Between JSON on the wire and the objects that callers work with. One codec per resource.
+"""Codecs between JSON and objects, one per resource.
 
-Everything is read in one pass: an event's or a list's objects are decoded where they are. Only what
-does not fit (a `null` in a typed object, an error instead of an object) is read a second time.
+Events and lists are decoded in one pass, with their objects. Only unusual documents (a `null` in a typed object, an
+error instead of an object) are decoded a second time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RawT = TypeVar("RawT", bound=RawObject)
 
 
 class Unreadable(NamedTuple):
-    """An object that is not what its kind looks like here, such as one of another version's server."""
+    """An object that cannot be decoded as its kind, such as one from a server of another version."""
 
     key: ObjectKey
     problem: str
@@ -40,7 +40,7 @@ class WatchEvent(NamedTuple, Generic[T]):
 
 
 class UnreadableEvent(WatchEvent[Any]):
-    """ADDED, MODIFIED or DELETED without the object, as that cannot be read."""
+    """ADDED, MODIFIED or DELETED with an object that cannot be decoded."""
 
     unreadable: Unreadable
 
@@ -59,22 +59,22 @@ class Page(NamedTuple, Generic[T]):
     resource_version: str
     continue_: str = ""
     unreadable: tuple[Unreadable, ...] = ()
-    """Objects that are missing, where that was asked for."""
+    """Skipped objects of a lenient list."""
 
 
 class Codec(Protocol[T]):
-    """How objects of one resource look in JSON, and what identifies them."""
+    """Encodes and decodes objects of one resource, and identifies them."""
 
     def decode(self, body: bytes) -> T: ...
 
     def encode(self, obj: T) -> bytes: ...
 
     def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[T]:
-        """A list; `UnreadableAnswerError` if it is none. A lenient one leaves out objects that cannot be read."""
+        """A list. Raises `UnreadableAnswerError`. A lenient one skips objects that cannot be decoded."""
         ...
 
     def decode_event(self, line: bytes) -> WatchEvent[T]:
-        """One line of a watch; `ApiStatusError` if it reports an error. The object may be unreadable."""
+        """One line of a watch. Raises `ApiStatusError` for an ERROR event. The object may be unreadable."""
         ...
 
     def key(self, obj: T) -> ObjectKey: ...
@@ -123,7 +123,7 @@ class _OnlyMetadata(Struct):
 
 
 class _Identity(Struct, rename="camel"):
-    """What tells objects apart, whatever else is wrong with them."""
+    """The identity of an object that cannot be decoded otherwise."""
 
     name: Any = ""
     namespace: Any = ""
@@ -154,7 +154,7 @@ _only_identity = msgspec.json.Decoder(_OnlyIdentity)
 
 
 def unreadable_object(body: bytes, problem: object) -> tuple[Unreadable, str]:
-    """Which object it is, as far as that can be told, and its version."""
+    """The identity and version of an object that cannot be decoded, as far as they can be read."""
     try:
         identity = _only_identity.decode(body).metadata
     except _BROKEN:
@@ -171,12 +171,12 @@ def _bookmark(metadata: _Metadata) -> WatchEvent[Any]:
 
 
 def bookmark_event(body: bytes) -> WatchEvent[Any]:
-    """The bookmark that came with this object."""
+    """The bookmark event with this object."""
     return _bookmark(_only_metadata.decode(body).metadata)
 
 
 class RawCodec(Generic[RawT]):
-    """Objects as views of JSON values. Those from lists get the kind that lists leave out."""
+    """Objects as views of JSON values. Items of lists get their kind, which lists leave out."""
 
     def __init__(self, cls: type[RawT], gvk: GroupVersionKind) -> None:
         self._cls = cls
@@ -239,12 +239,12 @@ def _same(obj: T) -> T:
 class TypedCodec(Generic[T]):
     """Objects of resource.k8s.io as hub structs.
 
-    The server has filled in all defaults, so that none are filled in here. Fields that the structs do
-    not know are lost: patch, rather than update, what others may have extended.
+    The server has set all defaults, so that none are set here. Unknown fields are lost: use patches
+    instead of updates for objects that may have them.
     """
 
     def __init__(self, gvk: GroupVersionKind, view: type[T] | None = None) -> None:
-        """`view` is a struct with some of the fields: the others are skipped, and nothing can be written."""
+        """`view` is a struct with some of the fields: the others are skipped, and the codec is read-only."""
         self._gvk = gvk
         self._view = view
         _, self._version = lookup(gvk)
@@ -276,7 +276,7 @@ class TypedCodec(Generic[T]):
             items = [self._version.to_hub(item) for item in page.items or ()]
             return Page(items, page.metadata.resource_version, page.metadata.continue_ or "")
         except msgspec.ValidationError:
-            pass  # something is unusual: item by item
+            pass  # an unusual document: decode item by item
         except _BROKEN as error:
             raise UnreadableAnswerError(f"not a list of {self._gvk.kind}: {error}") from None
         try:

@@ -18,7 +18,7 @@ def connect(
     connections: ConnectionLimits | None = None,
     user_agent: str = "allot",
 ) -> Client:
-    """Nothing is sent, or even read, before the first request."""
+    """A client. The kubeconfig is read with the first request."""
     source = find_access(kubeconfig, context)
     transport = HttpTransport(source, connections or ConnectionLimits(), user_agent)
     return Client(transport, limit=limit)

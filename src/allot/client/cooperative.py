@@ -1,6 +1,6 @@
-"""Work that shares the event loop: done in pieces, with the others' turn between them.
+"""Cooperative multitasking: long work is split into steps, and yields to other tasks between them.
 
-Pieces are counted in items, not in seconds, so that what happens is the same on every machine.
+Steps are counted in items, not in seconds, so that the behaviour does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ITEMS_AT_ONCE: Final = 100
-"""Items between two pauses, where each takes some microseconds."""
+"""Items between two yields, for items of some microseconds."""
 
 CALLS_AT_ONCE: Final = 8
-"""Calls of the API server that are under way at the same time, where there are many to make."""
+"""Concurrent API requests of a bulk operation."""
 
 Steps = Generator[None, None, T]
 """A computation that yields wherever it can be interrupted, and returns its result."""
 
 
 def finish(steps: Steps[T]) -> T:
-    """The result, computed without a pause."""
+    """The result, computed without yielding."""
     while True:
         try:
             next(steps)
@@ -33,7 +33,7 @@ def finish(steps: Steps[T]) -> T:
 
 
 async def finish_with_pauses(steps: Steps[T]) -> T:
-    """The result; the other tasks get their turn wherever the computation yields."""
+    """The result; other tasks run wherever the computation yields."""
     while True:
         try:
             next(steps)
@@ -44,7 +44,7 @@ async def finish_with_pauses(steps: Steps[T]) -> T:
 
 
 async def with_pauses(items: Iterable[T], at_once: int = ITEMS_AT_ONCE) -> AsyncIterator[T]:
-    """The items; after so many of them the other tasks get their turn."""
+    """The items; yields to other tasks after every `at_once` of them."""
     for position, item in enumerate(items, 1):
         yield item
         if not position % at_once:
@@ -54,10 +54,10 @@ async def with_pauses(items: Iterable[T], at_once: int = ITEMS_AT_ONCE) -> Async
 async def few_at_once(
     call: Callable[[T], Awaitable[R]], items: Iterable[T], at_once: int = CALLS_AT_ONCE
 ) -> list[R | Exception]:
-    """What each call returns or raises, in the order of the items; so many calls are under way at once.
+    """The results or exceptions of all calls, in the order of the items; at most `at_once` run concurrently.
 
-    A server in the same process does all the work of a call before anything is waited for: with all calls at
-    once, the other tasks would get their turn only after the last.
+    With a server in the same process a call may complete without yielding: with all calls at once, other tasks
+    would run only after the last.
     """
     results: dict[int, R | Exception] = {}
     left = enumerate(items)

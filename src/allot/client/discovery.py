@@ -1,4 +1,4 @@
-"""What a server has: which of the versions that we can read, and all kinds there are."""
+"""Discovery: the served versions of a resource, and all kinds that a server serves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def served(client: Client, resource: Resource[T]) -> Resource[T] | None:
-    """The resource in the best version that the server has; None if it has none we can read."""
+    """The resource in the best version that the server serves; None if no known version is served."""
     for version in readable_versions(resource):
         if await _is_served(client, resource, version):
             return resource if version == resource.version else resource.in_version(version)
@@ -26,7 +26,7 @@ async def served(client: Client, resource: Resource[T]) -> Resource[T] | None:
 
 
 def readable_versions(resource: Resource[T]) -> Iterable[str]:
-    """The versions in which we can read it, the best first."""
+    """The known versions of a resource, the best first."""
     kind = find_kind(resource.group, resource.kind)
     known = kind.versions if kind is not None and kind.is_typed else ()
     return dict.fromkeys((resource.version, *known))
@@ -48,7 +48,7 @@ async def _is_served(client: Client, resource: Resource[T], version: str) -> boo
 
 
 class ServedKind(NamedTuple):
-    """A kind in one version, and what can be done with it."""
+    """A kind in one version, and its verbs."""
 
     group: str
     version: str
@@ -57,7 +57,7 @@ class ServedKind(NamedTuple):
     namespaced: bool
     verbs: frozenset[str]
     is_preferred: bool = True
-    """Whether this is the version in which the server would rather be asked for it."""
+    """Whether this is the server's preferred version."""
 
     @property
     def resource(self) -> Resource[MetadataObject]:
@@ -67,7 +67,7 @@ class ServedKind(NamedTuple):
 
     @property
     def group_resource(self) -> str:
-        """As messages call it: `pods`, `resourceclaims.resource.k8s.io`."""
+        """The name in messages: `pods`, `resourceclaims.resource.k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -82,15 +82,15 @@ class ServedKind(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """Every kind in every version; and the groups and versions of which the server knows nothing now."""
+    """Every kind in every version, and the group versions that are unavailable."""
 
     kinds: tuple[ServedKind, ...]
     unavailable: frozenset[str] = frozenset()
-    """As in `apiVersion`. What they had before should be taken to be still there."""
+    """Written as in `apiVersion`. Their kinds should be assumed to exist still."""
 
 
 async def discover(client: Client) -> Discovery:
-    """All that the server serves. Raises `ClientError`."""
+    """All served kinds. Raises `ClientError`."""
     kinds: list[ServedKind] = []
     unavailable: set[str] = set()
     for path in ("/api", "/apis"):
@@ -111,7 +111,7 @@ async def discover(client: Client) -> Discovery:
 
 def _kinds_of(group: _Group) -> Iterator[ServedKind]:
     known: set[str] = set()
-    for version in group.versions:  # the best comes first
+    for version in group.versions:  # the preferred version first
         for found in version.resources or ():
             kind = found.response_kind
             if kind is None:

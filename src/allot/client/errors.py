@@ -1,4 +1,4 @@
-"""What can go wrong on the way to the server, and what the server may say no with."""
+"""Errors of requests: of the transport, and of the API server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class ClientError(Exception):
-    """Something did not work."""
+    """A request failed."""
 
 
 class ConfigError(ClientError):
@@ -18,7 +18,7 @@ class ConfigError(ClientError):
 
 
 class TransportError(ClientError):
-    """There is no answer. `was_sent` tells whether the server may have done it nevertheless."""
+    """No response. `was_sent`: whether the server may have processed the request."""
 
     def __init__(self, message: str, *, was_sent: bool) -> None:
         super().__init__(message)
@@ -26,15 +26,15 @@ class TransportError(ClientError):
 
 
 class UnreadableAnswerError(ClientError):
-    """The server answered with something that is not what was asked for."""
+    """The response is not a valid document of the expected kind."""
 
 
 class ContentionError(ClientError):
-    """An object changes faster than it can be written. It is tried again later."""
+    """Too many conflicts in a row. Retry later."""
 
 
 class ApiStatusError(ClientError):
-    """The server said no. Carries the parts of its Status."""
+    """The server responded with an error. Has the fields of its Status."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ApiStatusError(ClientError):
     def from_body(
         cls, code: int, body: bytes, retry_after_seconds: float | None = None
     ) -> ApiStatusError:
-        """The error in an answer, which may be a Status, a text of some proxy, or nothing."""
+        """The error of a response, whose body may be a Status, plain text from a proxy, or empty."""
         try:
             status = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -82,7 +82,7 @@ class ApiStatusError(ClientError):
 
     @property
     def causes(self) -> list[dict[str, Any]]:
-        """The single faults, such as fields that are wrong."""
+        """The causes, such as invalid fields."""
         causes = self.details.get("causes")
         return [cause for cause in causes or () if isinstance(cause, dict)]
 
@@ -99,17 +99,17 @@ class ApiStatusError(ClientError):
 
     @property
     def is_conflict(self) -> bool:
-        """Somebody else changed it first, or a precondition does not hold. Read it again."""
+        """The object was modified, or a precondition does not hold. Read it again."""
         return self.code == 409 and self.reason != "AlreadyExists"
 
     @property
     def is_expired(self) -> bool:
-        """The version that was asked for is no longer kept. List again."""
+        """The requested resourceVersion has expired. List again."""
         return self.code == 410
 
     @property
     def is_version_too_large(self) -> bool:
-        """The version that was asked for is one the server has not seen."""
+        """The requested resourceVersion is newer than the server's."""
         return self.code == 504 and self.has_cause("ResourceVersionTooLarge")
 
     @property
@@ -134,14 +134,14 @@ class ApiStatusError(ClientError):
 
     @property
     def is_disrupting(self) -> bool:
-        """An eviction that a disruption budget does not allow now."""
+        """A disruption budget does not allow the eviction now."""
         return self.code == 429 and self.has_cause("DisruptionBudget")
 
 
 def log_failure(
     log: logging.Logger, error: BaseException, message: str, *arguments: object
 ) -> None:
-    """Trouble with the server is to be expected, and one line; of our own mistakes the traceback is shown."""
+    """Errors of the server are logged in one line, other exceptions with their traceback."""
     if is_of_the_server(error):
         log.warning("%s: %s", message % arguments, _first(error))
     else:
@@ -149,7 +149,7 @@ def log_failure(
 
 
 def is_of_the_server(error: BaseException) -> bool:
-    """Whether the server, or the way to it, is to blame for all of it."""
+    """Whether the exception, or all of a group, are client errors."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_of_the_server, error.exceptions))
     return isinstance(error, ClientError) or isinstance(error.__cause__, ClientError)

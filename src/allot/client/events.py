@@ -1,8 +1,7 @@
-"""Events: what users are told about their objects.
+"""The event recorder.
 
-Recording never waits and never fails. What is the same as a moment ago becomes one event with a
-count; what is always a little different becomes one after a while; what does not stop is silenced; what
-cannot be written in time is dropped, oldest first.
+Recording never blocks and never fails. Equal events become one with a count (series); events that differ only in
+their notes are aggregated; a spam filter limits events about one object; the queue drops the oldest when full.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def reference_to(resource: Resource[T], obj: T) -> ObjectReference:
 
 
 def shortened(note: str, limit: int = NOTE_LIMIT) -> str:
-    """A note that the API takes: so many bytes, and a sign that there was more."""
+    """A note within the API's limit, with an ellipsis if it was truncated."""
     raw = note.encode()
     if len(raw) <= limit:
         return note
@@ -69,35 +68,35 @@ def shortened(note: str, limit: int = NOTE_LIMIT) -> str:
 
 
 class EventLimits(NamedTuple):
-    """How much is recorded, and how long things belong together."""
+    """Limits of recording and aggregation."""
 
     queue: int = 1000
-    """Events that wait to be written."""
+    """Queued events."""
     writers: int = 4
-    """Requests at the same time."""
+    """Concurrent requests."""
     writes_per_second: float = 100.0
     writes_at_once: int = 1000
-    """Events must not keep what they tell about from happening."""
+    """The burst of the write rate limit: events must not starve other requests."""
     series_seconds: float = 360.0
-    """What comes again after longer silence is a new event."""
+    """A repetition after a longer pause is a new event."""
     update_seconds: float = 5.0
-    """A count is not written more often; the pause doubles each time..."""
+    """Minimum interval between writes of a count; doubles with each write."""
     max_update_seconds: float = 300.0
-    """... up to this."""
+    """The limit of that interval."""
     remembered: int = 4096
-    """Series, and objects with their allowances."""
+    """Cached series, and cached rate limits of objects."""
     burst: int = 25
-    """Events of one reason about one object at once..."""
+    """The burst of events of one reason about one object."""
     refill_seconds: float = 300.0
-    """... and one more after each of these."""
+    """The interval in which one more event is allowed."""
     similar: int = 25
-    """Events that differ in their notes only: as many as there may be at once. More of them count as one, ..."""
+    """Events that differ only in their notes; more of them are aggregated to one."""
     similar_seconds: float = 600.0
-    """... until there was none for so long."""
+    """Aggregation ends after a pause this long."""
 
 
 class Event(NamedTuple):
-    """What is said. Two that are equal but for the object's version are the same thing again."""
+    """An event. Two that differ only in the object's version are repetitions."""
 
     regarding: ObjectReference
     type: str
@@ -106,7 +105,7 @@ class Event(NamedTuple):
     note: str
     related: ObjectReference | None = None
     annotations: tuple[tuple[str, str], ...] = ()
-    """For programs that read events."""
+    """Annotations of the Event object, for programs."""
 
     @property
     def key(self) -> Event:
@@ -117,7 +116,7 @@ class Event(NamedTuple):
 
 
 class _Similar:
-    """The notes of events that are the same otherwise."""
+    """The notes of events that are equal otherwise."""
 
     def __init__(self) -> None:
         self.notes: set[str] = set()
@@ -125,7 +124,7 @@ class _Similar:
 
 
 class _Series:
-    """An event, how often it came, and how much of that the server knows."""
+    """An event, its count, and the count that was written."""
 
     def __init__(self, event: Event, today: datetime, now: float) -> None:
         self.event = event
@@ -148,7 +147,7 @@ class _Series:
 
 
 class EventRecorder:
-    """Records events as one component. Nothing is written before `start`."""
+    """Records events of one component. Writing begins with `start`."""
 
     def __init__(
         self,
@@ -174,9 +173,9 @@ class EventRecorder:
         self._resource = EVENTS
         self._stamp = 0
         self.dropped = 0
-        """Events that found no place in the queue, or that the server did not take."""
+        """Events dropped by a full queue or rejected by the server."""
         self.silenced = 0
-        """Events that were too many about one object."""
+        """Events suppressed by the spam filter."""
 
     # --- recording ---
 
@@ -190,7 +189,7 @@ class EventRecorder:
         related: ObjectReference | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Say something about an object. Returns at once, whatever becomes of it."""
+        """Record an event about an object. Never blocks or raises."""
         more = tuple((annotations or {}).items())
         event = Event(regarding, type_, reason, action, shortened(note), related, more)
         now, today = self._clock.now(), self._clock.today()
@@ -212,7 +211,7 @@ class EventRecorder:
         self._enqueue(series)
 
     def _is_one_of_many(self, key: Event, now: float) -> bool:
-        """Whether so much alike was said already that what differs is not worth another event."""
+        """Whether the event is aggregated with similar ones."""
         alike = key._replace(note="")
         similar = self._similar.get(alike)
         if similar is None or now - similar.last_at > self._limits.similar_seconds:
@@ -228,7 +227,7 @@ class EventRecorder:
         return False
 
     def _allows(self, key: Event, now: float) -> bool:
-        # By reason, so that what fails over and over does not hide that it worked in the end.
+        # By reason, so that repeated failures do not suppress the final success.
         about = key.regarding, key.reason
         bucket = self._allowances.get(about)
         if bucket is None:
@@ -265,7 +264,7 @@ class EventRecorder:
             ]
 
     async def stop(self, seconds: float = 1.0) -> None:
-        """Write what is left, if that is quick, and end."""
+        """Write the queued events within `seconds`, then stop."""
         for series, timer in tuple(self._delayed.items()):
             timer.cancel()
             self._push(series)
@@ -291,25 +290,25 @@ class EventRecorder:
                 try:
                     is_written = await self._write(series)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                    log_failure(log, error, "an event about %s is lost", series.event.regarding)
+                    log_failure(log, error, "event about %s not written", series.event.regarding)
                     self.dropped += 1
                 finally:
                     self._busy -= 1
                     series.is_queued = False
-                # What was refused is tried again when it happens again, not before.
+                # A rejected event is retried with its next repetition.
                 if is_written and series.count > series.written:
                     self._enqueue(series)
             self._wake.clear()
             await self._wake.wait()
 
     async def _write(self, series: _Series) -> bool:
-        """Whether the server took it."""
+        """Whether it was written."""
         count = series.count
         try:
             if not series.written or not await self._update(series):
                 await self._create(series)
         except ClientError as error:
-            log.info("an event about %s is lost: %s", series.event.regarding, error)
+            log.info("event about %s not written: %s", series.event.regarding, error)
             self.dropped += 1
             return False
         series.written = count
@@ -319,7 +318,7 @@ class EventRecorder:
         return True
 
     async def _update(self, series: _Series) -> bool:
-        """Whether the event was still there to be counted up."""
+        """Whether the event still existed and was updated."""
         key = ObjectKey(_namespace(series.event), series.name)
         try:
             await self._client.patch(self._resource, key, {"series": series.counted()})
@@ -338,7 +337,7 @@ class EventRecorder:
                 log.info("events.k8s.io cannot be used (%s); using core events", error)
                 self._resource = CORE_EVENTS
                 await self._client.create(self._resource, self._object(series))
-            elif not error.is_already_exists:  # an attempt whose answer was lost
+            elif not error.is_already_exists:  # created by an attempt whose response was lost
                 raise
 
     def _object(self, series: _Series) -> RawObject:
@@ -385,7 +384,7 @@ def _namespace(event: Event) -> str:
 
 
 def _is_not_for_us(error: ApiStatusError) -> bool:
-    """Whether the group is not served, or not allowed; not: the namespace is gone or going."""
+    """Whether the group is not served or forbidden; not: the namespace is missing or terminating."""
     if error.is_forbidden:
         return not error.is_namespace_terminating
     return error.is_not_found and error.details.get("kind") != "namespaces"

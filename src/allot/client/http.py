@@ -1,7 +1,7 @@
 """HTTP to any Kubernetes API server.
 
-Credentials are looked after: once a minute the source may renew them, and after a 401 everything is
-read anew and the request sent once more.
+Credentials are refreshed once a minute by their source; after a 401 they are loaded again and the request is sent once
+more.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ log = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 60.0
 LARGE: Final = 1024 * 1024
-"""Larger bodies are sent piece by piece, so that the loop goes on meanwhile."""
+"""Larger bodies are sent in chunks, so that the event loop is not blocked."""
 CHUNK: Final = 256 * 1024
 _NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _LOST: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class ConnectionLimits(NamedTuple):
-    """How many connections, and how long to wait for what."""
+    """The number of connections, and timeouts."""
 
     connections: int = 100
-    """Besides those of watches, which have one each."""
+    """Without those of watches, which have one each."""
     connect_seconds: float = 10.0
     answer_seconds: float = 60.0
 
@@ -156,7 +156,7 @@ class HttpTransport:
             return self._access
 
     async def _renew(self) -> bool:
-        """Read everything anew; whether that made a difference."""
+        """Load the credentials again; whether they changed."""
         refused = self._access
         async with self._changing:
             if self._access is refused:
@@ -164,11 +164,11 @@ class HttpTransport:
             return self._access != refused
 
     async def _change(self, read: Callable[..., ClusterAccess], *args: ClusterAccess) -> None:
-        """Go on with what we have if there is nothing new: files may be written just now."""
+        """Keep the current credentials on errors: files may be incomplete while they are written."""
         try:
             await self._use(await asyncio.to_thread(read, *args))
         except (ConfigError, OSError) as error:
-            log.warning("the credentials cannot be renewed: %s", error)
+            log.warning("credentials not refreshed: %s", error)
 
     async def _use(self, access: ClusterAccess) -> None:
         if self._session is None or not _connects_alike(self._access, access):
@@ -191,7 +191,7 @@ class HttpTransport:
             self._options["proxy"] = access.proxy
         for session in old:
             if session is not None:
-                # Requests that are under way finish or are repeated elsewhere.
+                # Requests in flight finish, or are retried in the new session.
                 await session.close()
 
     def _new_session(
@@ -219,7 +219,7 @@ class HttpTransport:
 
 
 def _connects_alike(known: ClusterAccess | None, access: ClusterAccess) -> bool:
-    """Whether connections that are open serve as well; only what is in headers may differ."""
+    """Whether open connections can be reused: only headers differ."""
     return (
         known is not None
         and known._replace(authorization=access.authorization, impersonation=access.impersonation)
@@ -238,7 +238,7 @@ def _lost(error: Exception, url: URL) -> TransportError:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without how aiohttp would print its connection."""
+    """The cause, without aiohttp's representation of the connection."""
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error is not None:
         failure = error.os_error
         if failure.strerror and "Connect call failed" not in failure.strerror:
@@ -256,7 +256,7 @@ async def _chunks(response: aiohttp.ClientResponse, url: URL) -> AsyncIterator[b
 
 
 def _lively_socket(address: Any) -> socket.socket:
-    """Notices within a minute or so when the other side is gone without a word."""
+    """A socket with keepalive, which detects a dead peer within about a minute."""
     family, type_, protocol, _, _ = address
     made = socket.socket(family, type_, protocol)
     made.setblocking(False)

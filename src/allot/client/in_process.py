@@ -1,7 +1,7 @@
-"""An API server in this process: requests go straight into its ASGI application.
+"""The transport to an API server in this process: requests call its ASGI application.
 
 They pass the same authentication, admission and validation as over HTTP. A request runs in the
-caller's task; a stream has a task of its own, and hands over one piece at a time.
+caller's task; a stream has its own task, and hands over one chunk at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from allot.client.transport import JSON, Query, Response, Stream
 
 
 class InProcessTransport:
-    """Requests to an ASGI application, as the user that `token` stands for."""
+    """Requests to an ASGI application, as the user of `token`."""
 
     def __init__(self, app: Application, token: str, user_agent: str = "allot") -> None:
         self._app = app
@@ -48,11 +48,11 @@ class InProcessTransport:
         body = body or b""
         answer = CollectedAnswer(body)
         scope = http_scope(method, path, _encoded(query), given, body)
-        # With a store in memory nothing else would ever wait, and no other task have its turn.
+        # With storage in memory a request never waits: yield to other tasks.
         await asyncio.sleep(0)
         await self._app(scope, answer.receive, answer.send)
         if not answer.code:
-            raise TransportError("the application did not answer", was_sent=True)
+            raise TransportError("no response from the application", was_sent=True)
         return Response(answer.code, answer.headers, answer.body)
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ class InProcessTransport:
             await handover.close()
 
     async def close(self) -> None:
-        """Break off all streams."""
+        """Abort all streams."""
         for handover in tuple(self._streams):
             await handover.close()
 
@@ -86,7 +86,7 @@ def _encoded(query: Query | None) -> bytes:
 
 
 class _Handover:
-    """Between the task of the application and the one that reads: one place for one piece."""
+    """A queue of one chunk between the application's task and the reader."""
 
     def __init__(self) -> None:
         self.code = 0
@@ -132,7 +132,9 @@ class _Handover:
         await self._filled.wait()
         if not self.code:
             await self.close()
-            raise TransportError("the application did not answer", was_sent=True) from self._failure
+            raise TransportError(
+                "no response from the application", was_sent=True
+            ) from self._failure
 
     async def chunks(self) -> AsyncIterator[bytes]:
         while True:

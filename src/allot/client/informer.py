@@ -1,14 +1,13 @@
-"""Informers: a copy of a resource that follows the server through whatever happens to either.
+"""Informers: a local store of a resource, kept up to date by list and watch, with event handlers.
 
-    list ──► watch ──► end of the watch, lost connection ──► watch from the last version seen
+    list ──► watch ──► end of the watch, lost connection ──► watch from the last resourceVersion
      ▲         │
-     └── 410: that version is no longer kept ◄──┘
+     └── 410: the resourceVersion has expired ◄──┘
 
-A resource that the server does not know counts as empty, and is asked for again now and then.
+A resource that the server does not serve counts as empty, and is retried.
 
-The list is a stream where the server can do that (`sendInitialEvents`), pages where not. A list that
-follows an earlier one is compared with what is known, so that handlers hear of everything that was
-missed, once: first of what is gone, then of what is new or different.
+The list is a streaming list (`sendInitialEvents`) if the server supports it, else a paged list. A relist is compared
+with the store: handlers are called once for each missed change, first for deletions, then for additions and updates.
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 WATCH_SECONDS: Final = (300, 600)
-"""Watches end after a time between these, so that not all of them come back at once."""
+"""Watches have a random timeout between these, so that they do not reconnect at the same time."""
 SHORT_WATCH_SECONDS: Final = 1.0
-"""A watch that ends sooner and without an event is a server in trouble."""
+"""A watch that ends sooner without an event counts as a failure."""
 INITIAL_EVENTS_SECONDS: Final = 10.0
-"""A server that says nothing for so long during a streaming list does not know what that is."""
+"""Idle timeout of a streaming list; after it the server is assumed not to support streaming lists."""
 MAX_STREAM_FAILURES: Final = 3
 """Streaming lists that may lose their connection before a paged list is tried."""
 EVENTS_AT_ONCE: Final = 100
-"""After so many events others get their turn."""
+"""Events that are processed before other tasks run."""
 
 
 KEYS_AT_ONCE: Final = 1000
-"""The same for less work."""
+"""The same for keys of a list."""
 SKIPPED_BACKOFF: Final = Backoff(0.1, 600.0)
 
 
 def _number(resource_version: str) -> int:
-    """Versions as numbers, for order. Not all servers count: theirs are all the same."""
+    """A resourceVersion as a number, for sorting; 0 if it is not numeric."""
     return int(resource_version) if resource_version.isdecimal() else 0
 
 
@@ -84,7 +83,7 @@ class Handlers(NamedTuple, Generic[T]):
 
 
 class Informer(Generic[T]):
-    """Follows one resource. Read `store` at any time; it is whole once `has_synced`."""
+    """Keeps a store of one resource. The store is complete once `has_synced`."""
 
     def __init__(
         self,
@@ -101,9 +100,9 @@ class Informer(Generic[T]):
         self.scope = scope
         self.store: ObjectStore[T] = ObjectStore(resource.codec, indexes or {})
         self.resource_version = ""
-        """The version up to which the store is known to be complete."""
+        """The resourceVersion of the store."""
         self.lists = 0
-        """How often everything was read."""
+        """The number of completed lists."""
         self._client = client
         self._clock: Clock = client.clock
         self._streaming = streaming
@@ -116,14 +115,14 @@ class Informer(Generic[T]):
         self._failed_streams = 0
         """Streaming lists in a row whose connection was lost."""
         self._skipped: dict[ObjectKey, T] = {}
-        """Objects that an index failed on."""
+        """Objects for which an index function raised an exception."""
         self._retrying: asyncio.Task[None] | None = None
 
-    # --- for those who want to know ---
+    # --- lister and event handlers ---
 
     @property
     def has_synced(self) -> bool:
-        """Whether the store has been complete once, and all handlers have heard of it."""
+        """Whether the first list is complete, and all handlers were called for it."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
@@ -135,7 +134,7 @@ class Informer(Generic[T]):
         on_update: Callable[[T, T], None] | None = None,
         on_delete: Callable[[T], None] | None = None,
     ) -> Handlers[T]:
-        """Call these from now on; what is there already is added at once."""
+        """Register event handlers. `on_add` is called immediately for existing objects."""
         handlers = Handlers(on_add, on_update, on_delete)
         for obj in self.store.list():
             self._call(handlers, Change(None, obj))
@@ -146,7 +145,7 @@ class Informer(Generic[T]):
         self._handlers = tuple(known for known in self._handlers if known is not handlers)
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
-        """Keep objects findable by `by_index`. Of several who ask for the same, the first is enough."""
+        """Add an index for `by_index`. Adding the same index again has no effect."""
         self.store.add_index(name, function)
 
     def get(self, key: ObjectKey) -> T | None:
@@ -158,15 +157,15 @@ class Informer(Generic[T]):
     def by_index(self, name: str, value: str) -> list_[T]:
         return self.store.by_index(name, value)
 
-    # --- its life ---
+    # --- lifecycle ---
 
     def start(self) -> None:
-        """Begin to follow the server, unless it does already."""
+        """Start list and watch, unless started."""
         if self._task is None:
             self._task = asyncio.create_task(self.run(), name=f"informer of {self.resource}")
 
     async def stop(self) -> None:
-        """Returns when no handler will be called any more."""
+        """Stop; no handler is called after it returns."""
         task, self._task = self._task, None
         for each in (task, self._retrying):
             if each is not None:
@@ -175,7 +174,7 @@ class Informer(Generic[T]):
                     await each
 
     async def run(self) -> None:
-        """Follow the server until cancelled."""
+        """List and watch until cancelled."""
         while True:
             try:
                 await self._follow_once()
@@ -184,18 +183,18 @@ class Informer(Generic[T]):
             except ClientError as error:
                 await self._wait_after(error)
             except Exception as error:
-                log.exception("%s: a mistake of ours; listing again", self.resource)
+                log.exception("%s: unexpected exception; listing again", self.resource)
                 self.resource_version = ""
                 await self._wait_after(error)
 
     async def _follow_once(self) -> None:
-        """One watch, with a list before it if there is nothing to go on from."""
+        """One list, or one watch from the last resourceVersion."""
         started = self._clock.now()
         try:
             if not self.resource_version:
                 await self._list()
             elif not await self._watch() and self._clock.now() - started < SHORT_WATCH_SECONDS:
-                raise TransportError("the watch ended at once", was_sent=True)
+                raise TransportError("the watch ended immediately", was_sent=True)
         finally:
             if self._clock.now() - started >= SHORT_WATCH_SECONDS:
                 self._failures = 0
@@ -210,7 +209,7 @@ class Informer(Generic[T]):
                 await self._wait_after(error)
         else:
             if error.is_not_found and not self.has_synced:
-                log.warning("%s: not served here; taken as empty until it is", self.resource)
+                log.warning("%s: not served; treated as empty until it is", self.resource)
                 self._synced.set()
             await self._wait_after(error)
 
@@ -221,7 +220,7 @@ class Informer(Generic[T]):
             wait = max(wait, error.retry_after_seconds)
         is_unserved = isinstance(error, ApiStatusError) and error.is_not_found
         level = logging.WARNING if self._failures > 3 and not is_unserved else logging.INFO
-        log.log(level, "%s: %s; trying again in %.1f s", self.resource, error, wait)
+        log.log(level, "%s: %s; retrying in %.1f s", self.resource, error, wait)
         await self._clock.sleep(wait)
 
     # --- lists ---
@@ -266,7 +265,7 @@ class Informer(Generic[T]):
         return True
 
     async def _page_list(self) -> None:
-        """The first list may be what the server has at hand; later ones must not go back in time."""
+        """The first list may come from the server's cache (resourceVersion 0); relists must be consistent."""
         first = not self.has_synced
         page = await self._client.list(
             self.resource, self.scope, resource_version="0" if first else "", lenient=True
@@ -277,7 +276,7 @@ class Informer(Generic[T]):
         await self._take_all(page.items, page.resource_version, kept)
 
     async def _stream_list(self) -> None:
-        """A watch that begins with everything there is. It goes on as a watch afterwards."""
+        """A watch that begins with all existing objects. It continues as a watch."""
         async with self._open(initial_events=True) as batches:
             found: dict[ObjectKey, T] = {}
             kept: set[ObjectKey] = set()
@@ -313,9 +312,9 @@ class Informer(Generic[T]):
     async def _take_all(
         self, objects: Iterable[T], resource_version: str, kept: Container[ObjectKey]
     ) -> None:
-        """Take in the whole state: what is missing from it is gone, before anything is new.
+        """Replace the store by a list: deletions first, then additions and updates.
 
-        Of those in `kept` nothing new is known. Other tasks get their turn in between, as they do between events.
+        Objects in `kept` could not be decoded, and stay unchanged. Yields to other tasks.
         """
         self.lists += 1
         codec, store = self.resource.codec, self.store
@@ -329,7 +328,7 @@ class Informer(Generic[T]):
         gone = [key for key in known if key not in now and key not in kept]
         async for key in with_pauses(gone, EVENTS_AT_ONCE):
             self._drop(key)
-        # Oldest change first, so that what one object gave up is free when another takes it.
+        # Oldest change first, so that an object releases a device before another one takes it.
         async for key in with_pauses(sorted(now, key=number_by_key.__getitem__), EVENTS_AT_ONCE):
             self._put(now[key])
         self.resource_version = resource_version
@@ -350,7 +349,7 @@ class Informer(Generic[T]):
         )
 
     async def _watch(self) -> bool:
-        """Whether anything came."""
+        """Whether any event was received."""
         async with self._open() as batches:
             return await self._take_batches(batches)
 
@@ -381,8 +380,8 @@ class Informer(Generic[T]):
                 await asyncio.sleep(0)
 
     def _report(self, unreadable: Unreadable) -> None:
-        """An object that cannot be read is as it was last, or not there, until it changes."""
-        log.error("%s %s: skipped, it cannot be read: %s", self.resource, *unreadable)
+        """An object that cannot be decoded stays in its last state, or missing, until it changes."""
+        log.error("%s %s: skipped, cannot be decoded: %s", self.resource, *unreadable)
 
     # --- objects ---
 
@@ -392,7 +391,7 @@ class Informer(Generic[T]):
             for change in self.store.put(obj):
                 self._tell(change)
         except Exception:
-            log.exception("%s %s: an index failed; skipped for now", self.resource, key)
+            log.exception("%s %s: an index function failed; skipped, retrying", self.resource, key)
             self._skipped[key] = obj
             if self._retrying is None:
                 self._retrying = asyncio.create_task(self._retry_skipped())
@@ -405,7 +404,7 @@ class Informer(Generic[T]):
             self._tell(change)
 
     async def _retry_skipped(self) -> None:
-        """Index functions are not ours: one that failed may work later. The others do not wait for it."""
+        """Retry objects for which an index function failed. Other objects are not delayed."""
         attempt = 0
         try:
             while self._skipped:
@@ -427,14 +426,16 @@ class Informer(Generic[T]):
         except Exception:
             obj = change.new if change.new is not None else change.old
             assert obj is not None
-            log.exception("%s %s: a handler failed", self.resource, self.resource.codec.key(obj))
+            log.exception(
+                "%s %s: an event handler failed", self.resource, self.resource.codec.key(obj)
+            )
 
 
 list_ = list
 
 
 class Companion(Protocol):
-    """Something that runs beside informers, and that several want to share."""
+    """A shared service that starts and stops with the informers."""
 
     def start(self) -> None: ...
 
@@ -445,7 +446,7 @@ C = TypeVar("C", bound=Companion)
 
 
 class InformerFactory:
-    """Shares informers: one per resource and scope, however many ask for it."""
+    """Shares informers: one per resource and scope (client-go's SharedInformerFactory)."""
 
     def __init__(self, client: Client, *, streaming: bool = True) -> None:
         self.client = client
@@ -454,7 +455,7 @@ class InformerFactory:
         self._companions: dict[Callable[[Client], Companion], Companion] = {}
 
     def informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
-        """The informer of this resource; it follows the server once `start` is called."""
+        """The informer of this resource; it runs after `start`."""
         found = self._informers.get((resource, scope))  # type: ignore[arg-type]
         if found is None:
             made = Informer(self.client, resource, scope, streaming=self._streaming)
@@ -463,14 +464,14 @@ class InformerFactory:
         return found  # type: ignore[return-value]
 
     def companion(self, make: Callable[[Client], C]) -> C:
-        """What `make` makes, once: others who ask get the same. It starts and stops with the informers."""
+        """The result of `make`, created once and shared. It starts and stops with the informers."""
         found = self._companions.get(make)
         if found is None:
             found = self._companions[make] = make(self.client)
         return found  # type: ignore[return-value]
 
     def start(self) -> None:
-        """Start all that do not run yet."""
+        """Start all informers and companions that are not running."""
         for informer in self._informers.values():
             informer.start()
         for companion in self._companions.values():

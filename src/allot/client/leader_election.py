@@ -1,8 +1,7 @@
-"""Of several processes one leads: the one whose name is in a Lease, as long as it renews it.
+"""Leader election by a Lease: the leader is its holder, as long as it renews it.
 
-Clocks of machines are never compared. A candidate watches whether the Lease changes; only when it has
-not changed for its whole duration, by the candidate's own clock, is it free for the taking. The leader
-gives up sooner than that if it cannot renew.
+Clocks of different machines are never compared. A candidate takes the Lease over when it has not changed for its whole
+duration, by the candidate's own clock. A leader that cannot renew stops earlier than that.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ log = logging.getLogger(__name__)
 
 
 class LeadershipLostError(ClientError):
-    """The Lease could not be renewed in time, or belongs to somebody else now."""
+    """The Lease could not be renewed in time, or has another holder."""
 
 
 class ElectionTimes(NamedTuple):
-    """How long a Lease is good, how long its holder tries to renew it, and how often."""
+    """Lease duration, renew deadline and retry period."""
 
     lease_seconds: int = 15
     renew_seconds: float = 10.0
@@ -37,7 +36,7 @@ class ElectionTimes(NamedTuple):
 
 
 class _Observed(NamedTuple):
-    """A Lease, and when by our clock it last changed."""
+    """A Lease, and when it last changed by the local clock."""
 
     lease: RawObject
     changed_at: float
@@ -52,7 +51,7 @@ class _Observed(NamedTuple):
 
 
 def next_lease(lease: RawObject, identity: str, today: datetime, times: ElectionTimes) -> RawObject:
-    """The Lease with us as its holder: taken over, or renewed."""
+    """The Lease with `identity` as its holder: taken over, or renewed."""
     now = micro_time(today)
     spec: dict[str, Any] = dict(lease.get("spec", default={}))
     if spec.get("holderIdentity") != identity:
@@ -70,14 +69,14 @@ def first_lease(key: ObjectKey, identity: str, today: datetime, times: ElectionT
 
 
 def released_lease(lease: RawObject, today: datetime) -> RawObject:
-    """The Lease without a holder, free at once."""
+    """The Lease without a holder, so that it can be acquired immediately."""
     now = micro_time(today)
     freed = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
     return lease.with_value(dict(lease.get("spec", default={})) | freed, "spec")
 
 
 class LeaderElector:
-    """One candidate."""
+    """One candidate of an election."""
 
     def __init__(
         self,
@@ -101,7 +100,7 @@ class LeaderElector:
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as we have seen."""
+        """The last observed holder."""
         return self._observed.holder if self._observed else ""
 
     @property
@@ -112,21 +111,21 @@ class LeaderElector:
         )
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for our turn, lead until the work is done, then let go of the Lease.
+        """Acquire the Lease, run `lead`, then release the Lease.
 
-        If the Lease is lost the work is cancelled, and `LeadershipLostError` raised once it has ended.
+        If the Lease is lost, `lead` is cancelled, and `LeadershipLostError` is raised after it has ended.
         """
         await self._acquire()
-        log.info("%s leads %s", self._identity, self._key)
+        log.info("%s became the leader of %s", self._identity, self._key)
         work = asyncio.ensure_future(lead())
         renewing = asyncio.create_task(self._renew_until_lost())
         try:
             await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                raise LeadershipLostError(f"{self._identity} no longer leads {self._key}")
+                raise LeadershipLostError(f"{self._identity} lost the lease {self._key}")
             work.result()
         finally:
-            # The Lease is renewed until the work has really ended.
+            # The Lease is renewed until the work has ended.
             work.cancel()
             await asyncio.wait((work,))
             renewing.cancel()
@@ -145,7 +144,7 @@ class LeaderElector:
                 return
 
     async def _renew(self) -> bool:
-        """Try until it works; False if the time is up, or somebody else has it."""
+        """Retry until renewed; False after the renew deadline, or if another holder has the Lease."""
         deadline = self._renewed_at + self._times.renew_seconds
         while (left := deadline - self._clock.now()) > 0:
             if await self._try(left):
@@ -156,12 +155,12 @@ class LeaderElector:
         return False
 
     async def _try(self, seconds: float | None = None) -> bool:
-        """Take or renew the Lease, if we may."""
+        """Acquire or renew the Lease, if possible."""
         try:
             async with asyncio.timeout(seconds or self._times.renew_seconds):
                 return await self._take_or_renew()
         except TimeoutError:
-            log.warning("%s: no answer in time", self._key)
+            log.warning("%s: request timed out", self._key)
         except ApiStatusError as error:
             if not (error.is_conflict or error.is_already_exists):
                 log.warning("%s: %s", self._key, error)
@@ -197,7 +196,7 @@ class LeaderElector:
 
     def _hold(self, lease: RawObject, asked_at: float) -> bool:
         self._observe(lease)
-        # Others count from when they see the change, which is not before we asked for it.
+        # Other candidates count from when they observe the change, which is not before the request.
         self._renewed_at = asked_at
         return True
 
@@ -223,4 +222,4 @@ class LeaderElector:
             async with asyncio.timeout(self._times.renew_seconds):
                 await self._client.update(LEASES, released_lease(lease, self._clock.today()))
         except (ClientError, TimeoutError) as error:
-            log.warning("%s: not released, it will expire: %s", self._key, error)
+            log.warning("%s: not released, will expire: %s", self._key, error)

@@ -7,7 +7,7 @@
                   ◀─ End ────────────────   Cancel ─▶ ends it from this side
 
 Requests pass the same authentication, admission and validation as over HTTP. A stream may be `WINDOW` bytes ahead of its
-reader, so that a slow one holds up nothing but itself.
+reader, so that a slow reader does not block other streams.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIZE_BYTES: Final = 4
 
 
 class Frame(msgspec.Struct, array_like=True, frozen=True):
-    """What travels. `id` says to which exchange it belongs."""
+    """A message on the link. `id` identifies the exchange."""
 
     id: int
 
@@ -64,7 +64,7 @@ class ChunkFrame(Frame, tag=3, frozen=True):
 
 class EndFrame(Frame, tag=4, frozen=True):
     failure: str
-    """Why the stream ended; empty if it came to its end."""
+    """Why the stream failed; empty for a normal end."""
 
 
 class CancelFrame(Frame, tag=5, frozen=True):
@@ -81,7 +81,7 @@ AnyFrame = (
 
 
 class FrameProtocol(asyncio.Protocol):
-    """Cuts bytes into frames and frames into bytes."""
+    """Encodes and decodes frames."""
 
     def __init__(self, received: Callable[[AnyFrame], None], lost: Callable[[], None]) -> None:
         self._received = received
@@ -110,7 +110,7 @@ class FrameProtocol(asyncio.Protocol):
             del buffer[:start]
 
     def send(self, frame: AnyFrame) -> None:
-        """What is sent after the connection was lost is dropped; `lost` has been called."""
+        """Frames sent after the connection was lost are dropped; `lost` has been called."""
         if self._transport is not None and not self._transport.is_closing():
             data = self._encoder.encode(frame)
             self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
@@ -133,12 +133,12 @@ class Link:
         self._streams: dict[int, _Incoming] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self.serve: Callable[[RequestFrame], Awaitable[ResponseFrame]] | None = None
-        """Answers what the server asks."""
+        """Handles requests of the server."""
         self.is_lost = asyncio.Event()
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Link:
-        """A link over a connected socket, which it closes in the end."""
+        """A link over a connected socket, which it owns."""
         link = cls()
         loop = asyncio.get_running_loop()
         await loop.create_connection(lambda: link._protocol, sock=connection)
@@ -208,7 +208,7 @@ LOST: Final = "the link to the API server is lost"
 
 
 class _Incoming:
-    """A stream, as its reader sees it."""
+    """The reader's end of a stream."""
 
     def __init__(self, number: int, send: Callable[[AnyFrame], None]) -> None:
         self.number = number
@@ -235,7 +235,7 @@ class _Incoming:
         while self.head is None and not self.is_over:
             await self._wait(idle_seconds)
         if self.head is None:
-            raise TransportError(self._failure or "the server did not answer", was_sent=True)
+            raise TransportError(self._failure or "no response from the server", was_sent=True)
         return self.head
 
     async def chunks(self, idle_seconds: float | None) -> AsyncIterator[bytes]:
@@ -259,11 +259,11 @@ class _Incoming:
             async with asyncio.timeout(idle_seconds):
                 await self._news.wait()
         except TimeoutError:
-            raise TransportError(f"nothing came for {idle_seconds} s", was_sent=True) from None
+            raise TransportError(f"no data for {idle_seconds} s", was_sent=True) from None
 
 
 class LinkTransport:
-    """Requests over a link. Its user is the one for which the server holds the other end."""
+    """The transport over a link. The server determines its user."""
 
     def __init__(self, link: Link, user_agent: str = "allot") -> None:
         self._link = link
@@ -304,6 +304,6 @@ class LinkTransport:
             self._link.end(incoming)
 
     async def close(self) -> None:
-        """Break off all streams. The link stays for others."""
+        """Abort all streams. The link stays open for other transports."""
         for incoming in tuple(self._streams):
             incoming.received(EndFrame(incoming.number, "the client was closed"))

@@ -1,6 +1,6 @@
-"""Objects of any kind as far as housekeeping is concerned: who they are, who owns them, what holds them.
+"""Metadata of objects of any kind (PartialObjectMetadata): identity, owners, finalizers.
 
-Nothing else of them is asked for, and nothing else is kept.
+Only the metadata is requested and cached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from allot.client.resources import Resource
 
 
 class Metadata(Struct, rename="camel", frozen=True, gc=False):
-    """The part of an object's metadata that decides how long it lives."""
+    """The metadata that garbage collection needs."""
 
     name: str = ""
     namespace: str = ""
@@ -40,7 +40,7 @@ class Metadata(Struct, rename="camel", frozen=True, gc=False):
 
 
 class MetadataObject(Struct, frozen=True):
-    """An object of which only metadata is known."""
+    """An object with only its metadata."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
@@ -93,7 +93,7 @@ _BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class MetadataCodec:
-    """Reads metadata out of whatever the server sends. It writes nothing: change objects by patches."""
+    """Decodes the metadata of any object. Read-only: use patches to change objects."""
 
     def decode(self, body: bytes) -> MetadataObject:
         try:
@@ -164,5 +164,5 @@ _CODEC: Final = MetadataCodec()
 def metadata_resource(
     group: str, version: str, plural: str, kind: str, *, namespaced: bool
 ) -> Resource[MetadataObject]:
-    """Any resource, with nothing but the metadata of its objects."""
+    """Any resource, with only the metadata of its objects."""
     return Resource(group, version, plural, kind, namespaced, _CODEC, METADATA)

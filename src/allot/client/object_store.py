@@ -1,4 +1,4 @@
-"""The copy of a resource that an informer keeps: objects by key, and by whatever else is asked for."""
+"""The indexed store of an informer: objects by key and by index (client-go's Indexer)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from allot.client.codecs import Codec
 T = TypeVar("T")
 
 IndexFunction = Callable[[T], Iterable[str]]
-"""The values under which an object is to be found."""
+"""The values of an object in an index."""
 
 
 class Change(NamedTuple, Generic[T]):
-    """What became of one object: without `old` it is new, without `new` it is gone."""
+    """A change of one object: an addition without `old`, a deletion without `new`."""
 
     old: T | None
     new: T | None
 
 
 class ObjectStore(Generic[T]):
-    """Objects are shared with everybody who reads them: never change one in place."""
+    """Objects are shared by all readers: never modify one in place."""
 
     def __init__(self, codec: Codec[T], indexes: Mapping[str, IndexFunction[T]]) -> None:
         self._codec = codec
@@ -61,14 +61,14 @@ class ObjectStore(Generic[T]):
     def __contains__(self, key: ObjectKey) -> bool:
         return key in self._objects
 
-    # --- following ---
+    # --- updating ---
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
         known = self._functions.get(name)
         if known is function:
             return
         if known is not None:
-            raise ValueError(f"there is an index {name} already")
+            raise ValueError(f"duplicate index {name}")
         entries = {key: tuple(dict.fromkeys(function(obj))) for key, obj in self._objects.items()}
         self._functions[name] = function
         self._indexes[name] = {}
@@ -77,9 +77,9 @@ class ObjectStore(Generic[T]):
             self._enter(name, values, key, self._objects[key])
 
     def put(self, obj: T) -> Iterator[Change[T]]:
-        """Take in an object as it is now; yields what that changes, nothing if it is known already.
+        """Add or update an object; yields the changes, none if it is unchanged.
 
-        Under the same name there may be a successor by now: that is one going, and one coming.
+        A successor of the same name is a deletion and an addition.
         """
         codec = self._codec
         key = codec.key(obj)
@@ -99,7 +99,7 @@ class ObjectStore(Generic[T]):
             yield Change(None, obj)
 
     def drop(self, key: ObjectKey, last: T | None = None) -> Iterator[Change[T]]:
-        """Forget an object; `last` is how it was at its end, if that is known."""
+        """Remove an object; `last` is its final state, if known."""
         old = self._objects.get(key)
         if old is not None:
             self._remove(key)
@@ -109,7 +109,7 @@ class ObjectStore(Generic[T]):
         if not self._functions:
             self._objects[key] = new
             return
-        # Functions are not ours: if one fails, nothing has changed yet.
+        # Call all index functions first: if one raises, the store is unchanged.
         entered = [
             (name, tuple(dict.fromkeys(function(new))))
             for name, function in self._functions.items()

@@ -1,4 +1,4 @@
-"""What requests can be told: which objects, which state of them, how to delete, how to patch."""
+"""Options of requests: scope of lists and watches, deletion, patch types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Scope(NamedTuple):
-    """Which objects of a resource: of one namespace or of all, and only those that match."""
+    """The objects of a list or watch: one namespace or all, label selector, field selector."""
 
     namespace: str = ""
     label_selector: str = ""
@@ -26,7 +26,7 @@ EVERYTHING: Final = Scope()
 
 
 class PatchType(Enum):
-    """How a patch is to be read."""
+    """The content type of a patch."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -34,7 +34,7 @@ class PatchType(Enum):
 
 
 class DeleteOptions(NamedTuple):
-    """How something is deleted, and what must be true of it for that."""
+    """Propagation policy, grace period and preconditions of a deletion."""
 
     uid: str = ""
     resource_version: str = ""
@@ -43,7 +43,7 @@ class DeleteOptions(NamedTuple):
 
     @property
     def names_one_object(self) -> bool:
-        """Whether only one particular object, not its successor of the same name, can be meant."""
+        """Whether preconditions exclude a successor of the same name."""
         return bool(self.uid or self.resource_version)
 
     def as_json(self) -> dict[str, Any]:

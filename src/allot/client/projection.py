@@ -1,4 +1,4 @@
-"""In which form objects are asked for: whole, or nothing but their metadata."""
+"""The form in which objects are requested: complete, or only their metadata."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from allot.client.transport import JSON
 
 
 class Form(NamedTuple):
-    """The headers that ask for it; None asks for the objects themselves."""
+    """The Accept headers of the form; None for complete objects."""
 
     headers: Mapping[str, str] | None = None
-    """Of one object, or of a watch."""
+    """For one object, or for a watch."""
     list_headers: Mapping[str, str] | None = None
 
 
 def _only(kind: str) -> Mapping[str, str]:
-    # A server that cannot do it sends the whole object, which has the metadata as well.
+    # A server without this form sends the complete object, which includes the metadata.
     return {"Accept": f"{JSON};as={kind};g=meta.k8s.io;v=v1,{JSON}"}
 
 

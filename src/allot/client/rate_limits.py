@@ -1,4 +1,4 @@
-"""A bucket of tokens: so many at once, so many per second in the long run."""
+"""Token bucket rate limiters: a burst, and a rate per second."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 class TokenBucket:
-    """Counts by the time it is told. With a rate of 0 nothing ever flows back."""
+    """A token bucket; callers pass the time. With a rate of 0 it is never refilled."""
 
     def __init__(self, per_second: float, burst: int, now: float) -> None:
         self._per_second = per_second
@@ -15,7 +15,7 @@ class TokenBucket:
         self._counted_at = now
 
     def take(self, now: float, tokens: float = 1) -> bool:
-        """Whether there were as many left. More than the burst are there when the bucket is full."""
+        """Take tokens; whether they were available. A request for more than the burst needs a full bucket."""
         self._refill(now)
         if self._tokens < min(tokens, self._burst):
             return False
@@ -23,14 +23,14 @@ class TokenBucket:
         return True
 
     def take_up_to(self, now: float, tokens: int) -> int:
-        """Take so many, or as many as there are; how many that is."""
+        """Take up to `tokens`; how many were taken."""
         self._refill(now)
         taken = max(min(tokens, int(self._tokens)), 0)
         self._tokens -= taken
         return taken
 
     def seconds_to_next(self, now: float, tokens: float = 1) -> float:
-        """How long until `take` gets as many; infinite if never."""
+        """Seconds until `take` succeeds; infinite if never."""
         self._refill(now)
         missing = min(tokens, self._burst) - self._tokens
         if missing <= 0:
@@ -38,7 +38,7 @@ class TokenBucket:
         return missing / self._per_second if self._per_second > 0 else math.inf
 
     def reserve(self, now: float) -> float:
-        """Take a token in any case, and tell how many seconds to wait for it to be there."""
+        """Reserve a token; seconds to wait until it is available."""
         self._refill(now)
         self._tokens -= 1
         return max(0.0, -self._tokens / self._per_second)
@@ -50,7 +50,7 @@ class TokenBucket:
 
 
 class RequestLimit:
-    """What a client may ask per second. A rate of 0 is no limit."""
+    """The rate limit of a client's requests. A rate of 0 is no limit."""
 
     def __init__(self, per_second: float = 0.0, burst: int = 0) -> None:
         self._per_second = per_second

@@ -1,8 +1,7 @@
-"""When a request is repeated, and after how long.
+"""When a request is retried, and after which backoff.
 
-A request that was refused before it was worked on (429, or nobody to send it to) can always be sent
-again. One whose answer is unknown (the connection broke, or the server had a fault of its own) is sent
-again only if doing it twice is as good as once.
+A request that was not processed (429, or connection refused) can always be retried. A request with an unknown outcome
+(connection lost, or a server error) is retried only if it is idempotent.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import Final, NamedTuple
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 
 LONGEST_WAIT_SECONDS: Final = 60.0
-"""No server is waited for longer, whatever it asks for."""
+"""The limit of a server's Retry-After."""
 
 
 class Backoff(NamedTuple):
-    """Waits that double up to a limit, and differ a little so that not all come back at once."""
+    """An exponential backoff with a limit and jitter."""
 
     first_seconds: float = 0.05
     most_seconds: float = 5.0
@@ -26,21 +25,21 @@ class Backoff(NamedTuple):
     jitter: float = 0.5
 
     def seconds(self, failures: int, chance: float) -> float:
-        """The wait after so many failures; `chance` is between 0 and 1."""
+        """The wait after this number of failures; `chance` is between 0 and 1."""
         exponent = min(max(failures - 1, 0), 64)
         wait = min(self.first_seconds * self.factor**exponent, self.most_seconds)
         return wait * (1 - self.jitter * chance)
 
 
 class RetryPolicy(NamedTuple):
-    """How persistent a client is."""
+    """The number of attempts and the backoff between them."""
 
     max_attempts: int = 10
     backoff: Backoff = Backoff()
     chance: Callable[[], float] = random.random
 
     def wait_seconds(self, error: ClientError, attempt: int, *, may_repeat: bool) -> float | None:
-        """How long to wait before the next attempt; None if there is none to be made."""
+        """How long to wait before the next attempt; None if the request is not retried."""
         if attempt >= self.max_attempts or not is_worth_repeating(error, may_repeat=may_repeat):
             return None
         if isinstance(error, ApiStatusError) and error.retry_after_seconds is not None:

@@ -1,11 +1,11 @@
-"""Every kind that the server has, now and later, and the metadata of all their objects.
+"""Metadata informers for every kind that the server serves, updated by periodic discovery.
 
-    discovery, now and then ──► new kinds are followed, those that are gone are forgotten
+    discovery every 30 s ──► informers of new kinds start, those of removed kinds stop
                                      │
                                      ▼
-                                 listeners hear of every object that comes, changes or goes
+                             listeners are called for every added, updated or deleted object
 
-Ask for it with `informers.companion(ServedKinds)`: one copy serves everybody.
+Get it with `informers.companion(ServedKinds)`, which is shared by all controllers of a manager.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ log = logging.getLogger(__name__)
 
 DISCOVERY_SECONDS: Final = 30.0
 RETRY_SECONDS: Final = 1.0
-"""After a discovery that failed before the first that worked."""
-PATIENCE_SECONDS: Final = 30.0
-"""For kinds that cannot be listed, such as for want of permission."""
+"""Retry delay of a failed discovery, before the first success."""
+SYNC_TIMEOUT_SECONDS: Final = 30.0
+"""How long `wait_synced` waits for kinds that cannot be listed, such as for lack of permission."""
 NOT_FOLLOWED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
-"""Many, short-lived, and never anybody's owner."""
+"""Numerous, short-lived, and never owners."""
 
 Listener = Callable[[ServedKind, MetadataObject | None, MetadataObject | None], None]
-"""Called with the kind, the object as it was (None: it is new), and as it is (None: it is gone)."""
+"""Called with the kind, the old object (None: added) and the new object (None: deleted)."""
 
 
 class ServedKinds:
-    """What the server has. Read `kinds` at any time; listeners must be there before `start`."""
+    """All served kinds. Register listeners before `start`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -50,9 +50,9 @@ class ServedKinds:
         self._refreshing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self.failure = ""
-        """Why the last discovery did not work, or not for all groups; empty if it did."""
+        """The error of the last discovery, or of some groups; empty after a success."""
 
-    # --- what there is ---
+    # --- kinds ---
 
     @property
     def kinds(self) -> Iterable[ServedKind]:
@@ -61,11 +61,11 @@ class ServedKinds:
 
     @property
     def unavailable(self) -> frozenset[str]:
-        """Groups and versions of which the server said nothing."""
+        """Group versions that are unavailable."""
         return self._discovery.unavailable
 
     def find(self, api_version: str, kind: str) -> ServedKind | None:
-        """The kind in this version, or, where that is no longer served, in the preferred one."""
+        """The kind in this version, or in the preferred one if this is no longer served."""
         found = self._by_api_version.get((api_version, kind))
         if found is not None:
             return found
@@ -73,13 +73,13 @@ class ServedKinds:
         return next((each for each in self.kinds if (each.group, each.kind) == (group, kind)), None)
 
     def listen(self, listener: Listener) -> None:
-        """Tell of all objects from now on; of those that are there already, at once."""
+        """Register a listener. It is called immediately for existing objects."""
         for kind, informer in self._followed.values():
             for obj in informer.list():
                 listener(kind, None, obj)
         self._listeners = (*self._listeners, listener)
 
-    # --- its life ---
+    # --- lifecycle ---
 
     def start(self) -> None:
         if self._task is None:
@@ -94,14 +94,14 @@ class ServedKinds:
         await asyncio.gather(*(informer.stop() for _, informer in self._followed.values()))
 
     async def wait_discovered(self) -> None:
-        """Until the server has said what it has."""
+        """Wait for the first successful discovery."""
         await self._discovered.wait()
 
     async def wait_synced(self) -> None:
-        """Until all objects are known, or those that are not have been waited for long enough."""
+        """Wait until all informers have synced, or for `SYNC_TIMEOUT_SECONDS`."""
         await self._discovered.wait()
         clock = self._client.clock
-        deadline = clock.now() + PATIENCE_SECONDS
+        deadline = clock.now() + SYNC_TIMEOUT_SECONDS
         for kind, informer in tuple(self._followed.values()):
             if informer.has_synced:
                 continue
@@ -109,7 +109,7 @@ class ServedKinds:
                 async with asyncio.timeout(max(deadline - clock.now(), 0)):
                     await informer.wait_synced()
             except TimeoutError:
-                log.warning("%s cannot be read yet; going on without it", kind)
+                log.warning("%s: not synced after the timeout; continuing without it", kind)
 
     async def _run(self) -> None:
         while True:
@@ -118,7 +118,7 @@ class ServedKinds:
             await self._client.clock.sleep(RETRY_SECONDS if is_first else DISCOVERY_SECONDS)
 
     async def refresh(self) -> None:
-        """Ask the server what it has. If it does not say, what was known stays."""
+        """Run discovery. On an error the known kinds stay."""
         async with self._refreshing:
             await self._refresh()
 
@@ -127,7 +127,7 @@ class ServedKinds:
             found = await discover(self._client)
         except ClientError as error:
             self.failure = str(error)
-            log.warning("the server does not say what it has: %s", error)
+            log.warning("discovery failed: %s", error)
             return
         unavailable = found.unavailable
         self.failure = (
@@ -154,11 +154,11 @@ class ServedKinds:
             if known is not None and known[0].resource is kind.resource:
                 continue
             if known is not None:
-                await self._forget(name)  # in another version: it begins anew
+                await self._forget(name)  # in another version: start a new informer
             self._follow(name, kind)
 
     def _follow(self, name: tuple[str, str], kind: ServedKind) -> None:
-        log.debug("following %s", kind)
+        log.debug("watching %s", kind)
         informer = Informer(self._client, kind.resource)
         informer.add_handlers(
             on_add=lambda new: self._tell(kind, None, new),

@@ -14,22 +14,22 @@ RULES_IN_FORCE: Final = "allot_rules"
 
 API_SERVER: Final = "/metrics"
 SCHEDULER: Final = "/metrics/scheduler"
-"""Where an API server shows the metrics of a scheduler that runs beside it, as in `allot up`."""
+"""The path at which an API server serves the metrics of the scheduler beside it, as in `allot up`."""
 _NAMES: Final = {API_SERVER: "API server", SCHEDULER: "scheduler"}
 
 
 class ServerGates(NamedTuple):
-    """What is switched on in a component. Without `component`, `unread` says why that is not known."""
+    """The feature gates of a component. Without `component`, `unread` says why they are unknown."""
 
     component: str = ""
     states: Mapping[str, bool] = {}
     rules: RuleSet | None = None
-    """None if it does not say, as Kubernetes' components do not."""
+    """None if the component does not report it, such as those of Kubernetes."""
     unread: str = ""
 
 
 async def read_server_gates(client: Client, pages: Sequence[str]) -> ServerGates:
-    """The gates of the first of these components that shows them."""
+    """The gates of the first of these components that reports them."""
     why = ""
     for page in pages:
         try:
@@ -62,7 +62,7 @@ def _parsed(text: str) -> tuple[dict[str, bool], RuleSet | None]:
 
 
 def _of_interest(text: str) -> Iterator[str]:
-    """A server has thousands of other lines."""
+    """Only the relevant lines: a server has thousands of others."""
     return (
         line for line in text.splitlines() if line.startswith((FEATURE_ENABLED, RULES_IN_FORCE))
     )

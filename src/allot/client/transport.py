@@ -1,4 +1,4 @@
-"""How requests travel. A transport knows bytes; what they mean is the client's business."""
+"""The interface of transports: bytes to and from one API server."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Query = Mapping[str, str]
 
 
 class Response(NamedTuple):
-    """An answer. Names of headers may be in any case."""
+    """A response. Header names may be in any case."""
 
     code: int
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
 
     def header(self, name: bytes) -> bytes | None:
-        """The first value of a header; `name` is in small letters."""
+        """The first value of a header; `name` is in lower case."""
         for found, value in self.headers:
             if found.lower() == name:
                 return value
@@ -27,7 +27,7 @@ class Response(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """An answer that goes on, in pieces of any size."""
+    """A streaming response, in chunks of any size."""
 
     code: int
     headers: Sequence[tuple[bytes, bytes]]
@@ -35,7 +35,7 @@ class Stream(NamedTuple):
 
 
 class Transport(Protocol):
-    """Requests to one API server. Raises `TransportError` where there is no answer."""
+    """Requests to one API server. Raises `TransportError` without a response."""
 
     async def request(
         self,
@@ -57,9 +57,9 @@ class Transport(Protocol):
         idle_seconds: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AbstractAsyncContextManager[Stream]:
-        """A GET whose answer comes bit by bit; closed when the context is left.
+        """A GET with a streaming response; closed when the context exits.
 
-        Nothing at all for `idle_seconds` counts as a lost connection.
+        The connection counts as lost after `idle_seconds` without data.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The events of a watch, out of the pieces in which they arrive."""
+"""Decodes the events of a watch from the chunks of a stream."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ T = TypeVar("T")
 Events = list[WatchEvent[T]]
 
 MAX_LINE = 64 * 1024 * 1024
-"""No object is larger; what goes on beyond is not a watch."""
+"""The limit of one event; no object is larger."""
 
 
 EVENTS_AT_ONCE: Final = 100
 BYTES_AT_ONCE: Final = 128 * 1024
-"""What is read between two pauses."""
+"""What is decoded before other tasks run."""
 
 
 class Lines:
-    """Cuts pieces into lines."""
+    """Splits chunks into lines."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that are complete with this piece."""
+        """The lines that this chunk completes."""
         last = chunk.rfind(b"\n")
         if last < 0:
             self._size += len(chunk)
             if self._size > MAX_LINE:
-                raise UnreadableAnswerError("an event without an end")
+                raise UnreadableAnswerError("an event exceeds the size limit")
             self._rest.append(chunk)
             return []
         whole = chunk[: last + 1]
@@ -47,9 +47,9 @@ class Lines:
 
 
 async def decoded_events(chunks: AsyncIterator[bytes], codec: Codec[T]) -> AsyncIterator[Events[T]]:
-    """Events in batches, as they came together. A reported error is raised after what came before it.
+    """Events in batches, as they arrived. An ERROR event is raised after the events before it.
 
-    What came together may be a whole list: it is read in pieces, with the others' turn between them.
+    A batch may be a whole list: it is decoded in steps, yielding to other tasks.
     """
     lines = Lines()
     async for chunk in chunks:

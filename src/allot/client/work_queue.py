@@ -1,14 +1,14 @@
-"""A queue of what needs attention: each item once, never two workers on one item.
+"""A work queue like client-go's: each item is queued once, and processed by one worker at a time.
 
       add ──► queued ──► get ──► being worked on ──► done
                ▲                    │ added meanwhile │
                └────────────────────┴─────────────────┘
 
-Adding an item that is queued changes nothing; one that is being worked on is queued again when it is
-done. After failures an item comes back later and later.
+Adding a queued item has no effect; an item that is being processed is queued again when it is done. After failures an
+item is queued with an exponential backoff.
 
-Items come in the order in which they were added. A queue with a `handicap` lets expensive ones wait: an item
-with a handicap of 3 s comes after all that are added within the next 3 s without one, and before later ones.
+Items are processed in the order in which they were added. A queue with a `handicap` delays expensive items: an item
+with a handicap of 3 s is processed after those that are added within the next 3 s without one.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ FAILURE_BACKOFF: Final = Backoff(first_seconds=0.005, most_seconds=1000.0, jitte
 
 
 class QueueShutDownError(Exception):
-    """There is nothing left, and nothing will come."""
+    """The queue is shut down and empty."""
 
 
 class QueueObserver:
-    """Told what happens, for metrics. This one does not care."""
+    """Callbacks for metrics. This base class does nothing."""
 
     def added(self) -> None:
-        """An item was queued that was not."""
+        """An item was queued."""
 
     def retried(self) -> None:
-        """An item will come back after a failure."""
+        """A failed item was queued with a backoff."""
 
     def taken(self, waited_seconds: float) -> None:
-        """A worker took an item that had waited so long."""
+        """A worker took an item; `waited_seconds` is its time in the queue."""
 
     def finished(self, worked_seconds: float) -> None:
-        """A worker is done with an item after so long."""
+        """A worker finished an item; `worked_seconds` is the processing time."""
 
 
 class _Delayed(NamedTuple):
@@ -71,7 +71,7 @@ def _none(_: object) -> float:
 
 
 class WorkQueue(Generic[K]):
-    """For tasks of one event loop."""
+    """A work queue for tasks of one event loop."""
 
     def __init__(
         self,
@@ -88,15 +88,15 @@ class WorkQueue(Generic[K]):
         self._ready: asyncio.PriorityQueue[_Ready] = asyncio.PriorityQueue()
         self._added = 0
         self._queued_at: dict[K, float] = {}
-        """Items that wait for a worker, or for the worker that has them to be done."""
+        """Queued items, including those to queue again when their worker is done."""
         self._taken_at: dict[K, float] = {}
-        """Items that are being worked on."""
+        """Items that are being processed."""
         self._delayed: dict[K, _Delayed] = {}
         self._failures: dict[K, int] = {}
         self._is_shut_down = False
 
     def __len__(self) -> int:
-        """How many wait for a worker."""
+        """The number of items ready for a worker."""
         return sum(item not in self._taken_at for item in self._queued_at)
 
     def add(self, item: K) -> None:
@@ -108,7 +108,7 @@ class WorkQueue(Generic[K]):
             self._put(item)
 
     def add_after(self, item: K, seconds: float) -> None:
-        """Add it later. Of several times the earliest counts."""
+        """Add an item after a delay. Of several delays the earliest applies."""
         if self._is_shut_down:
             return
         if seconds <= 0:
@@ -124,14 +124,14 @@ class WorkQueue(Generic[K]):
         self._delayed[item] = _Delayed(due, timer)
 
     def add_rate_limited(self, item: K) -> None:
-        """Add it after a wait that doubles with each failure, until `forget`."""
+        """Add an item after a backoff that doubles with each failure, until `forget`."""
         failures = self._failures.get(item, 0) + 1
         self._failures[item] = failures
         self._observer.retried()
         self.add_after(item, self._backoff.seconds(failures, 0.0))
 
     def forget(self, item: K) -> None:
-        """It has worked: the next failure is the first again."""
+        """Reset the backoff of an item after a success."""
         self._failures.pop(item, None)
 
     def failures(self, item: K) -> int:
@@ -156,7 +156,7 @@ class WorkQueue(Generic[K]):
             self._put(item)
 
     def shut_down(self) -> None:
-        """Take nothing more. What is queued is still given out."""
+        """Reject new items. Queued items are still processed."""
         if self._is_shut_down:
             return
         self._is_shut_down = True
@@ -178,7 +178,7 @@ class WorkQueue(Generic[K]):
 async def run_workers(
     queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int = 1
 ) -> None:
-    """Reconcile what comes until the queue is shut down. What fails comes back later."""
+    """Process items until the queue is shut down. Failed items are retried with a backoff."""
 
     turn = asyncio.Lock()
 
@@ -189,7 +189,7 @@ async def run_workers(
             except QueueShutDownError:
                 return
             try:
-                # A server in the same process makes nothing wait: one worker begins in each round of the loop.
+                # With a server in the same process requests do not yield: start one worker per loop iteration.
                 async with turn:
                     await asyncio.sleep(0)
                 await reconcile(item)
@@ -207,13 +207,13 @@ async def run_workers(
 
 
 def _report(item: object, error: Exception) -> None:
-    """What the server says is news for operators; anything else is a mistake of ours, and shown whole."""
+    """Client errors are logged in one line, other exceptions with their traceback."""
     answer = error if isinstance(error, ClientError) else error.__cause__
     if not isinstance(answer, ClientError):
-        log.error("%s failed; it will be tried again", item, exc_info=error)
+        log.error("%s failed; retrying", item, exc_info=error)
         return
     somebody_was_first = isinstance(answer, ApiStatusError) and (
         answer.is_conflict or answer.is_not_found
     )
     level = logging.INFO if somebody_was_first else logging.WARNING
-    log.log(level, "%s: %s; it will be tried again", item, error)
+    log.log(level, "%s: %s; retrying", item, error)

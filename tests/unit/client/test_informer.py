@@ -335,7 +335,7 @@ def test_a_handler_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> 
 
     with caplog.at_level(logging.ERROR):
         play(scenario, True)
-    assert "default/c: a handler failed" in caplog.text
+    assert "default/c: an event handler failed" in caplog.text
 
 
 NOT_SERVED = answer(404, status(404, "NotFound"))
@@ -369,7 +369,7 @@ def test_a_resource_that_is_not_served_counts_as_empty_until_it_is(
         asyncio.run(main())
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert [record.getMessage() for record in warnings] == [
-        "configmaps: not served here; taken as empty until it is"
+        "configmaps: not served; treated as empty until it is"
     ], "said once, however long it lasts"
 
 
@@ -413,7 +413,7 @@ def test_an_index_can_be_asked_for_at_any_time_and_by_several() -> None:
 
         names = [obj.metadata.name for obj in informer.by_index("initial", "b")]
         assert names == ["b", "bee"], "what was there, and what came since"
-        with pytest.raises(ValueError, match="there is an index initial already"):
+        with pytest.raises(ValueError, match="duplicate index initial"):
             informer.add_index("initial", lambda _: [])
 
     play(scenario, api_streams=True)

@@ -80,7 +80,7 @@ def test_an_object_that_cannot_be_read_is_skipped(
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(main())
-    assert "b: skipped, it cannot be read" in caplog.text
+    assert "b: skipped, cannot be decoded" in caplog.text
 
 
 def test_a_new_list_keeps_what_became_unreadable() -> None:

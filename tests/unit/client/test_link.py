@@ -141,7 +141,7 @@ def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
     async def story(_app: Application, link: Link, _: LinkServer) -> None:
         async with LinkTransport(link).stream("/watch", idle_seconds=0.01) as stream:
             assert await anext(stream.chunks) == b"first"
-            with pytest.raises(TransportError, match=r"nothing came for 0\.01 s"):
+            with pytest.raises(TransportError, match=r"no data for 0\.01 s"):
                 await anext(stream.chunks)
 
     played(story)

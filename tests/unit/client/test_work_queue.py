@@ -189,7 +189,7 @@ def test_what_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.ERROR):
         play(scenario)
-    assert caplog.text.count("a failed; it will be tried again") == 2
+    assert caplog.text.count("a failed; retrying") == 2
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_what_the_server_says_needs_no_traceback(
         play(scenario)
     (record,) = caplog.records
     assert (record.levelno, record.exc_info) == (level, None)
-    assert record.getMessage() == f"a: {error}; it will be tried again"
+    assert record.getMessage() == f"a: {error}; retrying"
 
 
 def test_an_item_with_a_handicap_waits_for_others_but_not_for_ever() -> None:

@@ -66,6 +66,9 @@ KEP_FIELDS_IN_V1ALPHA3: Final = "KepFieldsInV1alpha3"
 POOL_STATUS_NOT_SERVED_WHEN_OFF: Final = "PoolStatusNotServedWhenOff"
 UNKNOWN_DRIVER_WARNING: Final = "UnknownDriverWarning"
 
+# KEP-555, server-side apply
+BAD_CONFIGURATION_IS_BAD_REQUEST: Final = "BadConfigurationIsBadRequest"
+
 RULES: Final[Mapping[str, Rule]] = {
     rule.name: rule
     for rule in (
@@ -204,6 +207,11 @@ RULES: Final[Mapping[str, Rule]] = {
             UNKNOWN_DRIVER_WARNING,
             5677,
             "a request about a driver without slices is answered with a warning",
+        ),
+        Rule(
+            BAD_CONFIGURATION_IS_BAD_REQUEST,
+            555,
+            "an applied configuration that does not fit the schema is answered with 400, not with 500",
         ),
     )
 }

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from allot.apiserver.http.openapi import documents
-from allot.apiserver.http.openapi.operations import APPLY_PATCH, PATCH_TYPES
+from allot.apiserver.http.openapi.operations import PATCH_TYPES
 from allot.apiserver.schemas import tables
 from allot.apiserver.schemas.fields import Field
 
@@ -46,12 +46,10 @@ UNSERVED_URLS: Final = {
 UNSERVED_PARAMETERS: Final = {
     "shardSelector": "lists are not cut into shards",
     "ignoreStoreReadErrorWithClusterBreakingPotential": "nothing stored is encrypted, so all can be read",
-    "force": "belongs to server-side apply",
 }
 UNSERVED_MEDIA_TYPES: Final = {
     "application/vnd.kubernetes.protobuf": "answers are JSON or YAML",
     "application/vnd.kubernetes.protobuf;stream=watch": "answers are JSON or YAML",
-    APPLY_PATCH: "server-side apply is not served yet",
 }
 ADDED_FIELDS: Final = {
     "v1alpha3.PoolStatus": ("sliceCount",),

@@ -12,15 +12,17 @@ from tests.fuzz.documents import BAD_NAMES, NAMES, Documents
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
+APPLY: Final = "application/apply-patch+yaml"
 PATCHES: Final = (
     "application/merge-patch+json",
     "application/json-patch+json",
     "application/strategic-merge-patch+json",
+    APPLY,
 )
 OTHER_TYPES: Final = (
     "",
     "text/plain",
-    "application/apply-patch+yaml",
+    "application/apply-patch+json",
     "application/vnd.kubernetes.protobuf",
     ";",
     "é",
@@ -113,6 +115,8 @@ class Requests:
                 return self._request("PUT", one + self._part(resource), body, kind)
             case 4 | 5:
                 body, kind = self._patch(resource.gvk(version))
+                if kind == APPLY and self._rarely(0.95):
+                    body, _ = self._object(resource, version, name, namespace)
                 return self._request("PATCH", one + self._part(resource), body, kind)
             case 6:
                 return self._request("GET", one + self._part(resource))
@@ -222,6 +226,10 @@ class Requests:
         if self._rarely(0.01):
             raw = self._documents.damaged(raw)
         query = self._query().replace(b"#", b"")
+        if content_type == APPLY and self._rarely(0.9):
+            manager = self._random.choice((b"a", b"b", b"kubectl"))
+            force = b"&force=true" if self._rarely(0.4) else b""
+            query = b"fieldManager=%b%b&%b" % (manager, force, query)
         return FuzzedRequest(method, raw, query, body, self._headers(content_type))
 
     def _rarely(self, chance: float) -> bool:

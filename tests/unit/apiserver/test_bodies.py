@@ -120,9 +120,10 @@ def test_kinds_of_patches() -> None:
     assert patch_format("application/json-patch+json") == "json"
     assert patch_format("application/merge-patch+json; charset=UTF-8") == "merge"
     assert patch_format("application/strategic-merge-patch+json") == "strategic"
+    assert patch_format("application/apply-patch+yaml") == "apply"
 
 
-@pytest.mark.parametrize("content_type", ["", "application/json", "application/apply-patch+yaml"])
+@pytest.mark.parametrize("content_type", ["", "application/json", "application/apply-patch+json"])
 def test_not_a_kind_of_patch(content_type: str) -> None:
     with pytest.raises(
         BodyError, match=r"application/json-patch\+json, application/merge-patch"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from allot.api.identities import GroupVersionKind
 from allot.apiserver.defaults.pod_priority import Denied, PriorityClasses, resolve_priority
-from allot.apiserver.defaults.pods import pull_policy
+from allot.apiserver.defaults.pods import pull_policy, tolerate_short_outages
 from allot.apiserver.defaults.services import NODE_PORTS, keep_addresses, with_addresses
 from allot.apiserver.kinds.job import with_job_selector
 from allot.apiserver.kinds.resources import RESOURCES, find_kind
@@ -65,7 +65,6 @@ def test_pod() -> None:
         "restartPolicy": "Never",
         "containers": [{"name": "c", "image": "i"} | CONTAINER],
         "enableServiceLinks": True,
-        "tolerations": OUTAGES,
     }
 
 
@@ -190,7 +189,7 @@ def test_requests_of_the_pod_as_a_whole() -> None:
     ],
 )
 def test_tolerations(toleration: Data, added: int) -> None:
-    tolerations = spec_of("v1/Pod", {"tolerations": [toleration]})["tolerations"]
+    tolerations = tolerate_short_outages({"tolerations": [toleration]})["tolerations"]
 
     assert tolerations == [toleration, *OUTAGES[2 - added :]]
 
@@ -330,7 +329,10 @@ def test_tolerations(toleration: Data, added: int) -> None:
                         "whenDeleted": "Retain",
                         "whenScaled": "Retain",
                     },
-                    "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+                    "updateStrategy": {
+                        "type": "RollingUpdate",
+                        "rollingUpdate": {"partition": 0, "maxUnavailable": 1},
+                    },
                 }
             },
             id="stateful-set",
@@ -421,6 +423,7 @@ def test_tolerations(toleration: Data, added: int) -> None:
                     "fsGroupPolicy": "ReadWriteOnceWithFSType",
                     "requiresRepublish": False,
                     "seLinuxMount": False,
+                    "preventPodSchedulingIfMissing": False,
                     "volumeLifecycleModes": ["Persistent"],
                 }
             },

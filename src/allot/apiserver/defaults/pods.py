@@ -52,8 +52,7 @@ def _running_pod_defaults(spec: Data) -> Data:
         spec = change_each(spec, name, _request_what_is_limited)
         if spec.get("hostNetwork"):
             spec = change_each(spec, name, _use_host_ports)
-    spec = change(spec, "resources", lambda resources: _pod_requests(resources, spec))
-    return tolerate_short_outages(spec)
+    return change(spec, "resources", lambda resources: _pod_requests(resources, spec))
 
 
 # --- containers ---
@@ -214,7 +213,10 @@ OUTAGE_SECONDS: Final = 300
 
 
 def tolerate_short_outages(spec: Data) -> Data:
-    """A pod stays for five minutes on a node that does not answer, unless it says otherwise."""
+    """A pod stays for five minutes on a node that does not answer, unless it says otherwise.
+
+    Kubernetes does this in admission: it is no default, and the tolerations belong to no field manager.
+    """
     tolerations = items(spec, "tolerations")
     added = [
         {

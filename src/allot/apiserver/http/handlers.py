@@ -123,7 +123,8 @@ class Handlers:
             case "update":
                 return await answer.written(200, await self._writes.update(request, target))
             case "patch":
-                return await answer.written(200, await self._writes.patch(request, target))
+                written = await self._writes.patch(request, target)
+                return await answer.written(201 if written.created else 200, written)
             case "delete":
                 written = await self._writes.delete(request, target)
                 if written.gone and target.version not in target.resource.returns_deleted_in:

@@ -19,6 +19,7 @@ PATCH_FORMATS: Final[Mapping[str, str]] = {
     "application/json-patch+json": "json",
     "application/merge-patch+json": "merge",
     "application/strategic-merge-patch+json": "strategic",
+    "application/apply-patch+yaml": "apply",
 }
 """The kind of patch by content type."""
 
@@ -56,7 +57,7 @@ def read_body(body: bytes, content_type: str) -> Body:
 
 
 def patch_format(content_type: str) -> str:
-    """`json`, `merge` or `strategic`, from the patch's content type; `BodyError` 415 for others."""
+    """`json`, `merge`, `strategic` or `apply`, from the patch's content type; `BodyError` 415 for others."""
     found = PATCH_FORMATS.get(media_type(content_type))
     if found is None:
         raise _unsupported(PATCH_FORMATS)

@@ -9,7 +9,14 @@ from urllib.parse import parse_qsl
 
 from allot.apiserver.api_errors import ApiError, bad_request, invalid
 from allot.apiserver.auth.authentication import User
-from allot.validation.fields import FieldError, FieldPath, not_supported, too_long
+from allot.validation.fields import (
+    FieldError,
+    FieldPath,
+    forbidden,
+    not_supported,
+    required,
+    too_long,
+)
 from allot.validation.fields import invalid as invalid_field
 
 MAX_FIELD_MANAGER: Final = 128
@@ -93,14 +100,27 @@ def write_options(request: ApiRequest, verb: str) -> WriteOptions:
     if len(manager.encode()) > MAX_FIELD_MANAGER:
         errors.append(too_long(FieldPath("fieldManager"), MAX_FIELD_MANAGER))
     elif not manager.isprintable():
-        errors.append(
-            invalid_field(
-                FieldPath("fieldManager"), manager, "should only contain printable characters"
-            )
-        )
+        errors.append(invalid_field(FieldPath("fieldManager"), manager, _unprintable(manager)))
     if errors:
         raise invalid("meta.k8s.io", _OPTIONS_KIND[verb], "", errors)
     return WriteOptions(dry_run == "All", validation)
+
+
+def _unprintable(manager: str) -> str:
+    index = next(index for index, character in enumerate(manager) if not character.isprintable())
+    position = len(manager[:index].encode())
+    return f"invalid character U+{ord(manager[index]):04X} (at position {position})"
+
+
+def check_patch_options(request: ApiRequest, *, is_apply: bool) -> None:
+    """422 for an apply without a manager, and for force elsewhere."""
+    errors = []
+    if is_apply and not request.query.get("fieldManager"):
+        errors.append(required(FieldPath("fieldManager"), "is required for apply patch"))
+    if not is_apply and "force" in request.query:
+        errors.append(forbidden(FieldPath("force"), "may not be specified for non-apply patch"))
+    if errors:
+        raise invalid("meta.k8s.io", _OPTIONS_KIND["patch"], "", errors)
 
 
 def options_error(kind: str, errors: list[FieldError]) -> ApiError:

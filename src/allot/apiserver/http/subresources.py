@@ -9,16 +9,21 @@ from typing import Any
 import msgspec
 
 from allot.api.core import Pod
-from allot.api.decoding import DecodeError
-from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
-from allot.apiserver.http.negotiation import BodyError, patch_format
-from allot.apiserver.http.requests import ApiRequest, WriteOptions, write_options
+from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
+from allot.apiserver.http.requests import (
+    ApiRequest,
+    WriteOptions,
+    check_patch_options,
+    write_options,
+)
 from allot.apiserver.http.responses import Response, json_response, warning_headers
 from allot.apiserver.http.routes import Target
-from allot.apiserver.http.writing import WriteHandlers, check_options, check_type
+from allot.apiserver.http.scale_writes import ScaleWrites, document_of
+from allot.apiserver.http.writing import WriteHandlers, check_options, is_apply_patch
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
     EvictionGranted,
@@ -33,7 +38,6 @@ from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
 from allot.apiserver.registry.object_store import ObjectStore, Written
-from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.registry.reading import Reader
 from allot.apiserver.registry.token_requests import TokenRequests
 from allot.apiserver.registry.write_pipeline import (
@@ -44,7 +48,6 @@ from allot.apiserver.registry.write_pipeline import (
     pipeline_for,
     unmet_precondition,
 )
-from allot.apiserver.schemas.strictness import type_errors
 from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 
@@ -180,18 +183,25 @@ class Subresources:
             return json_response(200, scale_of(stored.object))
         options = write_options(request, verb)
         sent = await self._document(request, target) if verb == "update" else None
+        configuration = None
+        if verb == "patch":
+            is_apply = is_apply_patch(request)
+            check_patch_options(request, is_apply=is_apply)
+            if is_apply:
+                configuration, _ = await self._writes.read_configuration(request, options)
         if sent is not None and not (sent.get("metadata") or {}).get("name"):
             raise bad_request("name must be provided")
+        writes = ScaleWrites(request, target, sent, configuration)
 
-        def scaled(workload: RawObject, _: WriteRequest) -> RawObject:
-            scale = sent if sent is not None else _patched(scale_of(workload), request, target)
+        def scaled(workload: RawObject, write: WriteRequest) -> tuple[RawObject, Managers]:
+            scale, entries = writes.written(workload, write.now)
             errors = list(validate_scale(scale))
             if errors:
                 resource = target.resource
                 raise api_errors.invalid(resource.group, resource.kind, target.name, errors)
-            return with_scale(workload, scale)
+            return with_scale(workload, scale), tuple(entries)
 
-        update = Update(scaled, pipeline_for(target.resource).update)
+        update = with_managers_of(scaled, pipeline_for(target.resource).update, target)
         written = await self._writes.apply(request, target, update, verb, options)
         return json_response(200, scale_of(written.stored.object))
 
@@ -218,7 +228,7 @@ class Subresources:
             refused = unmet_precondition(new.metadata, old.metadata)
             return refused or Accepted(finalize(new, old), [])
 
-        update = Update(lambda _old, _write: sent, complete)
+        update = tracked(Update(lambda _old, _write: sent, complete), request, target)
         return await self._writes.apply(request, target, update, "update", options)
 
     async def _document(self, request: ApiRequest, target: Target) -> dict[str, Any]:
@@ -227,37 +237,4 @@ class Subresources:
         assert target.subresource.kind is not None
         kind = target.subresource.kind
         body = (await self._writes.read_body(request)).json
-        return await self._workers.run(len(body), lambda: _document_of(kind, body, target.name))
-
-
-def _document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any]:
-    """The JSON values in `body`; 400 if they are not of this kind, or have another name."""
-    check_type(body, kind)
-    try:
-        document = dict(RawObject.from_json(body).data)
-    except DecodeError as error:
-        raise api_errors.cannot_be_read(kind.kind, kind.version, error.located) from None
-    problem = type_errors(document, kind)
-    if problem is not None:
-        raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
-    found = (document.get("metadata") or {}).get("name")
-    if found and found != name:
-        raise bad_request(
-            f"the name of the object ({found}) does not match the name on the URL ({name})"
-        )
-    return document
-
-
-def _patched(scale: dict[str, Any], request: ApiRequest, target: Target) -> dict[str, Any]:
-    try:
-        patch = (
-            json_patch if patch_format(request.header("content-type")) == "json" else merge_patch
-        )
-        patched = patch(scale, request.body)
-    except (BodyError, PatchError) as error:
-        raise ApiError(error.code, error.reason, error.message) from None
-    if not isinstance(patched, dict):
-        raise bad_request("the patched document is not an object")
-    assert target.subresource is not None
-    assert target.subresource.kind is not None
-    return _document_of(target.subresource.kind, msgspec.json.encode(patched), target.name)
+        return await self._workers.run(len(body), lambda: document_of(kind, body, target.name))

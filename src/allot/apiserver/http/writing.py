@@ -14,7 +14,17 @@ from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.api.meta import ObjectMeta
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
-from allot.apiserver.auth.authorization import Attributes, Authorizer
+from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.http.apply_bodies import read_configuration as read_applied
+from allot.apiserver.http.apply_bodies import refuse_duplicates
+from allot.apiserver.http.field_managers import without_managers
+from allot.apiserver.http.field_tracking import (
+    Managers,
+    managers_of_new,
+    tracked,
+    with_managers_of,
+    with_reset_managers,
+)
 from allot.apiserver.http.list_options import list_options
 from allot.apiserver.http.negotiation import (
     YAML,
@@ -24,8 +34,16 @@ from allot.apiserver.http.negotiation import (
     patch_format,
     read_body,
 )
-from allot.apiserver.http.requests import ApiRequest, WriteOptions, options_error, write_options
+from allot.apiserver.http.requests import (
+    ApiRequest,
+    WriteOptions,
+    check_patch_options,
+    options_error,
+    write_options,
+)
 from allot.apiserver.http.routes import Target
+from allot.apiserver.http.server_side_apply import MAX_TRIES as MAX_APPLY_TRIES
+from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_object
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers, release_interpreter
 from allot.apiserver.registry.deletion import POLICIES, DeleteOptions
@@ -42,6 +60,7 @@ from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_fo
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.client.cooperative import with_pauses
+from allot.rules import BAD_CONFIGURATION_IS_BAD_REQUEST
 from allot.validation.fields import FieldPath, not_supported
 from allot.validation.fields import invalid as invalid_field
 
@@ -63,6 +82,8 @@ class ReadBody(NamedTuple):
 
     object: Any
     warnings: list[str]
+    managers: Managers = ()
+    """managedFields of an object that is to be created."""
 
 
 class WriteHandlers:
@@ -84,6 +105,7 @@ class WriteHandlers:
             target.namespace,
             read.object,
             self.request_info(request, target, "create", options),
+            read.managers,
         )
         return written.with_warnings(read.warnings)
 
@@ -91,23 +113,88 @@ class WriteHandlers:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options, "update")
         update = Update(lambda _old, _request: read.object, _pipeline_step(target))
+        update = tracked(update, request, target)
         written = await self.apply(request, target, update, "update", options)
         return written.with_warnings(read.warnings)
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
         patch = _Patch(request, target)
+        check_patch_options(request, is_apply=patch.is_apply)
+        if patch.is_apply:
+            return await self._apply_configuration(request, target, options)
         warnings: list[str] = []
 
         def patched(old: Any, _request: WriteRequest) -> Any:
-            document = codec_for(target.resource).document(old, target.version)
+            base = old if b"managedFields" in request.body else without_managers(old)
+            document = codec_for(target.resource).document(base, target.version)
             read = self._read_patched(patch.applied_to(document), old, target, options)
             warnings[:] = read.warnings
             return in_place(read.object, target, verb="patch")
 
-        update = Update(patched, _pipeline_step(target))
+        update = tracked(Update(patched, _pipeline_step(target)), request, target)
         written = await self.apply(request, target, update, "patch", options)
         return written.with_warnings(warnings)
+
+    async def _apply_configuration(
+        self, request: ApiRequest, target: Target, options: WriteOptions
+    ) -> Written:
+        """Server-side apply: to the object, or to a new one if it does not exist."""
+        configuration, warnings = await self.read_configuration(request, options)
+
+        def applied(old: Any, write: WriteRequest) -> tuple[Any, Managers]:
+            new, managers = apply_to(old, configuration, target, write.now)
+            return in_place(new, target, verb="patch"), managers
+
+        update = with_managers_of(applied, _pipeline_step(target), target)
+        for _ in range(MAX_APPLY_TRIES):
+            try:
+                written = await self.apply(request, target, update, "patch", options)
+                return written.with_warnings(warnings)
+            except ApiError as error:
+                if error.code != 404 or target.subresource is not None:
+                    raise
+            try:
+                written = await self._create_applied(request, target, configuration, options)
+                return written.with_warnings(warnings)
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+        raise api_errors.conflict(target.resource, target.name, api_errors.MODIFIED)
+
+    async def _create_applied(
+        self,
+        request: ApiRequest,
+        target: Target,
+        configuration: Configuration,
+        options: WriteOptions,
+    ) -> Written:
+        resource = target.resource
+        attributes = Attributes(
+            "create", request.path, resource.group, resource.plural, target.namespace, target.name
+        )
+        if not self._authorizer.allows(request.user, attributes):
+            raise refusal(request.user, attributes)
+        info = self.request_info(request, target, "create", options)
+        new, managers = await self._workers.run(
+            info.size, lambda: new_object(configuration, target, self._objects.clock())
+        )
+        placed = in_place(new, target, verb="patch")
+        written = await self._objects.create(resource, target.namespace, placed, info, managers)
+        return written._replace(created=True)
+
+    async def read_configuration(
+        self, request: ApiRequest, options: WriteOptions
+    ) -> tuple[Configuration, list[str]]:
+        """What a request applies, and warnings about the way it says so."""
+        size = len(request.body) * SLOW
+        read = await self._workers.run(size, lambda: read_applied(request.body))
+        duplicates = [] if options.field_validation == "Ignore" else read.duplicates
+        if duplicates and options.field_validation == "Strict":
+            raise refuse_duplicates(duplicates)
+        manager, force = request.query.get("fieldManager", ""), request.flag("force")
+        misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._objects.gates else 500
+        return Configuration(read.document, manager, force, misfit_code), duplicates
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
         options = delete_options(request, "delete")
@@ -174,8 +261,12 @@ class WriteHandlers:
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
         body = json_body(request)
-        obj, warnings = self.read_json(body.json, target, options, body.duplicates)
-        return ReadBody(in_place(obj, target, verb=verb), warnings)
+        obj, warnings, _ = self.read_json(body.json, target, options, body.duplicates)
+        placed = in_place(obj, target, verb=verb)
+        if verb != "create":
+            return ReadBody(placed, warnings)
+        managers = managers_of_new(placed, request, target, self._objects.clock())
+        return ReadBody(placed, warnings, managers)
 
     async def read_body(self, request: ApiRequest) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
@@ -196,7 +287,8 @@ class WriteHandlers:
         release_interpreter(len(body))
         try:
             if options.field_validation == "Ignore":
-                return ReadBody(codec.decode(body, version, self._objects.clock()), [])
+                obj = codec.decode(body, version, self._objects.clock())
+                return ReadBody(with_reset_managers(obj, body, target), [])
             obj, ignored = codec.decode_strictly(body, version, self._objects.clock())
         except DecodeError as error:
             raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
@@ -204,7 +296,7 @@ class WriteHandlers:
         del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
             raise api_errors.strict_decoding(resource.kind, version, issues)
-        return ReadBody(obj, issues)
+        return ReadBody(with_reset_managers(obj, body, target), issues)
 
     def _read_patched(
         self, body: bytes, old: Any, target: Target, options: WriteOptions
@@ -216,7 +308,8 @@ class WriteHandlers:
         release_interpreter(len(body))
         try:
             if options.field_validation == "Ignore":
-                return ReadBody(codec.decode(body, version, self._objects.clock()), [])
+                obj = codec.decode(body, version, self._objects.clock())
+                return ReadBody(with_reset_managers(obj, body, target), [])
             obj, issues = codec.decode_strictly(body, version, self._objects.clock())
         except DecodeError as error:
             raise api_errors.bad_patch(body, error.located) from None
@@ -227,7 +320,7 @@ class WriteHandlers:
             issues = [issue for issue in issues if issue not in known][:MAX_ISSUES]
         if issues and options.field_validation == "Strict":
             raise api_errors.bad_patch(body, f"strict decoding error: {', '.join(issues)}")
-        return ReadBody(obj, issues)
+        return ReadBody(with_reset_managers(obj, body, target), issues)
 
 
 def work_size(request: ApiRequest, target: Target) -> int:
@@ -321,6 +414,14 @@ def in_place(obj: Any, target: Target, *, verb: str) -> Any:
     return codec_for(target.resource).with_metadata(obj, placed)
 
 
+def is_apply_patch(request: ApiRequest) -> bool:
+    """Whether a patch is a configuration to apply; 415 if it is nothing that is known."""
+    try:
+        return patch_format(request.header("content-type")) == "apply"
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+
+
 class _Patch:
     """A patch that can be applied again after a write conflict."""
 
@@ -331,6 +432,10 @@ class _Patch:
             raise ApiError(error.code, error.reason, error.message) from None
         self._body = request.body
         self._schema = type_of(target.resource.gvk(target.version))
+
+    @property
+    def is_apply(self) -> bool:
+        return self._format == "apply"
 
     def applied_to(self, document: dict[str, Any]) -> bytes:
         try:

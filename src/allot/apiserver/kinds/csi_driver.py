@@ -26,6 +26,7 @@ def _csi_driver_spec_defaults(spec: Data) -> Data:
         fsGroupPolicy="ReadWriteOnceWithFSType",
         requiresRepublish=False,
         seLinuxMount=False,
+        preventPodSchedulingIfMissing=False,
     )
     return (
         spec

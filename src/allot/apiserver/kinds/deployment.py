@@ -10,7 +10,12 @@ from allot.apiserver.defaults.filling import Data, change, fill, make
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import HISTORY, rolling_update
 from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
-from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrategy
+from allot.apiserver.kinds.raw_strategy import (
+    Generation,
+    KindRules,
+    RawStrategy,
+    with_stored_labels,
+)
 from allot.apiserver.printers.column import (
     AGE,
     NAME,
@@ -63,6 +68,7 @@ DEFINITION: Final = KindDefinition(
             validate=workloads.validate_workload,
             validate_change=workloads.validate_workload_update,
             status={},
+            status_metadata=with_stored_labels,
             generation=Generation((("spec",), ("metadata", "annotations"))),
         ),
     ),

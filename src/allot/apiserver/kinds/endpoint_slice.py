@@ -16,6 +16,9 @@ from allot.validation import core_objects
 
 def endpoint_slice_defaults(endpoint_slice: Data) -> Data:
     endpoint_slice = fill(endpoint_slice, endpoints=[])
+    endpoint_slice = change_each(
+        endpoint_slice, "endpoints", lambda endpoint: fill(endpoint, conditions={})
+    )
     return change_each(endpoint_slice, "ports", _endpoint_port_defaults)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from allot.api.base import replace
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
@@ -92,22 +91,10 @@ def _address(node: RawObject, type_: str) -> str:
 
 
 class NodeStrategy(RawStrategy):
-    """Nodes register with their status, and annotate themselves when they report it."""
+    """Nodes register with their status."""
 
     def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
         return new
-
-    def prepare_status_update(
-        self, new: RawObject, old: RawObject, request: WriteRequest
-    ) -> RawObject:
-        prepared = super().prepare_status_update(new, old, request)
-        return prepared.with_metadata(
-            replace(
-                prepared.metadata,
-                labels=new.metadata.labels,
-                annotations=new.metadata.annotations,
-            )
-        )
 
 
 DEFINITION: Final = KindDefinition(

@@ -14,7 +14,7 @@ from allot.api.kinds import Kind
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
+from allot.apiserver.kinds.strategy import StatusStrategy
 from allot.validation.core_names import path_segment_problems
 from allot.validation.fields import FieldError, first_errors
 from allot.validation.formats import subdomain_problems
@@ -31,6 +31,14 @@ def _anything(_: RawObject) -> Iterator[FieldError]:
 
 def _any_change(_new: RawObject, _old: RawObject) -> Iterator[FieldError]:
     return iter(())
+
+
+def _written_metadata(new: ObjectMeta, _: ObjectMeta) -> ObjectMeta:
+    return new
+
+
+def with_stored_labels(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
+    return replace(new, labels=old.labels)
 
 
 class Generation(NamedTuple):
@@ -52,6 +60,8 @@ class KindRules(NamedTuple):
     validate_change: UpdateRule = _any_change
     status: Mapping[str, Any] | None = None
     """What the status of a new object is; None if the kind has no status of its own."""
+    status_metadata: Callable[[ObjectMeta, ObjectMeta], ObjectMeta] = _written_metadata
+    """The metadata after a status update, of what was sent and what is stored."""
     generation: Generation | None = None
     needs_resource_version: bool = False
     """Whether an update has to say which version it is based on."""
@@ -107,7 +117,7 @@ class RawStrategy(StatusStrategy[RawObject]):
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> RawObject:
         """`new` with everything but the status taken from `old`."""
-        metadata = metadata_for_status_update(new.metadata, old.metadata)
+        metadata = self.rules.status_metadata(new.metadata, old.metadata)
         kept = {name: value for name, value in old.data.items() if name != "status"}
         status = new.get("status")
         kept |= {"metadata": new.get("metadata", default={})}

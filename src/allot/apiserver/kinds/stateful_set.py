@@ -42,7 +42,7 @@ def _stateful_strategy_defaults(strategy: Data) -> Data:
     # A strategy that names its type but no parameters has none: so it is in Kubernetes.
     if not is_missing(strategy.get("type")) and "rollingUpdate" not in strategy:
         return strategy
-    return rolling_update(strategy, partition=0)
+    return rolling_update(strategy, partition=0, maxUnavailable=1)
 
 
 def _claim_template_defaults(claim: Data) -> Data:

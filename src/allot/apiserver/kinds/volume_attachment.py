@@ -9,6 +9,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, fill
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.kinds.strategy import metadata_for_status_update
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, text_at
 from allot.validation import core_objects
@@ -36,6 +37,7 @@ DEFINITION: Final = KindDefinition(
             validate=core_objects.validate_attachment,
             validate_change=core_objects.unchanged("spec"),
             status={"attached": False},
+            status_metadata=metadata_for_status_update,
             needs_resource_version=True,
         ),
     ),

@@ -20,6 +20,7 @@ from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.managed_fields.field_manager import same_but_for_times
 from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
@@ -64,6 +65,8 @@ class Written(NamedTuple):
     stored: StoredObject
     warnings: list[str]
     gone: bool = False
+    created: bool = False
+    """Whether an apply made the object."""
 
     def with_warnings(self, first: list[str]) -> Written:
         """The same, after the warnings of decoding."""
@@ -98,26 +101,40 @@ class ObjectStore:
     def clock(self) -> Callable[[], datetime]:
         return self._clock
 
+    @property
+    def gates(self) -> FeatureGates:
+        return self._gates
+
     # --- create ---
 
     async def create(
-        self, resource: Resource, namespace: str, obj: Any, info: RequestInfo
+        self,
+        resource: Resource,
+        namespace: str,
+        obj: Any,
+        info: RequestInfo,
+        managers: tuple[dict[str, Any], ...] = (),
     ) -> Written:
-        """Store a new object; its name may be generated."""
+        """Store a new object with these managedFields; its name may be generated."""
         generated = not obj.metadata.name and bool(obj.metadata.generate_name)
         attempts = MAX_GENERATED_NAMES if generated else 1
         for attempt in range(attempts):
             try:
                 with api_errors_for_storage():
                     async with self._admission.creation_lock(namespace):
-                        return await self._create(resource, namespace, obj, info)
+                        return await self._create(resource, namespace, obj, info, managers)
             except ApiError as error:
                 if error.reason != "AlreadyExists" or attempt + 1 == attempts:
                     raise
         raise AssertionError("unreachable")
 
     async def _create(
-        self, resource: Resource, namespace: str, obj: Any, info: RequestInfo
+        self,
+        resource: Resource,
+        namespace: str,
+        obj: Any,
+        info: RequestInfo,
+        managers: tuple[dict[str, Any], ...],
     ) -> Written:
         codec = storage_codec(resource)
         for _ in range(MAX_TRIES):
@@ -134,7 +151,12 @@ class ObjectStore:
                 new, warnings = await self._workers.run(
                     info.size, partial(self._prepared, resource, proposed, request)
                 )
-            metadata = replace(new.metadata, uid=new_uid(), creation_timestamp=self._clock())
+            metadata = replace(
+                new.metadata,
+                uid=new_uid(),
+                creation_timestamp=self._clock(),
+                managed_fields=managers,
+            )
             new = codec.with_metadata(new, metadata)
             name = metadata.name
             if home is not None and home.object.is_terminating:
@@ -245,7 +267,7 @@ class ObjectStore:
         attributes = AdmissionAttributes("update", resource, key, None, old, info)
         new, warnings = await self._updated(attributes, update, request, size)
         begun = await self._hooks.begin(attributes._replace(new=new))
-        new = begun.object
+        new = _with_known_times(begun.object, old, codec)
         gone = deletion.is_finished(new)
         admitted = await self._admission.validate(attributes._replace(new=new, is_removal=gone))
         warnings = [*warnings, *admitted.warnings]
@@ -356,6 +378,15 @@ class ObjectStore:
 def new_name_suffix() -> str:
     """Five random characters, without vowels, as in Kubernetes."""
     return "".join(random.choices(NAME_CHARACTERS, k=5))  # noqa: S311 - not a secret
+
+
+def _with_known_times(new: Any, old: Any, codec: Codec) -> Any:
+    """The object as it is stored, if nothing differs but when its managers wrote."""
+    entries, known = new.metadata.managed_fields, old.metadata.managed_fields
+    if entries == known or not same_but_for_times(entries, known):
+        return new
+    unchanged = codec.with_metadata(new, replace(new.metadata, managed_fields=known))
+    return unchanged if unchanged == old else new
 
 
 def _accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list[str]]:

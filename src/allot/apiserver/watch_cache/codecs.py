@@ -24,6 +24,7 @@ from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds.resources import Resource, find
 from allot.apiserver.pacing import release_interpreter
+from allot.apiserver.schemas.empty_values import without_empty_values
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
 from allot.apiserver.watch_cache import event_versions
 
@@ -154,6 +155,7 @@ class RawCodec(Codec):
         if problem is not None:
             raise problem
         cleaned = _without_nulls(data) if b"null" in body else dict(data)
+        cleaned = without_empty_values(cleaned, body, gvk)
         stored = self._to_storage(cleaned, version)
         filled = self.resource.defaults(stored)
         return self.view({**filled, **self._type_meta})

@@ -16,6 +16,7 @@ from allot.apiserver.schemas.types import type_of
 
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 PATCH_TYPES: Final = (
+    APPLY_PATCH,
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
@@ -163,10 +164,9 @@ class _Operations:
                 parameters.DELETE, {"200": answer, "202": answer}, body=_DELETE_OPTIONS,
             )  # fmt: skip
         if "patch" in verbs:
-            force = (parameters.FORCE,) if APPLY_PATCH in PATCH_TYPES else ()
             yield self._operation(
                 path, "patch", "patch", "patch", name, f"Changes fields of {what}.",
-                (*parameters.WRITE, *force), both, body=PATCH, gvk=gvk,
+                (*parameters.WRITE, parameters.FORCE), both, body=PATCH, gvk=gvk,
             )  # fmt: skip
 
     def _of_subresource(self, path: str, part: Subresource) -> Iterator[Operation]:

@@ -1,0 +1,112 @@
+"""managedFields of objects that are written otherwise than by apply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from allot.api.base import replace
+from allot.api.decoding import DecodeError
+from allot.apiserver.http.field_managers import field_manager_of, partial_document
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.routes import Target
+from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.managed_fields.field_manager import manager_name
+from allot.apiserver.registry.write_pipeline import Accepted, Outcome, Update
+from allot.apiserver.watch_cache.codecs import codec_for
+
+Managers = tuple[dict[str, Any], ...]
+_EMPTY_LIST: Final = re.compile(rb'"managedFields"\s*:\s*\[\s*\]')
+
+
+def manager_of(request: ApiRequest) -> str:
+    """Who makes a request, as managedFields call it."""
+    return manager_name(request.query.get("fieldManager", ""), request.header("user-agent"))
+
+
+@lru_cache(16)
+def time_text(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def managers_of_new(obj: Any, request: ApiRequest, target: Target, now: datetime) -> Managers:
+    """managedFields of a new object."""
+    entries = field_manager_of(target).created(
+        partial_document(obj, target),
+        obj.metadata.managed_fields,
+        manager_of(request),
+        time_text(now),
+    )
+    return tuple(entries)
+
+
+def managers_after(
+    new: Any, old: Any, request: ApiRequest, target: Target, now: datetime
+) -> Managers:
+    """managedFields of an updated object."""
+    try:
+        entries = field_manager_of(target).updated(
+            partial_document(old, target),
+            old.metadata.managed_fields,
+            partial_document(new, target),
+            new.metadata.managed_fields,
+            manager_of(request),
+            time_text(now),
+        )
+    except DecodeError:  # it cannot be said in the version of an earlier manager
+        return ()
+    return tuple(entries)
+
+
+def with_reset_managers(obj: Any, body: bytes, target: Target) -> Any:
+    """The object in `body`: an empty list of managers means to start over, and none at all does not."""
+    if _EMPTY_LIST.search(body) is None:
+        return obj
+    metadata = msgspec.json.decode(body, type=dict[str, Any]).get("metadata") or {}
+    return with_managers(obj, ({},), target) if metadata.get("managedFields") == [] else obj
+
+
+def with_managers(obj: Any, managers: Managers, target: Target) -> Any:
+    """The object with these managedFields."""
+    metadata = obj.metadata
+    if metadata.managed_fields == managers:
+        return obj
+    changed = replace(metadata, managed_fields=managers)
+    return codec_for(target.resource).with_metadata(obj, changed)
+
+
+def tracked(update: Update, request: ApiRequest, target: Target) -> Update:
+    """The same update, with managedFields of what the client proposes: admission owns nothing."""
+
+    def propose(old: Any, write: WriteRequest) -> tuple[Any, Managers]:
+        new = update.propose(old, write)
+        return new, managers_after(new, old, request, target, write.now)
+
+    return with_managers_of(propose, update.complete, target)
+
+
+def with_managers_of(
+    propose: Callable[[Any, WriteRequest], tuple[Any, Managers]],
+    complete: Callable[[Any, Any, WriteRequest], Outcome],
+    target: Target,
+) -> Update:
+    """An update whose outcome has the managedFields that come with the proposed object."""
+    proposed: Managers = ()
+
+    def first(old: Any, write: WriteRequest) -> Any:
+        nonlocal proposed
+        new, proposed = propose(old, write)
+        return new
+
+    def then(new: Any, old: Any, write: WriteRequest) -> Outcome:
+        outcome = complete(new, old, write)
+        if not isinstance(outcome, Accepted):
+            return outcome
+        return outcome._replace(object=with_managers(outcome.object, proposed, target))
+
+    return Update(first, then)

@@ -1,0 +1,125 @@
+"""Writes to the scale endpoint: the Scale that a request makes of a workload, and who owns its replicas then."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.decoding import DecodeError
+from allot.api.identities import GroupVersionKind
+from allot.api.raw import RawObject
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.http.field_tracking import manager_of, time_text
+from allot.apiserver.http.negotiation import BodyError, patch_format
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.routes import Target
+from allot.apiserver.http.server_side_apply import Configuration, merged_document
+from allot.apiserver.http.writing import check_type
+from allot.apiserver.kinds.scale import scale_of
+from allot.apiserver.managed_fields.field_manager import FieldManager
+from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
+from allot.apiserver.managed_fields.managers import InvalidEntryError
+from allot.apiserver.managed_fields.scale_managers import (
+    SCALE_VERSION,
+    entries_of_parent,
+    entries_of_scale,
+)
+from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
+from allot.apiserver.managed_fields.value_types import ValueType
+from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
+from allot.apiserver.schemas.strictness import type_errors
+from allot.apiserver.schemas.types import type_of
+
+SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+class ScaleWrites(NamedTuple):
+    """One request: a whole Scale, a patch of it, or a configuration to apply."""
+
+    request: ApiRequest
+    target: Target
+    sent: Document | None = None
+    configuration: Configuration | None = None
+
+    def written(self, workload: RawObject, now: datetime) -> tuple[Document, list[dict[str, Any]]]:
+        """The Scale after the write, and managedFields of the workload."""
+        parent = list(workload.metadata.managed_fields)
+        live, known = scale_of(workload), _entries_of_scale(parent)
+        if self.configuration is not None:
+            merged = merged_document(_field_manager(), live, tuple(known), self.configuration, now)
+            scale, entries = merged.document, merged.entries
+            scale = document_of(SCALE, msgspec.json.encode(scale), self.target.name)
+        else:
+            scale = self.sent if self.sent is not None else self._patched(live)
+            entries = _field_manager().updated(
+                live, known, scale, (), manager_of(self.request), time_text(now), is_new=True
+            )
+        version = str(self.target.resource.gvk(self.target.version).group_version)
+        try:
+            return scale, entries_of_parent(parent, entries, version)
+        except InvalidEntryError:
+            return scale, parent
+
+    def _patched(self, scale: Document) -> Document:
+        try:
+            is_json = patch_format(self.request.header("content-type")) == "json"
+            patched = (json_patch if is_json else merge_patch)(scale, self.request.body)
+        except (BodyError, PatchError) as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        if not isinstance(patched, dict):
+            raise bad_request("the patched document is not an object")
+        return document_of(SCALE, msgspec.json.encode(patched), self.target.name)
+
+
+def _entries_of_scale(parent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    try:
+        return entries_of_scale(parent)
+    except InvalidEntryError:
+        return []
+
+
+class _ScaleVersions:
+    """Scale has one version."""
+
+    def type_of(self, api_version: str) -> ValueType:
+        if api_version != SCALE_VERSION:
+            raise UnknownVersionError(api_version)
+        found = type_of(SCALE)
+        assert found is not None
+        return value_type(found.name)
+
+    def convert(self, document: Document, to: str) -> Document:
+        if to != SCALE_VERSION:
+            raise UnknownVersionError(to)
+        return document
+
+
+@cache
+def _field_manager() -> FieldManager:
+    found = type_of(SCALE)
+    assert found is not None
+    return FieldManager(
+        _ScaleVersions(), SCALE_VERSION, SCALE.kind, empty_object(found), subresource="scale"
+    )
+
+
+def document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any]:
+    """The JSON values in `body`; 400 if they are not of this kind, or have another name."""
+    check_type(body, kind)
+    try:
+        document = dict(RawObject.from_json(body).data)
+    except DecodeError as error:
+        raise api_errors.cannot_be_read(kind.kind, kind.version, error.located) from None
+    problem = type_errors(document, kind)
+    if problem is not None:
+        raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
+    found = (document.get("metadata") or {}).get("name")
+    if found and found != name:
+        raise bad_request(
+            f"the name of the object ({found}) does not match the name on the URL ({name})"
+        )
+    return document

@@ -1,0 +1,342 @@
+"""`metadata.managedFields` of an object after a write, as kube-apiserver keeps it.
+
+An update is anything but an apply: create, replace, the other patches. What it changes belongs to its
+manager from then on, and to no other. An apply owns what it says; what it said before and does not say
+any more is removed unless others own it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.apiserver.managed_fields import managers
+from allot.apiserver.managed_fields.comparison import compare, field_set
+from allot.apiserver.managed_fields.field_sets import FieldSet, difference, from_paths, union
+from allot.apiserver.managed_fields.managers import (
+    APPLY,
+    UPDATE,
+    InvalidEntryError,
+    ManagedFields,
+    Manager,
+    Ownership,
+)
+from allot.apiserver.managed_fields.updater import (
+    Applied,
+    ApplyConflictError,
+    Document,
+    Updater,
+    Versions,
+)
+from allot.apiserver.managed_fields.validation import type_problems
+
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+"""Who owns the fields of an object that had no managers before."""
+KUBECTL: Final = "kubectl"
+"""The manager that takes over from client-side apply."""
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_ANNOTATIONS_BYTES: Final = 256 << 10
+MAX_MANAGER_BYTES: Final = 128
+UNKNOWN: Final = "unknown"
+
+_SERVER_FIELDS: Final = from_paths(
+    ("apiVersion",),
+    ("kind",),
+    ("metadata",),
+    *(
+        ("metadata", name)
+        for name in (
+            "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName",
+            "generation", "managedFields", "resourceVersion",
+        )
+    ),
+)  # fmt: skip
+"""What every object has and no manager owns."""
+
+Entries = Sequence[dict[str, Any]]
+
+
+class ApplyError(Exception):
+    """An applied configuration that cannot be used. Carries the code of the answer."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Merged(NamedTuple):
+    """The object that an apply makes, without managedFields, and its entries.
+
+    `changed` is false if the object stays what it was.
+    """
+
+    document: Document
+    entries: list[dict[str, Any]]
+    changed: bool
+
+
+@lru_cache(1024)
+def manager_name(field_manager: str, user_agent: str) -> str:
+    """The manager of a request: what it says, or the first word of its User-Agent."""
+    if field_manager:
+        return field_manager
+    name = ""
+    for character in user_agent.partition("/")[0]:
+        if character.isprintable():
+            if len((name + character).encode()) > MAX_MANAGER_BYTES:
+                break
+            name += character
+    return name
+
+
+class FieldManager:
+    """Keeps managedFields of one kind, for writes at one endpoint in one version.
+
+    Documents come without managedFields, which are passed beside them.
+    """
+
+    def __init__(
+        self,
+        versions: Versions,
+        api_version: str,
+        kind: str,
+        empty: Document,
+        *,
+        subresource: str = "",
+        ignored: FieldSet | None = None,
+        schema_changes: bool = False,
+    ) -> None:
+        self._versions = versions
+        self._api_version = api_version
+        self._kind = kind
+        self._empty = empty
+        """An object of the kind that says nothing, as the server writes it."""
+        self._subresource = subresource
+        self._schema_changes = schema_changes
+        """Whether what is atomic may have been granular when managers were stored."""
+        self._not_owned = union(_SERVER_FIELDS, ignored or {})
+        self._updater = Updater(versions, api_version, ignored or {})
+
+    # --- update ---
+
+    def created(self, new: Document, sent: Entries, manager: str, now: str) -> list[dict[str, Any]]:
+        """The entries of a new object, which may have been sent with some."""
+        if sent:
+            return self.updated(self._empty, (), new, sent, manager, now, is_new=True)
+        fields = self._updater.created(self._empty, new, self._not_owned)
+        if not fields:
+            return []
+        return [managers.new_entry(self._manager(manager, UPDATE), self._api_version, fields, now)]
+
+    def updated(
+        self,
+        live: Document,
+        known: Entries,
+        new: Document,
+        sent: Entries,
+        manager: str,
+        now: str,
+        *,
+        is_new: bool = False,
+    ) -> list[dict[str, Any]]:
+        """The entries of an object that is written otherwise than by apply, from those it had and was sent with."""
+        owners = self._owners_for_update(known, sent)
+        if not owners and not is_new:
+            return []  # created before managers were tracked
+        owners = self._after_update(self._whole(live), self._whole(new), owners, manager, now)
+        return managers.encode(managers.capped(owners))
+
+    def _after_update(
+        self, live: Document, new: Document, owners: ManagedFields, name: str, now: str
+    ) -> ManagedFields:
+        left, taken = self._updater.update(live, new, owners)
+        taken = difference(taken, _SERVER_FIELDS)
+        if not taken:
+            return left
+        manager = self._manager(name, UPDATE)
+        previous = left.get(manager)
+        fields = union(taken, previous.fields) if previous else taken
+        left[manager] = Ownership(fields, self._api_version, False, now)
+        return left
+
+    def _owners_for_update(self, live: Entries, new: Entries) -> ManagedFields:
+        """Clients may edit the entries, or start over; what they do not know they do not lose."""
+        if not self._subresource and new and new != live:
+            if managers.is_reset(new):
+                return {}
+            owners = _decoded(new)
+            if owners:
+                return self._updater.reconciled(owners)
+        return self._stored_owners(live)
+
+    def _stored_owners(self, entries: Entries) -> ManagedFields:
+        owners = managers.decode_stored(entries)
+        return self._updater.reconciled(owners) if self._schema_changes else owners
+
+    def _whole(self, document: Document) -> Document:
+        """The object as Go would write it: structs are there even if they are empty."""
+        return _completed(document, self._empty)
+
+    def _manager(self, name: str, operation: str) -> Manager:
+        return Manager.of(name or UNKNOWN, operation, self._api_version, self._subresource)
+
+    # --- apply ---
+
+    def applied(
+        self,
+        live: Document | None,
+        known: Entries,
+        config: Document,
+        manager: str,
+        now: str,
+        *,
+        force: bool,
+    ) -> Merged:
+        """What an apply makes of an object with these entries, or of none. Raises `ApplyConflictError` and `ApplyError`."""
+        self._check(config)
+        owners = self._stored_owners(known)
+        base = self._whole(live) if live is not None else self._empty
+        if not owners and live is not None:
+            owners = self._after_update(self._empty, base, owners, BEFORE_FIRST_APPLY, now)
+        applier = self._manager(manager, APPLY)
+        outcome = self._forced_where_allowed(base, config, owners, applier, force)
+        changed = outcome.document is not None
+        left = dict(outcome.owners)
+        if applier in left:
+            mine = left[applier]
+            fields = difference(mine.fields, _SERVER_FIELDS)
+            if fields:
+                time = now if changed or live is None else mine.time
+                left[applier] = mine._replace(fields=fields, time=time, entry=None)
+            else:
+                del left[applier]
+        document = base if outcome.document is None else outcome.document
+        if manager == KUBECTL:
+            document = _with_last_applied(document, config)
+        return Merged(document, managers.encode(left), changed)
+
+    def _forced_where_allowed(
+        self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
+    ) -> Applied:
+        """Fields that client-side apply wrote may be taken over by kubectl's server-side apply."""
+        try:
+            return self._updater.apply(live, config, owners, manager, force)
+        except ApplyConflictError as conflicts:
+            allowed = self._last_applied_fields(live) if manager.name == KUBECTL else None
+            if allowed is None:
+                raise
+            left = conflicts.without(allowed)
+            if left.fields_by_manager:
+                raise left from None
+        return self._updater.apply(live, config, owners, manager, True)
+
+    def _last_applied_fields(self, live: Document) -> FieldSet | None:
+        """What client-side apply wrote last and is still like that; None if it never wrote."""
+        text = _annotations(live).get(LAST_APPLIED)
+        if not text or not isinstance(text, str):
+            return None
+        try:
+            document = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        if not isinstance(document, dict) or document.get("apiVersion") != self._api_version:
+            return None
+        type_ = self._versions.type_of(self._api_version)
+        if next(type_problems(type_, document), None) is not None:
+            return None
+        fields = field_set(type_, document)
+        for part in compare(type_, document, live):
+            fields = difference(fields, part)
+        return fields
+
+    def _check(self, config: Document) -> None:
+        version, kind = config.get("apiVersion"), config.get("kind")
+        version = version if isinstance(version, str) else ""
+        kind = kind if isinstance(kind, str) else ""
+        if (version, kind) != (self._api_version, self._kind):
+            group, slash, name = version.rpartition("/")
+            shown = f"{group}/{name}" if slash or version else "/"
+            raise ApplyError(400, f"invalid object type: {shown}, Kind={kind}")
+        metadata = config.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+            raise ApplyError(400, "metadata.managedFields must be nil")
+        problems = list(type_problems(self._versions.type_of(self._api_version), config))
+        if problems:
+            text = problems[0] if len(problems) == 1 else "errors:\n  " + "\n  ".join(problems)
+            described = object_description(config)
+            raise ApplyError(500, f"failed to create typed patch object ({described}): {text}")
+
+
+def object_description(config: Document) -> str:
+    """How messages name the object in an applied configuration: `NAMESPACE/NAME; GVK`."""
+    metadata = config.get("metadata")
+    place = metadata if isinstance(metadata, dict) else {}
+    namespace, name = (
+        value if isinstance(value, str) else ""
+        for value in (place.get("namespace"), place.get("name"))
+    )
+    version = str(config.get("apiVersion", ""))
+    shown = version if "/" in version else f"/{version}"
+    group, _, bare = shown.rpartition("/")
+    return f"{namespace}/{name}; {group}/{bare}, Kind={config.get('kind', '')}"
+
+
+def same_but_for_times(
+    left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Whether entries differ in nothing but when they were written."""
+    return len(left) == len(right) and all(
+        {**one, "time": None} == {**other, "time": None}
+        for one, other in zip(left, right, strict=True)
+    )
+
+
+def _completed(document: Document, empty: Document) -> Document:
+    missing: Document = {}
+    for name, value in empty.items():
+        found = document.get(name)
+        if found is None:
+            missing[name] = value
+        elif value and isinstance(value, dict) and isinstance(found, dict):
+            whole = _completed(found, value)
+            if whole is not found:
+                missing[name] = whole
+    return {**document, **missing} if missing else document
+
+
+def _decoded(entries: Entries) -> ManagedFields:
+    try:
+        return managers.decode(entries)
+    except InvalidEntryError:
+        return {}
+
+
+def _annotations(document: Document) -> Mapping[str, Any]:
+    metadata = document.get("metadata")
+    found = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _with_last_applied(document: Document, config: Document) -> Document:
+    """Client-side apply goes on from what kubectl applied here, if it was ever used."""
+    annotations = dict(_annotations(document))
+    if not annotations.get(LAST_APPLIED):
+        return document
+    annotations[LAST_APPLIED] = _last_applied_text(config)
+    size = sum(len(name.encode()) + len(str(value).encode()) for name, value in annotations.items())
+    if size > MAX_ANNOTATIONS_BYTES:
+        del annotations[LAST_APPLIED]
+    return {**document, "metadata": {**document["metadata"], "annotations": annotations}}
+
+
+def _last_applied_text(config: Document) -> str:
+    metadata = dict(config.get("metadata") or {})
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, dict):
+        annotations = {name: value for name, value in annotations.items() if name != LAST_APPLIED}
+        metadata["annotations"] = annotations
+    document = {**config, "metadata": metadata}
+    return msgspec.json.encode(document, order="sorted").decode() + "\n"

@@ -1,0 +1,289 @@
+"""Sets of field paths in the form of FieldsV1, which is a tree of path elements.
+
+    {"f:metadata": {"f:labels": {".": {}, "f:app": {}}}}
+
+contains `.metadata.labels` and `.metadata.labels.app`, but not `.metadata`: an element is in the set when
+it has no children, or has the child `.`. Path elements are `f:NAME` for fields, `k:{...}` for items of a
+list by their keys, `v:VALUE` for items of a set, and `i:INDEX`. Sets are values: never changed once made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+FieldSet = dict[str, Any]
+"""A set, or what is below one element of it."""
+
+SELF: Final = "."
+_MEMBER: Final[FieldSet] = {}
+_ORDER: Final = {".": 0, "f": 1, "k": 2, "v": 3, "i": 4}
+
+
+class FieldSetError(ValueError):
+    """FieldsV1 that is not what it should be."""
+
+
+# --- path elements ---
+
+
+def field_element(name: str) -> str:
+    return f"f:{name}"
+
+
+def key_element(keys: Mapping[str, Any]) -> str:
+    """The item of a list with these keys, which are in alphabetical order."""
+    return f"k:{go_json(keys)}"
+
+
+def value_element(value: Any) -> str:
+    return f"v:{go_json(value)}"
+
+
+def go_json(value: Any) -> str:
+    """JSON as Go writes it: safe inside HTML."""
+    text = msgspec.json.encode(value).decode()
+    if "<" in text or ">" in text or "&" in text:
+        text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def element_text(element: str) -> str:
+    """How messages write a path element: `.spec`, `[name="a"]`, `[="x"]`, `[0]`."""
+    kind, _, rest = element.partition(":")
+    match kind:
+        case "f":
+            return f".{rest}"
+        case "k":
+            keys = json.loads(rest)
+            return "[" + ",".join(f"{name}={_plain_json(keys[name])}" for name in keys) + "]"
+        case "v":
+            return f"[={_plain_json(json.loads(rest))}]"
+        case _:
+            return f"[{rest}]"
+
+
+def _plain_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# --- membership ---
+
+
+def is_member(node: FieldSet) -> bool:
+    """Whether the element with these children is in the set itself."""
+    return not node or SELF in node
+
+
+def contains(fields: FieldSet, *path: str) -> bool:
+    for element in path:
+        below = fields.get(element)
+        if below is None:
+            return False
+        fields = below
+    return is_member(fields)
+
+
+def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
+    """The paths of all members as messages write them: of each level first its members, then what is below."""
+    elements = [element for element in sorted_elements(fields) if element != SELF]
+    for element in elements:
+        if is_member(fields[element]):
+            yield prefix + element_text(element)
+    for element in elements:
+        if fields[element]:
+            yield from paths(fields[element], prefix + element_text(element))
+
+
+def from_paths(*of: tuple[str, ...]) -> FieldSet:
+    """The set of paths of field names."""
+    found: FieldSet = {}
+    for path in of:
+        node: FieldSet = _MEMBER
+        for name in reversed(path):
+            node = {field_element(name): node}
+        found = union(found, node)
+    return found
+
+
+# --- algebra ---
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left:
+        return right
+    if not right:
+        return left
+    found = dict(left)
+    for element, node in right.items():
+        other = found.get(element)
+        if other is None:
+            found[element] = node
+        elif other != node:
+            found[element] = _made(is_member(other) or is_member(node), union(other, node))
+    return found
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    if len(right) < len(left):
+        left, right = right, left
+    found: FieldSet = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None or element == SELF:
+            continue
+        below = intersection(node, other)
+        member = is_member(node) and is_member(other)
+        if below or member:
+            found[element] = _made(member, below)
+    return found
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in `left` and not in `right`; `left` itself if that is all. Children of members of `right` stay."""
+    found: FieldSet | None = None
+    for element, other in right.items():
+        node = left.get(element)
+        if node is None or element == SELF:
+            continue
+        inner = _children(node)
+        below = difference(inner, _children(other))
+        member = is_member(node) and not is_member(other)
+        if below is inner and member == is_member(node):
+            continue
+        found = dict(left) if found is None else found
+        if below or member:
+            found[element] = _made(member, below)
+        else:
+            del found[element]
+    return left if found is None else found
+
+
+def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in `left`, and neither in `right` nor below anything that is; `left` itself if that is all."""
+    found: FieldSet | None = None
+    for element, other in right.items():
+        node = left.get(element)
+        if node is None or element == SELF:
+            continue
+        if is_member(other):
+            found = dict(left) if found is None else found
+            del found[element]
+            continue
+        inner = _children(node)
+        below = recursive_difference(inner, other)
+        if below is inner:
+            continue
+        found = dict(left) if found is None else found
+        if below or is_member(node):
+            found[element] = _made(is_member(node), below)
+        else:
+            del found[element]
+    return left if found is None else found
+
+
+def _children(node: FieldSet) -> FieldSet:
+    if SELF not in node:
+        return node
+    return {element: below for element, below in node.items() if element != SELF}
+
+
+def _made(member: bool, below: FieldSet) -> FieldSet:
+    """The node with these children."""
+    if not member or not below or SELF in below:
+        return below
+    return {SELF: _MEMBER, **below}
+
+
+# --- on the wire ---
+
+
+def parse_fields(document: Any, depth: int = 0) -> FieldSet:
+    """The set that a document of FieldsV1 says; `FieldSetError` if it is none."""
+    if not isinstance(document, dict):
+        raise FieldSetError("fields are objects")
+    if depth > 100:
+        raise FieldSetError("fields are nested too deeply")
+    found: FieldSet = {}
+    for element, below in document.items():
+        node = parse_fields(below, depth + 1)
+        name = _canonical(element)
+        if name is None:
+            continue  # of a kind that later versions may know
+        found[name] = node if name not in found else _made(True, union(found[name], node))
+    return found
+
+
+def _canonical(element: str) -> str | None:
+    kind, colon, rest = element.partition(":")
+    if element == SELF or (kind == "f" and colon):
+        return element
+    if not colon:
+        raise FieldSetError(f"missing colon in {element[:100]!r}")
+    try:
+        match kind:
+            case "k":
+                keys = json.loads(rest)
+                if isinstance(keys, dict):
+                    return key_element(dict(sorted(keys.items())))
+            case "v":
+                return value_element(json.loads(rest))
+            case "i":
+                return f"i:{int(rest)}"
+            case _:
+                return None
+    except (ValueError, RecursionError):
+        pass
+    raise FieldSetError(f"{element[:100]!r} is not a path element")
+
+
+def in_wire_order(fields: FieldSet) -> FieldSet:
+    """The same set with its elements in the order of FieldsV1."""
+    found = {}
+    for element in sorted_elements(fields) if len(fields) > 1 else fields:
+        below = fields[element]
+        found[element] = in_wire_order(below) if below else below
+    return found
+
+
+def sorted_elements(fields: FieldSet) -> list[str]:
+    """Fields before keys before values before indices. `.` comes first on the wire, and is no path."""
+    elements = sorted(fields)
+    if len(elements) > 1 and elements[-1][0] > "f":  # items of a list are not sorted as texts
+        elements.sort(key=_sort_key)
+    return elements
+
+
+def _sort_key(element: str) -> tuple[Any, ...]:
+    kind = element[0]
+    order = _ORDER[kind]
+    match kind:
+        case "k":
+            keys = json.loads(element[2:])
+            return order, [(name, *_rank(value)) for name, value in keys.items()]
+        case "v":
+            return order, _rank(json.loads(element[2:]))
+        case "i":
+            return order, int(element[2:])
+        case _:
+            return order, element
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """Numbers before texts before booleans before lists before maps before null."""
+    match value:
+        case bool():
+            return 2, value
+        case int() | float():
+            return 0, value
+        case str():
+            return 1, value
+        case list():
+            return 3, _plain_json(value)
+        case dict():
+            return 4, _plain_json(value)
+        case _:
+            return 5, 0

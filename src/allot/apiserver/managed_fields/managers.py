@@ -1,0 +1,195 @@
+"""Managers and what each of them owns: the entries of `metadata.managedFields`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from allot.apiserver.managed_fields.field_sets import (
+    FieldSet,
+    FieldSetError,
+    go_json,
+    in_wire_order,
+    parse_fields,
+    union,
+)
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+ANCIENT_CHANGES: Final = "ancient-changes"
+"""Who owns what the oldest of too many updaters owned."""
+MAX_UPDATERS: Final = 10
+_FIELDS_TYPE: Final = "FieldsV1"
+
+
+class InvalidEntryError(ValueError):
+    """An entry of managedFields that cannot be read."""
+
+
+class Manager(NamedTuple):
+    """Who wrote, how and where. Appliers are the same in all versions."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+    @classmethod
+    def of(cls, name: str, operation: str, api_version: str, subresource: str) -> Manager:
+        version = "" if operation == APPLY else api_version
+        return cls(name, operation, version, subresource)
+
+    @property
+    def identifier(self) -> str:
+        """A text that sorts managers as Kubernetes does."""
+        names = ("manager", "operation", "apiVersion", "subresource")
+        return go_json({name: value for name, value in zip(names, self, strict=True) if value})
+
+    @property
+    def description(self) -> str:
+        """The manager in the words of a conflict."""
+        text = go_json(self.name)
+        if self.subresource:
+            text += f" with subresource {go_json(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+class Ownership(NamedTuple):
+    """What a manager owns, in the version it wrote."""
+
+    fields: FieldSet
+    api_version: str
+    applied: bool
+    time: str | None = None
+    entry: dict[str, Any] | None = None
+    """How this is written, if it has not changed since it was read."""
+
+    def with_fields(self, fields: FieldSet) -> Ownership:
+        """The same manager's ownership of other fields; itself if they are the same."""
+        return self if fields is self.fields else self._replace(fields=fields, entry=None)
+
+
+ManagedFields = Mapping[Manager, Ownership]
+
+
+def is_reset(entries: Sequence[Mapping[str, Any]]) -> bool:
+    """One entry that says nothing: the client wants to start over."""
+    return len(entries) == 1 and not any(entries[0].values())
+
+
+def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, Ownership]:
+    """The owners in `metadata.managedFields`; `InvalidEntryError` if an entry cannot be read."""
+    found = {}
+    for index, entry in enumerate(entries):
+        operation, version = entry.get("operation"), entry.get("apiVersion")
+        if operation not in (APPLY, UPDATE):
+            raise InvalidEntryError("operation must be `Apply` or `Update`")
+        if not version:
+            raise InvalidEntryError("apiVersion must not be empty")
+        if entry.get("fieldsType") != _FIELDS_TYPE:
+            raise InvalidEntryError(f"invalid fieldsType in managed fields entry {index}")
+        try:
+            fields = parse_fields(entry.get("fieldsV1") or {})
+        except FieldSetError as error:
+            raise InvalidEntryError(f"error decoding FieldsV1: {error}") from None
+        manager, owned = _read(entry)
+        found[manager] = owned._replace(fields=fields, entry=None)
+    return found
+
+
+def decode_stored(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]:
+    """The owners in entries that `encode` wrote."""
+    return dict(map(_read, entries))
+
+
+def _read(entry: Mapping[str, Any]) -> tuple[Manager, Ownership]:
+    operation, version, time = entry["operation"], entry["apiVersion"], entry.get("time")
+    manager = Manager.of(
+        entry.get("manager") or "", operation, version, entry.get("subresource") or ""
+    )
+    fields = entry.get("fieldsV1") or {}
+    return manager, Ownership(
+        fields, version, operation == APPLY, time, entry if isinstance(entry, dict) else None
+    )
+
+
+def encode(owners: ManagedFields) -> list[dict[str, Any]]:
+    """Entries for `metadata.managedFields`: appliers first, then by time and name."""
+    entries = [owned.entry or _entry(manager, owned) for manager, owned in owners.items()]
+    if len(entries) > 1:
+        entries.sort(key=_order)
+    return entries
+
+
+def new_entry(manager: Manager, api_version: str, fields: FieldSet, time: str) -> dict[str, Any]:
+    """The entry of a manager that owns these fields, which are in wire order."""
+    entry: dict[str, Any] = {"manager": manager.name, "operation": manager.operation}
+    entry |= {"apiVersion": api_version, "time": time, "fieldsType": _FIELDS_TYPE}
+    entry["fieldsV1"] = fields
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    if manager.name:
+        entry["manager"] = manager.name
+    entry["operation"] = manager.operation
+    entry["apiVersion"] = owned.api_version
+    if owned.time:
+        entry["time"] = owned.time
+    entry["fieldsType"] = _FIELDS_TYPE
+    entry["fieldsV1"] = in_wire_order(owned.fields)
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def _order(entry: Mapping[str, Any]) -> tuple[str, float, str, str, str]:
+    return (
+        entry["operation"],
+        seconds(entry.get("time")),
+        entry.get("manager", ""),
+        entry["apiVersion"],
+        entry.get("subresource", ""),
+    )
+
+
+@lru_cache(1024)
+def seconds(time: str | None) -> float:
+    if not time:
+        return 0
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return 0
+
+
+def capped(owners: ManagedFields, most: int = MAX_UPDATERS) -> ManagedFields:
+    """At most so many updaters: the oldest of each version are joined in one entry."""
+    updaters = [manager for manager, owned in owners.items() if not owned.applied]
+    excess = len(updaters) - most
+    if excess <= 0:
+        return owners
+    updaters.sort(key=lambda manager: (int(seconds(owners[manager].time)), manager.identifier))
+    kept = dict(owners)
+    first_by_version: dict[str, Manager] = {}
+    for manager in updaters:
+        if excess <= 0:
+            break
+        owned = kept[manager]
+        version = owned.api_version
+        first = first_by_version.setdefault(version, manager)
+        if first == manager:
+            continue
+        bucket = Manager(ANCIENT_CHANGES, UPDATE, version)
+        if bucket not in kept:
+            kept[bucket] = kept.pop(first)._replace(entry=None)
+        fields = union(owned.fields, kept[bucket].fields)
+        del kept[manager]
+        kept[bucket] = owned._replace(fields=fields, entry=None)
+        excess -= 1
+    return kept

@@ -1,0 +1,256 @@
+"""What one write does to the owners of an object's fields. Objects are JSON documents of one version.
+
+Objects are compared in the version that each owner wrote, because fields have other names in others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from allot.apiserver.managed_fields.comparison import (
+    Comparison,
+    all_new,
+    compare,
+    field_set,
+    same_value,
+)
+from allot.apiserver.managed_fields.field_sets import (
+    FieldSet,
+    contains,
+    difference,
+    intersection,
+    recursive_difference,
+    union,
+)
+from allot.apiserver.managed_fields.managers import ManagedFields, Manager, Ownership
+from allot.apiserver.managed_fields.merging import merge
+from allot.apiserver.managed_fields.removal import remove_items, with_named_fields
+from allot.apiserver.managed_fields.schema_changes import reconciled
+from allot.apiserver.managed_fields.value_types import ValueType
+
+Document = dict[str, Any]
+MAX_REMEMBERED: Final = 256
+MAX_REMEMBERED_BYTES: Final = 4096
+"""Of the specs of new objects, for each kind."""
+
+
+class UnknownVersionError(LookupError):
+    """A version that is not served any more."""
+
+
+class Versions(Protocol):
+    """The versions of one kind."""
+
+    def type_of(self, api_version: str) -> ValueType:
+        """`UnknownVersionError` if it is not served."""
+
+    def convert(self, document: Document, to: str) -> Document:
+        """The object in another version; `UnknownVersionError` if it is not served."""
+
+
+class ApplyConflictError(Exception):
+    """Fields that the applied configuration changes and others own."""
+
+    def __init__(self, fields_by_manager: Mapping[Manager, FieldSet]) -> None:
+        super().__init__("conflicts")
+        self.fields_by_manager = dict(
+            sorted(fields_by_manager.items(), key=lambda entry: entry[0].identifier)
+        )
+
+    def without(self, allowed: FieldSet) -> ApplyConflictError:
+        """The same without those about some fields."""
+        left = {
+            manager: difference(fields, allowed)
+            for manager, fields in self.fields_by_manager.items()
+        }
+        return ApplyConflictError({manager: fields for manager, fields in left.items() if fields})
+
+
+class Applied(NamedTuple):
+    """The outcome of an apply. `document` is None if the object stays as it is."""
+
+    document: Document | None
+    owners: dict[Manager, Ownership]
+
+
+class Updater:
+    """Decides for objects of one kind that are written at one endpoint."""
+
+    def __init__(self, versions: Versions, api_version: str, ignored: FieldSet) -> None:
+        self._versions = versions
+        self._api_version = api_version
+        self._ignored = ignored
+        self._remembered: dict[tuple[str, bytes], FieldSet] = {}
+        """Fields that a write at this endpoint leaves alone whatever it says, in all versions."""
+
+    def update(
+        self, live: Document, new: Document, owners: ManagedFields
+    ) -> tuple[dict[Manager, Ownership], FieldSet]:
+        """The other owners after a write, and what the writer owns by it."""
+        comparison = self._compared(live, new)
+        left = self._disowned(live, new, owners, None, comparison)
+        return left, comparison.changed
+
+    def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
+        """What the creator of an object owns. Many objects have the same spec: what is in it is remembered."""
+        part = self._versions.type_of(self._api_version).map
+        assert part is not None
+        found: FieldSet = {}
+        for name in sorted(new):
+            type_ = part.type_of(name)
+            if type_ is None or (contains(ignored, f"f:{name}") and name != "metadata"):
+                continue
+            was = {name: empty[name]} if name in empty else {}
+            if name == "metadata":
+                found |= all_new({name: type_}, was, {name: new[name]}, ignored)
+            else:
+                found |= self._created_part(name, type_, was, new[name])
+        return found
+
+    def _created_part(self, name: str, type_: ValueType, was: Document, value: Any) -> FieldSet:
+        key = (name, msgspec.json.encode(value))
+        if len(key[1]) > MAX_REMEMBERED_BYTES:
+            return all_new({name: type_}, was, {name: value}, {})
+        found = self._remembered.get(key)
+        if found is None:
+            if len(self._remembered) >= MAX_REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[key] = all_new({name: type_}, was, {name: value}, {})
+        return found
+
+    def apply(
+        self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
+    ) -> Applied:
+        """The live object with what is applied, without what the manager no longer applies.
+
+        `ApplyConflictError` if others own what changes, unless it is forced.
+        """
+        type_ = self._versions.type_of(self._api_version)
+        merged = merge(type_, live, config)
+        fields = recursive_difference(field_set(type_, config), self._ignored)
+        last = owners.get(manager)
+        mine = Ownership(fields, self._api_version, True, last.time if last else None)
+        owners = {**owners, manager: mine}
+        pruned = self._pruned(merged, owners, last)
+        comparison = self._compared(live, pruned)
+        left = self._disowned(live, pruned, owners, manager, comparison, force=force)
+        return Applied(None if same_value(live, pruned) else pruned, left)
+
+    def _compared(self, live: Document, new: Document) -> Comparison:
+        type_ = self._versions.type_of(self._api_version)
+        found = compare(type_, live, new)
+        return found.without(self._ignored)
+
+    def _disowned(
+        self,
+        live: Document,
+        new: Document,
+        owners: ManagedFields,
+        writer: Manager | None,
+        comparison: Comparison,
+        *,
+        force: bool = True,
+    ) -> dict[Manager, Ownership]:
+        """The owners without the fields that changed hands or are gone."""
+        comparisons = {self._api_version: comparison}
+        left: dict[Manager, Ownership] = {}
+        conflicts: dict[Manager, FieldSet] = {}
+        for manager, owned in owners.items():
+            if manager == writer:
+                if owned.fields:
+                    left[manager] = owned
+                continue
+            version = owned.api_version
+            if version not in comparisons:
+                try:
+                    comparisons[version] = self._compared_in(version, live, new)
+                except UnknownVersionError:
+                    continue
+            compared = comparisons[version]
+            lost = intersection(owned.fields, compared.changed)
+            if lost:
+                conflicts[manager] = lost
+            fields = difference(difference(owned.fields, lost), compared.removed)
+            if fields:
+                left[manager] = owned.with_fields(fields)
+        if conflicts and not force:
+            raise ApplyConflictError(conflicts)
+        return left
+
+    def _compared_in(self, version: str, live: Document, new: Document) -> Comparison:
+        found = compare(
+            self._versions.type_of(version),
+            self._versions.convert(live, version),
+            self._versions.convert(new, version),
+        )
+        return found.without(self._ignored)
+
+    # --- removal of what is no longer applied ---
+
+    def _pruned(self, merged: Document, owners: ManagedFields, last: Ownership | None) -> Document:
+        if last is None or not last.fields:
+            return merged
+        version = last.api_version
+        try:
+            whole = self._versions.convert(merged, version)
+            type_ = self._versions.type_of(version)
+        except UnknownVersionError:
+            return merged
+        gone = with_named_fields(type_, last.fields)
+        pruned = self._with_owned(whole, remove_items(type_, whole, gone) or {}, version, owners)
+        pruned = self._with_unowned(whole, pruned, type_, gone)
+        return self._versions.convert(pruned, self._api_version)
+
+    def _with_owned(
+        self, whole: Document, pruned: Document, version: str, owners: ManagedFields
+    ) -> Document:
+        """What anyone owns is not removed, the applier's new configuration included."""
+        owned_in: dict[str, FieldSet] = {}
+        # First in the version that is pruned: conversion may need what is owned there.
+        for owned in sorted(owners.values(), key=lambda owned: owned.api_version != version):
+            found = owned_in.get(owned.api_version, {})
+            owned_in[owned.api_version] = union(found, owned.fields)
+        at = version
+        for other, fields in owned_in.items():
+            try:
+                type_ = self._versions.type_of(other)
+                if other != at:
+                    whole, pruned = (
+                        self._versions.convert(each, other) for each in (whole, pruned)
+                    )
+                    at = other
+            except UnknownVersionError:
+                continue
+            all_fields = with_named_fields(type_, field_set(type_, whole))
+            kept = union(
+                with_named_fields(type_, field_set(type_, pruned)),
+                with_named_fields(type_, fields),
+            )
+            pruned = remove_items(type_, whole, difference(all_fields, kept)) or {}
+        return self._versions.convert(pruned, version) if at != version else pruned
+
+    def _with_unowned(
+        self, whole: Document, pruned: Document, type_: ValueType, gone: FieldSet
+    ) -> Document:
+        """Only what the applier owned is removed; what nobody owns below it stays."""
+        all_fields = with_named_fields(type_, field_set(type_, whole))
+        kept = with_named_fields(type_, field_set(type_, pruned))
+        removed: Document | None = remove_items(
+            type_, whole, intersection(difference(all_fields, kept), gone)
+        )
+        return removed or {}
+
+    def reconciled(self, owners: ManagedFields) -> dict[Manager, Ownership]:
+        """Owners of parts of what has become atomic own all of it."""
+        found = {}
+        for manager, owned in owners.items():
+            try:
+                type_ = self._versions.type_of(owned.api_version)
+            except UnknownVersionError:
+                found[manager] = owned
+                continue
+            found[manager] = owned.with_fields(reconciled(type_, owned.fields))
+        return found

@@ -1,0 +1,131 @@
+"""Whether a document is what a schema says, as far as ownership needs it. Texts are those of Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from allot.apiserver.managed_fields.field_sets import element_text
+from allot.apiserver.managed_fields.value_types import (
+    BOOLEAN,
+    NUMERIC,
+    STRING,
+    ListType,
+    MapType,
+    PathElementError,
+    ValueType,
+)
+
+
+def type_problems(type_: ValueType, value: Any, path: str = "") -> Iterator[str]:
+    """All that is wrong with the types in a document, and keys that are in a list twice."""
+    part = type_.part_for(value)
+    if value is None:
+        return
+    if isinstance(part, str):
+        problem = _scalar_problem(part, value)
+        if problem:
+            yield _at(path, problem)
+    elif isinstance(part, ListType):
+        if isinstance(value, list):
+            yield from _list_problems(part, value, path)
+        else:
+            yield _at(path, f"expected list, got &{{{go_text(value)}}}")
+    elif isinstance(value, dict):
+        yield from _map_problems(part, value, path)
+    else:
+        yield _at(path, f"expected map, got &{{{go_text(value)}}}")
+
+
+def _list_problems(part: ListType, value: list[Any], path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        text = f"[{index}]"
+        if part.associative:
+            try:
+                element = part.path_element(item)
+            except PathElementError as error:
+                yield _at(path, f"element {index}: {error}")
+                return
+            text = element_text(element)
+            if element in seen:
+                yield _at(path, f"duplicate entries for key {text}")
+            seen.add(element)
+        yield from type_problems(part.element, item, path + text)
+
+
+def _map_problems(part: MapType, value: dict[str, Any], path: str) -> Iterator[str]:
+    for name, item in value.items():
+        found = part.fields.get(name) or part.element
+        if found is None:
+            yield _at(f"{path}.{name}", "field not declared in schema")
+            return
+        yield from type_problems(found, item, f"{path}.{name}")
+
+
+def _scalar_problem(part: str, value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if part == STRING and not isinstance(value, str):
+        return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
+    if part == NUMERIC and not is_number:
+        return f"expected numeric (int or float), got {_go_type(value)}"
+    if part == BOOLEAN and not isinstance(value, bool):
+        return f"expected boolean, got &{{{go_text(value)}}}"
+    if isinstance(value, dict | list):
+        return f"expected any scalar, got &{{{go_text(value)}}}"
+    return ""
+
+
+def _at(path: str, problem: str) -> str:
+    return f"{path}: {problem}" if path else problem
+
+
+# --- values as Go prints them ---
+
+
+def go_text(value: Any) -> str:
+    """A JSON value as `%v` prints it."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            entries = (f"{name}:{go_text(value[name])}" for name in sorted(value))
+            return f"map[{' '.join(entries)}]"
+        case list():
+            return f"[{' '.join(go_text(item) for item in value)}]"
+        case _:
+            return str(value)
+
+
+def go_syntax(value: Any) -> str:
+    """A JSON value as `%#v` prints it."""
+    match value:
+        case None:
+            return "interface {}(nil)"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return msgspec.json.encode(value).decode()
+        case dict():
+            entries = (f"{go_syntax(name)}:{go_syntax(value[name])}" for name in sorted(value))
+            return f"map[string]interface {{}}{{{', '.join(entries)}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(go_syntax(item) for item in value)}}}"
+        case _:
+            return str(value)
+
+
+def _go_type(value: Any) -> str:
+    match value:
+        case str():
+            return "string"
+        case bool():
+            return "bool"
+        case dict():
+            return "map[string]interface {}"
+        case _:
+            return "[]interface {}"

@@ -1,0 +1,142 @@
+"""What values a schema allows at a place, and how far they can be owned in parts.
+
+A place takes a scalar, a list, a map, or several of them (free-form JSON). Lists are atomic or have items
+told apart by keys or by value; maps are atomic or owned key by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from allot.apiserver.managed_fields.field_sets import key_element, value_element
+
+STRING: Final = "string"
+NUMERIC: Final = "numeric"
+BOOLEAN: Final = "boolean"
+ANY_SCALAR: Final = "untyped"
+
+
+class PathElementError(ValueError):
+    """An item of a list that cannot be told apart from others."""
+
+
+class ListType:
+    """Lists: atomic, sets, or items with keys."""
+
+    __slots__ = ("associative", "defaults", "element", "keys")
+
+    def __init__(
+        self,
+        element: ValueType,
+        *,
+        associative: bool = False,
+        keys: tuple[str, ...] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.element = element
+        self.associative = associative
+        self.keys = tuple(sorted(keys))
+        self.defaults = defaults or {}
+        """What a key is when an item does not say it."""
+
+    def path_element(self, item: Any) -> str:
+        """What tells the item apart; `PathElementError` if nothing does."""
+        if not self.keys:
+            return _set_element(item)
+        if item is None:
+            raise PathElementError("associative list with keys may not have a null element")
+        if not isinstance(item, dict):
+            raise PathElementError("associative list with keys may not have non-map elements")
+        found = {}
+        for key in self.keys:
+            if key in item:
+                found[key] = item[key]
+            elif key in self.defaults:
+                found[key] = self.defaults[key]
+        return key_element(found)
+
+
+def _set_element(item: Any) -> str:
+    if isinstance(item, dict):
+        raise PathElementError("associative list without keys has an element that's a map type")
+    if isinstance(item, list):
+        raise PathElementError("not supported: associative list with lists as elements")
+    if item is None:
+        raise PathElementError(
+            "associative list without keys has an element that's an explicit null"
+        )
+    return value_element(item)
+
+
+class MapType:
+    """Objects: named fields, or any keys with values of one type, or both."""
+
+    __slots__ = ("_fields", "_make_fields", "atomic", "element")
+
+    def __init__(
+        self,
+        fields: Callable[[], Mapping[str, ValueType]] | None = None,
+        element: ValueType | None = None,
+        *,
+        atomic: bool = False,
+    ) -> None:
+        self.element = element
+        self.atomic = atomic
+        self._make_fields = fields
+        self._fields: Mapping[str, ValueType] | None = None if fields else {}
+
+    @property
+    def fields(self) -> Mapping[str, ValueType]:
+        """The named fields. Types may contain themselves, so that they are made when first asked for."""
+        if self._fields is None:
+            assert self._make_fields is not None
+            self._fields = self._make_fields()
+        return self._fields
+
+    def type_of(self, name: str) -> ValueType | None:
+        """The type of a field or key; None for one that the schema does not know, and nobody owns."""
+        return self.fields.get(name) or self.element
+
+
+Part = str | ListType | MapType
+
+
+class ValueType:
+    """The values that are possible at one place."""
+
+    __slots__ = ("list", "map", "only_scalar", "scalar")
+
+    def __init__(
+        self, scalar: str = "", list_: ListType | None = None, map_: MapType | None = None
+    ) -> None:
+        self.scalar = scalar
+        self.list = list_
+        self.map = map_
+        self.only_scalar = list_ is None and map_ is None
+
+    def part_for(self, value: Any) -> Part:
+        """The alternative that fits the value; if none does, the one to complain with."""
+        if isinstance(value, dict):
+            if self.map is not None:
+                return self.map
+        elif isinstance(value, list):
+            if self.list is not None:
+                return self.list
+        elif value is not None and self.scalar:
+            return self.scalar
+        found = self.map or self.scalar or self.list
+        assert found
+        return found
+
+
+def _anything() -> ValueType:
+    """Free-form JSON: maps are owned key by key, lists as a whole."""
+    made = ValueType(ANY_SCALAR)
+    made.list = ListType(made)
+    made.map = MapType(element=made)
+    made.only_scalar = False
+    return made
+
+
+ANYTHING: Final = _anything()

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Container, Iterable, Mappin
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from allot.api.identities import ObjectKey
+from allot.api.managed_fields import without_managed_fields
 from allot.client.client import Client
 from allot.client.clock import Clock
 from allot.client.codecs import Unreadable, UnreadableEvent, WatchEvent
@@ -386,6 +387,8 @@ class Informer(Generic[T]):
     # --- objects ---
 
     def _put(self, obj: T) -> None:
+        # Nobody reads them here, and a write without them leaves the stored ones alone.
+        obj = without_managed_fields(obj)
         key = self.resource.codec.key(obj)
         try:
             for change in self.store.put(obj):

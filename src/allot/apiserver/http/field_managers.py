@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from allot.api import scheme
-from allot.api.base import replace
 from allot.api.decoding import decode
 from allot.api.identities import GroupVersion
+from allot.api.managed_fields import without_managed_fields
 from allot.api.raw import RawObject
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.reset_fields import reset_fields
@@ -82,21 +82,9 @@ def field_manager_of(target: Target) -> FieldManager:
     return field_manager_for(target.resource, target.version, part.name if part else "")
 
 
-def without_managers(obj: Any) -> Any:
-    """The object without managedFields: other steps need not walk through them."""
-    if not obj.metadata.managed_fields:
-        return obj
-    if not isinstance(obj, RawObject):
-        return replace(obj, metadata=replace(obj.metadata, managed_fields=()))
-    metadata = {
-        name: value for name, value in obj.data["metadata"].items() if name != "managedFields"
-    }
-    return type(obj)({**obj.data, "metadata": metadata})
-
-
 def partial_document(obj: Any, target: Target) -> Document:
     """The same as far as ownership goes: atomic parts of DRA kinds stay JSON."""
-    bare = without_managers(obj)
+    bare = without_managed_fields(obj)
     if isinstance(bare, RawObject):
         return codec_for(target.resource).document(bare, target.version)
     gvk = target.resource.gvk(target.version)
@@ -110,7 +98,7 @@ def plain_document(obj: Any, target: Target) -> Document:
 
     They may be shared: leave them as they are.
     """
-    bare = without_managers(obj)
+    bare = without_managed_fields(obj)
     if isinstance(bare, RawObject):
         return codec_for(target.resource).document(bare, target.version)
     gvk = target.resource.gvk(target.version)

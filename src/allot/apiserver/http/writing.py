@@ -11,13 +11,13 @@ from allot.api.base import replace
 from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
+from allot.api.managed_fields import without_managed_fields
 from allot.api.meta import ObjectMeta
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.http.apply_bodies import read_configuration as read_applied
 from allot.apiserver.http.apply_bodies import refuse_duplicates
-from allot.apiserver.http.field_managers import without_managers
 from allot.apiserver.http.field_tracking import (
     Managers,
     managers_of_new,
@@ -126,7 +126,7 @@ class WriteHandlers:
         warnings: list[str] = []
 
         def patched(old: Any, _request: WriteRequest) -> Any:
-            base = old if b"managedFields" in request.body else without_managers(old)
+            base = old if b"managedFields" in request.body else without_managed_fields(old)
             document = codec_for(target.resource).document(base, target.version)
             read = self._read_patched(patch.applied_to(document), old, target, options)
             warnings[:] = read.warnings

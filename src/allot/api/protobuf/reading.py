@@ -1,0 +1,401 @@
+"""Protobuf bytes to values, by functions that are generated from the tables when they are first called.
+
+A generated function has the fields of its message in the order of their numbers, which is the order in which
+they are written: it goes through a message once, without looking anything up. Fields in another order, and
+unknown ones, cost another round.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import b2a_base64
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any, Final
+
+from allot.api.decoding import MAX_VALUES
+from allot.api.protobuf import json_schemas, scalars, wire
+from allot.api.protobuf.source import Source
+from allot.api.protobuf.targets import Member, Target, inlined, members_of
+from allot.api.protobuf.wire import ProtobufError
+
+Reader = Callable[[bytes, int, int, Iterator[None]], Any]
+"""Takes the data, where the message begins and ends, and a budget: one item for each part there may be."""
+
+MAX_REMEMBERED: Final = 8192
+"""Parts of slices that are kept of each type: devices come again with every change of their slice."""
+MAX_REMEMBERED_BYTES: Final = 1024
+"""Of one part."""
+
+
+def read(data: bytes, target: Target, max_parts: int = MAX_VALUES) -> Any:
+    """The value in a message; `ProtobufError` says why there is none."""
+    try:
+        return reader_for(target)(data, 0, len(data), repeat(None, max_parts))
+    except IndexError:
+        raise wire.too_short() from None
+    except UnicodeDecodeError:
+        raise ProtobufError("string field contains invalid UTF-8") from None
+    except RecursionError:
+        raise ProtobufError("the message is nested too deeply") from None
+    except StopIteration:
+        raise ProtobufError(f"the message has more than {max_parts} parts") from None
+
+
+def reader_for(target: Target) -> Reader:
+    reader: Reader = _functions[_promise(target)]
+    return reader
+
+
+def _double(data: bytes, start: int) -> tuple[float, int]:
+    if start + 8 > len(data):
+        raise wire.too_short()
+    (number,) = struct.unpack_from("<d", data, start)
+    return (int(number) if number.is_integer() else number), start + 8
+
+
+def _base64(content: bytes) -> str:
+    return b2a_base64(content, newline=False).decode()
+
+
+def _remember(memory: dict[bytes, Any], content: bytes, value: Any) -> Any:
+    if len(content) <= MAX_REMEMBERED_BYTES:
+        if len(memory) >= MAX_REMEMBERED:
+            memory.clear()
+        memory[content] = value
+    return value
+
+
+def _skip(data: bytes, start: int, tag: int, known: frozenset[int]) -> int:
+    if tag >> 3 in known:
+        raise ProtobufError(f"proto: wrong wireType = {tag & 7} for field {tag >> 3}")
+    return wire.skip(data, start, tag)
+
+
+_DICT_READERS: Final[dict[str, str]] = {
+    "time": "read_time", "microtime": "read_microtime", "quantity": "read_quantity_text",
+    "intstr": "read_int_or_string", "raw": "read_json", "fields": "read_json", "strings": "read_strings",
+    "schema-or-bool": "read_schema_or_bool", "schema-or-schemas": "read_schema_or_schemas",
+    "schema-or-strings": "read_schema_or_strings",
+}  # fmt: skip
+_STRUCT_READERS: Final = _DICT_READERS | {
+    "time": "read_datetime", "quantity": "read_quantity", "raw": "read_raw",
+}  # fmt: skip
+_functions: Final[dict[str, Any]] = {
+    **{name: value for name, value in vars(scalars).items() if name.startswith("read_")},
+    **{name: value for name, value in vars(json_schemas).items() if name.startswith("read_")},
+    "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
+    "too_short": wire.too_short, "base64": _base64, "remember": _remember,
+}  # fmt: skip
+"""What generated functions call, themselves included."""
+_JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
+_NUMBERS: Final = {"int32": 0, "int64": 0, "bool": 0, "double": 1}
+_ZEROES: Final = {"string": '""', "int32": "0", "int64": "0", "bool": "False", "double": "0"}
+
+
+def _promise(target: Target) -> str:
+    """The name of the target's function, which is generated when it is first called."""
+    name = f"message_{target.identifier}"
+    if name not in _functions:
+
+        def generate(*arguments: Any) -> Any:
+            _Generator(target, name).define()
+            return _functions[name](*arguments)
+
+        _functions[name] = generate
+    return name
+
+
+class _Generator:
+    """Writes the function of one target."""
+
+    def __init__(self, target: Target, name: str) -> None:
+        self._target = target
+        self._name = name
+        self._members = members_of(target)
+        self._source = Source()
+
+    def define(self) -> None:
+        line = self._source.line
+        with self._source.block(f"def {self._name}(b, p, e, budget):"):
+            line("next(budget)")
+            self._begin()
+            self._next_tag()
+            with self._source.block("while t >= 0:"):
+                line("s = p")
+                for member in self._members:
+                    self._field(member)
+                known = self._constant(
+                    "known", frozenset(member.field.number for member in self._members)
+                )
+                with self._source.block("if p == s:"):
+                    line(f"p = skip(b, p, t, {known})")
+                    self._next_tag()
+                with self._source.block("if t >= 0:"):
+                    line("next(budget)")
+            with self._source.block("if p > e:"):
+                line("raise too_short()")
+            self._end()
+        self._source.define(_functions, f"<protobuf {self._target.message}>")
+
+    def _constant(self, name: str, value: Any) -> str:
+        """The name of a value that generated code uses."""
+        full_name = f"{name}_{self._target.identifier}"
+        _functions[full_name] = value
+        return full_name
+
+    def _begin(self) -> None:
+        line = self._source.line
+        if self._target.cls is None:
+            # Zeroes that JSON shows.
+            shown = (
+                f'"{field.name}": {_ZEROES[field.type]}'
+                for field in (member.field for member in self._members)
+                if field.name and not field.omitted and not field.pointer and not field.container
+                and field.type in _ZEROES
+            )  # fmt: skip
+            line(f"r = {{{', '.join(shown)}}}")
+            return
+        for name in self._target.cls.__struct_fields__:
+            default = getattr(self._target.cls(), name)
+            if default is None or default in ("", 0, ()):
+                line(f"f_{name} = {default!r}")
+            elif default == {}:
+                line(f"f_{name} = {{}}")
+            else:
+                line(f"f_{name} = {self._constant(f'default_{name}', default)}")
+
+    def _end(self) -> None:
+        line = self._source.line
+        if self._target.cls is not None:
+            made = self._constant("cls", self._target.cls)
+            line(f"return {made}({', '.join(f'f_{n}' for n in self._target.cls.__struct_fields__)})")
+            return
+        for member in self._members:
+            # Always sent by Go, but by others perhaps not.
+            field, inner = member.field, member.item_target
+            if inner is None or field.container or field.pointer or not field.name:
+                continue
+            with self._source.block(f'if "{field.name}" not in r:'):
+                line(f'r["{field.name}"] = {_promise(inner)}(b, 0, 0, budget)')
+        line("return r")
+
+    def _next_tag(self) -> None:
+        line = self._source.line
+        with self._source.block("if p < e:"):
+            line("t = b[p]")
+            line("p += 1")
+            with self._source.block("if t > 127:"):
+                line("t, p = varint(b, p - 1)")
+        with self._source.block("else:"):
+            line("t = -1")
+
+    def _length(self, start: str = "p", end: str = "q") -> None:
+        """Reads a length: afterwards the content goes from `start` to `end`."""
+        line = self._source.line
+        line(f"n = b[{start}]")
+        line(f"{start} += 1")
+        with self._source.block("if n > 127:"):
+            line(f"n, {start} = varint(b, {start} - 1)")
+        line(f"{end} = {start} + n")
+
+    def _field(self, member: Member) -> None:
+        field = member.field
+        if not field.name:
+            self._inlined(member)
+        elif field.container == "map":
+            self._map(member)
+        elif field.container == "list":
+            self._list(member)
+        else:
+            self._single(member)
+
+    def _store(self, member: Member, value: str) -> str:
+        if self._target.cls is None:
+            return f'r["{member.attribute}"] = {value}'
+        return f"f_{member.attribute} = {value}"
+
+    def _clear(self, member: Member) -> str:
+        if self._target.cls is None:
+            return f'r.pop("{member.attribute}", None)'
+        return f"f_{member.attribute} = {self._constant(f'default_{member.attribute}', member.default)}"
+
+    def _single(self, member: Member) -> None:
+        field, line = member.field, self._source.line
+        wire_type = _NUMBERS.get(field.type, 2)
+        with self._source.block(f"if t == {field.number << 3 | wire_type}:"):
+            if wire_type != 2:
+                self._number(field.type)
+            else:
+                self._length()
+                line(f"v = {self._value(member)}")
+                line("p = q")
+            # A zero that is no pointer is as good as absent, unless JSON shows it.
+            hides_zero = not field.pointer and (field.omitted or self._target.cls is not None)
+            if hides_zero and (field.type in _ZEROES or field.type == "bytes"):
+                with self._source.block("if v:"):
+                    line(self._store(member, "v"))
+                with self._source.block("else:"):
+                    line(self._clear(member))
+            elif member.item_target is None and field.type not in ("string", *_NUMBERS):
+                with self._source.block("if v is not None:"):
+                    line(self._store(member, "v"))
+            else:
+                line(self._store(member, "v"))
+            self._next_tag()
+
+    def _number(self, type_: str, variable: str = "p") -> None:
+        """Reads a number into v."""
+        line = self._source.line
+        if type_ == "double":
+            line(f"v, {variable} = double(b, {variable})")
+            return
+        line(f"v = b[{variable}]")
+        line(f"{variable} += 1")
+        with self._source.block("if v > 127:"):
+            reader = "int32" if type_ == "int32" else "int64"
+            line(f"v, {variable} = {reader}(b, {variable} - 1)")
+        if type_ == "bool":
+            line("v = v != 0")
+
+    def _value(self, member: Member, start: str = "p", end: str = "q") -> str:
+        """The expression for a value between two places."""
+        type_, inner = member.field.type, member.item_target
+        if inner is not None:
+            return f"{_promise(inner)}(b, {start}, {end}, budget)"
+        if type_ == "string":
+            return f"b[{start}:{end}].decode()"
+        if type_ == "bytes":
+            return f"base64(b[{start}:{end}])"
+        readers = _DICT_READERS if self._target.cls is None else _STRUCT_READERS
+        if type_.startswith("schema-"):
+            return f"{readers[type_]}(b, {start}, {end}, budget, {_promise(_JSON_SCHEMA)})"
+        return f"{readers[type_]}(b, {start}, {end})"
+
+    def _inlined(self, member: Member) -> None:
+        line = self._source.line
+        inner = inlined(self._target, member)
+        with self._source.block(f"if t == {member.field.number << 3 | 2}:"):
+            self._length()
+            line(f"v = {_promise(inner)}(b, p, q, budget)")
+            if self._target.cls is None:
+                line("r.update(v)")
+            for part in members_of(inner) if self._target.cls is not None else ():
+                line(f"f_{part.attribute} = v.{part.attribute}")
+            line("p = q")
+            self._next_tag()
+
+    def _list(self, member: Member) -> None:
+        field, line = member.field, self._source.line
+        wire_type = _NUMBERS.get(field.type, 2)
+        tag = field.number << 3 | wire_type
+        if wire_type == 2:
+            with self._source.block(f"if t == {tag}:"):
+                self._open_list(member)
+                with self._source.block(f"while t == {tag}:"):
+                    self._length()
+                    self._append(member)
+                    line("p = q")
+                    self._next_tag()
+                self._close_list(member)
+            return
+        with self._source.block(f"if t == {tag} or t == {field.number << 3 | 2}:"):
+            self._open_list(member)
+            with self._source.block("if t & 7 == 2:"):
+                self._length()
+                with self._source.block("while p < q:"):
+                    self._number(field.type)
+                    line("a.append(v)")
+                self._next_tag()
+            with self._source.block("else:"), self._source.block(f"while t == {tag}:"):
+                self._number(field.type)
+                line("a.append(v)")
+                self._next_tag()
+            self._close_list(member)
+
+    def _open_list(self, member: Member) -> None:
+        line = self._source.line
+        if self._target.cls is not None:
+            line("a = []")
+            return
+        line(f'a = r.get("{member.attribute}")')
+        with self._source.block("if a is None:"):
+            line(f'a = r["{member.attribute}"] = []')
+
+    def _close_list(self, member: Member) -> None:
+        if self._target.cls is not None:
+            name = f"f_{member.attribute}"
+            self._source.line(f"{name} = (*{name}, *a) if {name} else tuple(a)")
+
+    def _append(self, member: Member) -> None:
+        line = self._source.line
+        inner = member.item_target
+        if inner is None or inner.cls is None or not inner.message.endswith(".Device"):
+            line(f"a.append({self._value(member)})")
+            return
+        memory = self._constant(f"memory_{member.attribute}", {})
+        line("c = b[p:q]")
+        line(f"v = {memory}.get(c)")
+        with self._source.block("if v is None:"):
+            line(f"v = remember({memory}, c, {self._value(member)})")
+        line("a.append(v)")
+
+    def _map(self, member: Member) -> None:
+        field, line = member.field, self._source.line
+        inner = member.item_target
+        tag = field.number << 3 | 2
+        with self._source.block(f"if t == {tag}:"):
+            if self._target.cls is not None:
+                line(f"m = f_{member.attribute}")
+            else:
+                line(f'm = r.get("{member.attribute}")')
+                with self._source.block("if m is None:"):
+                    line(f'm = r["{member.attribute}"] = {{}}')
+            with self._source.block(f"while t == {tag}:"):
+                self._length()
+                if inner is not None and inner.cls is not None:
+                    memory = self._constant(f"memory_{member.attribute}", {})
+                    line("c = b[p:q]")
+                    line(f"v = {memory}.get(c)")
+                    with self._source.block("if v is None:"):
+                        self._entry(member)
+                        line(f"v = remember({memory}, c, (k, v))")
+                    line("m[v[0]] = v[1]")
+                    line("p = q")
+                else:
+                    self._entry(member)
+                    line("m[k] = v")
+                self._next_tag()
+
+    def _entry(self, member: Member) -> None:
+        """Reads an entry of a map into k and v."""
+        field, line = member.field, self._source.line
+        wire_type = _NUMBERS.get(field.type, 2)
+        line('k = ""')
+        line(f"v = {self._zero(member)}")
+        with self._source.block("while p < q:"):
+            line("t = b[p]")
+            line("p += 1")
+            with self._source.block("if t == 10:"):
+                self._length("p", "u")
+                line("k = b[p:u].decode()")
+                line("p = u")
+            with self._source.block(f"elif t == {2 << 3 | wire_type}:"):
+                if wire_type == 2:
+                    self._length("p", "u")
+                    line(f"v = {self._value(member, 'p', 'u')}")
+                    line("p = u")
+                else:
+                    self._number(field.type)
+            with self._source.block("else:"):
+                line("t, p = varint(b, p - 1)")
+                line("p = skip(b, p, t, ())")
+        with self._source.block("if p > q:"):
+            line("raise too_short()")
+
+    def _zero(self, member: Member) -> str:
+        """The expression for the value of an entry that has none."""
+        zero = _ZEROES.get(member.field.type)
+        if zero is not None:
+            return zero
+        return '""' if member.field.type == "bytes" else self._value(member, "0", "0")

@@ -1,0 +1,276 @@
+"""Values to protobuf bytes, by functions that are generated from the tables when they are first called.
+
+What is written is what Kubernetes writes, byte for byte: fields in the order of their numbers, maps sorted by
+key, zeroes of everything that is not a pointer.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import a2b_base64
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from allot.api.base import is_set
+from allot.api.decoding import Shape, fields_of
+from allot.api.protobuf import json_schemas, scalars, wire
+from allot.api.protobuf.schema import Field, message
+from allot.api.protobuf.source import Source
+from allot.api.protobuf.targets import Member, Target, inlined, members_of
+from allot.api.protobuf.wire import BYTES, ProtobufError, encode_tag, encode_varint
+
+Writer = Callable[[Any], bytes]
+"""Takes a value and gives the content of its message."""
+
+MAX_REMEMBERED: Final = 8192
+"""Entries of maps that are kept of each type: devices of one model have most attributes in common."""
+_PREFIXES: Final = 256
+"""Lengths whose prefixes are made in advance."""
+
+
+def write(value: Any, target: Target) -> bytes:
+    """The message of a value; `ProtobufError` if it does not fit."""
+    try:
+        return writer_for(target)(value)
+    except (AttributeError, TypeError, ValueError, LookupError, OverflowError) as error:
+        raise ProtobufError(f"cannot write {target.message}: {error}") from None
+
+
+def writer_for(target: Target) -> Writer:
+    writer: Writer = _functions[_promise(target)]
+    return writer
+
+
+@cache
+def _prefixes(tag: bytes) -> tuple[bytes, ...]:
+    """A tag with each of the usual lengths, or small numbers."""
+    return tuple(tag + encode_varint(length) for length in range(_PREFIXES))
+
+
+def _prefix(tag: bytes, length: int) -> bytes:
+    return tag + encode_varint(length)
+
+
+def _remember(memory: dict[Any, bytes], key: Any, value: bytes) -> bytes:
+    if len(memory) >= MAX_REMEMBERED:
+        memory.clear()
+    memory[key] = value
+    return value
+
+
+_WRITERS: Final[dict[str, str]] = {
+    "time": "write_time", "microtime": "write_microtime", "quantity": "write_quantity",
+    "intstr": "write_int_or_string", "raw": "write_json", "fields": "write_json", "strings": "write_strings",
+    "schema-or-bool": "write_schema_or_bool", "schema-or-schemas": "write_schema_or_schemas",
+    "schema-or-strings": "write_schema_or_strings",
+}  # fmt: skip
+_functions: Final[dict[str, Any]] = {
+    **{name: value for name, value in vars(scalars).items() if name.startswith("write_")},
+    **{name: value for name, value in vars(json_schemas).items() if name.startswith("write_")},
+    "varint": encode_varint, "prefix": _prefix, "remember": _remember, "is_set": is_set,
+    "unbase64": a2b_base64, "double": struct.Struct("<d").pack,
+}  # fmt: skip
+"""What generated functions call, themselves included."""
+_JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
+_NUMBERS: Final = frozenset({"int32", "int64", "bool"})
+_ZERO_CONTENTS: Final = {
+    "quantity": b"\n\x010", "intstr": b"\x08\x00\x10\x00\x1a\x00", "schema-or-bool": b"\x08\x00",
+}  # fmt: skip
+_NOTHING_IF_UNSET: Final = frozenset({"bytes", "strings"})
+"""Types of which Go has null without a pointer."""
+
+
+def _promise(target: Target) -> str:
+    """The name of the target's function, which is generated when it is first called."""
+    name = f"message_{target.identifier}"
+    if name not in _functions:
+
+        def generate(value: Any) -> Any:
+            _Generator(target, name).define()
+            return _functions[name](value)
+
+        _functions[name] = generate
+    return name
+
+
+def _zero(field: Field) -> bytes:
+    """What is written of a field that has no value."""
+    if field.pointer or field.container or field.type in _NOTHING_IF_UNSET:
+        return b""
+    if field.type in _NUMBERS:
+        return encode_tag(field.number, wire.VARINT) + b"\0"
+    if field.type == "double":
+        return encode_tag(field.number, wire.FIXED64) + bytes(8)
+    if field.type in ("string", *_WRITERS):
+        content = _ZERO_CONTENTS.get(field.type, b"")
+    else:
+        content = b"".join(map(_zero, message(field.type).fields))
+    return wire.delimited(field.number, content)
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Whether equal values are written alike, and can be looked up. Quantities are equal by amount."""
+    if shape.kind == "list":
+        assert shape.item is not None
+        return _is_plain(shape.item)
+    if shape.kind == "struct":
+        assert shape.cls is not None
+        return all(_is_plain(inner) for _, inner in fields_of(shape.cls).values())
+    return shape.kind in ("string", "int", "bool")
+
+
+class _Generator:
+    """Writes the function of one target."""
+
+    def __init__(self, target: Target, name: str) -> None:
+        self._target = target
+        self._name = name
+        self._source = Source()
+
+    def define(self) -> None:
+        line = self._source.line
+        members = {member.field.number: member for member in members_of(self._target)}
+        with self._source.block(f"def {self._name}(o):"):
+            line("a = []")
+            if self._target.cls is None:
+                line("g = o.get")
+            for field in message(self._target.message).fields:
+                member = members.get(field.number)
+                if member is not None:
+                    self._field(member)
+                elif zero := _zero(field):  # our struct does not have it
+                    line(f"a.append({zero!r})")
+            line("return b''.join(a)")
+        self._source.define(_functions, f"<protobuf {self._target.message}>")
+
+    def _constant(self, name: str, value: Any) -> str:
+        full_name = f"{name}_{self._target.identifier}"
+        _functions[full_name] = value
+        return full_name
+
+    def _field(self, member: Member) -> None:
+        field, line = member.field, self._source.line
+        if not field.name:
+            inner = _promise(inlined(self._target, member))
+            line(f"c = {inner}(o)")
+            self._delimited(field.number)
+            return
+        line(f'v = g("{member.attribute}")' if not self._target.cls else f"v = o.{member.attribute}")
+        if field.container:
+            with self._source.block("if v:"):
+                self._items(member)
+            return
+        with self._source.block(f"if {self._is_written(member)}:"):
+            self._value(member, field.number)
+        if zero := _zero(field):
+            with self._source.block("else:"):
+                line(f"a.append({zero!r})")
+
+    def _is_written(self, member: Member) -> str:
+        """The condition under which a field has a value."""
+        field, shape = member.field, member.shape
+        if shape is not None and shape.kind == "opaque":
+            return "is_set(v)"
+        if not field.pointer and field.type in ("string", *_NUMBERS):
+            return "v"
+        if shape is None or shape.optional or shape.kind in ("time", "any"):
+            return "v is not None"
+        if shape.kind in ("string", "int", "bool"):
+            return "v"
+        if not field.pointer:
+            return "True"
+        return f"v != {self._constant(f'default_{member.attribute}', member.default)}"
+
+    def _items(self, member: Member) -> None:
+        field, line = member.field, self._source.line
+        if field.container == "list":
+            line("w = v")
+            with self._source.block("for v in w:"):
+                if member.item_target is not None and self._target.cls is None:
+                    with self._source.block("if v is None:"):
+                        line("v = {}")
+                elif field.type == "string":
+                    with self._source.block("if v is None:"):
+                        line("v = ''")
+                self._value(member, field.number)
+            return
+        tag = encode_tag(field.number, BYTES)
+        line("w = v")
+        if self._remembers(member):
+            memory = self._constant(f"memory_{member.attribute}", {})
+            with self._source.block("for i in sorted(w.items()) if len(w) > 1 else w.items():"):
+                line(f"c = {memory}.get(i)")
+                with self._source.block("if c is None:"):
+                    line("k, v = i")
+                    self._entry(member)
+                    line(f"c = remember({memory}, i, prefix({tag!r}, len(c)) + c)")
+                line("a.append(c)")
+            return
+        with self._source.block("for k in sorted(w):"):
+            line("v = w[k]")
+            self._entry(member)
+            self._delimited(field.number)
+
+    def _remembers(self, member: Member) -> bool:
+        shape = member.shape.item if member.shape is not None else None
+        return shape is not None and shape.kind == "struct" and _is_plain(shape)
+
+    def _entry(self, member: Member) -> None:
+        """The content of a map's entry, from k and v into c."""
+        line = self._source.line
+        line("s = k.encode()")
+        line("n = len(s)")
+        line(f"x = [{self._prefixed(1)}, s]")
+        line("a, x = x, a")
+        with self._source.block("if v is not None:"):
+            self._value(member, 2)
+        with self._source.block("else:"):
+            zero = _zero(member.field._replace(number=2, container="", pointer=False)) or b"\x12\x00"
+            line(f"a.append({zero!r})")
+        line("c = b''.join(a)")
+        line("a = x")
+
+    def _prefixed(self, number: int) -> str:
+        """The expression for a tag and a length n."""
+        tag = encode_tag(number, BYTES)
+        _functions[f"prefixes_{tag.hex()}"] = _prefixes(tag)
+        return f"prefixes_{tag.hex()}[n] if n < {_PREFIXES} else prefix({tag!r}, n)"
+
+    def _delimited(self, number: int) -> None:
+        """Adds c as the content of a field."""
+        self._source.line("n = len(c)")
+        self._source.line(f"a += ({self._prefixed(number)}), c")
+
+    def _value(self, member: Member, number: int) -> None:
+        """Adds v as a field."""
+        type_, line = member.field.type, self._source.line
+        if type_ in _NUMBERS:
+            tag = encode_tag(number, wire.VARINT)
+            if type_ == "bool":
+                line(f"a.append({_prefix(tag, 1)!r} if v else {_prefix(tag, 0)!r})")
+            else:
+                _functions[f"prefixes_{tag.hex()}"] = _prefixes(tag)
+                line(
+                    f"a.append(prefixes_{tag.hex()}[v] if 0 <= v < {_PREFIXES} else prefix({tag!r}, v))"
+                )
+            return
+        if type_ == "double":
+            line(f"a += {encode_tag(number, wire.FIXED64)!r}, double(v)")
+            return
+        line(f"c = {self._content(member)}")
+        self._delimited(number)
+
+    def _content(self, member: Member) -> str:
+        type_, inner = member.field.type, member.item_target
+        if inner is not None:
+            return f"{_promise(inner)}(v)"
+        if type_ == "string":
+            return "v.encode()"
+        if type_ == "bytes":
+            return "unbase64(v)"
+        if type_.startswith("schema-"):
+            return f"{_WRITERS[type_]}(v, {_promise(_JSON_SCHEMA)})"
+        if type_ == "time" and self._target.cls is not None:
+            return "write_datetime(v)"
+        return f"{_WRITERS[type_]}(v)"

@@ -23,7 +23,7 @@ SPECIAL = {
     "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1": "apiregistration.v1",
 }
 PACKAGES = (
-    "admissionregistration.v1", "apiextensions.v1", "apiregistration.v1", "apps.v1", "authentication.v1",
+    "admissionregistration.v1", "apidiscovery.v2", "apidiscovery.v2beta1", "apiextensions.v1", "apiregistration.v1", "apps.v1", "authentication.v1",
     "authorization.v1", "autoscaling.v1", "autoscaling.v2", "batch.v1", "certificates.v1", "coordination.v1",
     "core.v1", "discovery.v1", "events.v1", "flowcontrol.v1", "meta.v1", "networking.v1", "node.v1", "policy.v1",
     "rbac.v1", "resource.v1", "resource.v1alpha3", "resource.v1beta1", "resource.v1beta2", "scheduling.v1",
@@ -43,10 +43,7 @@ SCALARS = {
 }
 STRING_LISTS = ("ExtraValue", "AttestationValue", "Verbs")
 """Lists of strings that have a type, and with it a protobuf message, of their own."""
-KINDS = (
-    "invalid bool int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr float32 float64 complex64 "
-    "complex128 array chan func interface map ptr slice string struct unsafeptr"
-).split()
+KINDS = ["invalid", "bool", "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "uintptr", "float32", "float64", "complex64", "complex128", "array", "chan", "func", "interface", "map", "ptr", "slice", "string", "struct", "unsafeptr"]
 
 
 class Field(NamedTuple):
@@ -185,7 +182,9 @@ class Tables:
         name, options = found[1], found[2]
         inline = field.embedded and not name
         omitted = "omitzero" in options or ("omitempty" in options and not self._is_struct(field))
-        return f"{'-' if inline else name} {self._type(field.type, package)}{'?' if omitted else ''}"
+        return (
+            f"{'-' if inline else name} {self._type(field.type, package)}{'?' if omitted else ''}"
+        )
 
     def _is_struct(self, field: Field) -> bool:
         return self._program.kind(field.type) == "struct"
@@ -229,7 +228,9 @@ def main() -> None:
     folder = Path(__file__).parents[1] / "src/allot/api/protobuf/tables"
     for package, messages in tables.messages.items():
         blocks = ["\n".join(messages[name]) for name in sorted(messages)]
-        text = '"""Messages of %s; written by scripts/protobuf_tables.py."""\n\nTABLE = """\n%s\n"""\n'
+        text = (
+            '"""Messages of %s; written by scripts/protobuf_tables.py."""\n\nTABLE = """\n%s\n"""\n'
+        )
         name = package.replace(".", "_")
         (folder / f"{name}.py").write_text(text % (package, "\n\n".join(blocks)))
 

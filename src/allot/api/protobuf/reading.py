@@ -169,7 +169,9 @@ class _Generator:
         line = self._source.line
         if self._target.cls is not None:
             made = self._constant("cls", self._target.cls)
-            line(f"return {made}({', '.join(f'f_{n}' for n in self._target.cls.__struct_fields__)})")
+            line(
+                f"return {made}({', '.join(f'f_{n}' for n in self._target.cls.__struct_fields__)})"
+            )
             return
         for member in self._members:
             # Always sent by Go, but by others perhaps not.
@@ -185,19 +187,34 @@ class _Generator:
         with self._source.block("if p < e:"):
             line("t = b[p]")
             line("p += 1")
-            with self._source.block("if t > 127:"):
-                line("t, p = varint(b, p - 1)")
+            self._long_varint("t", "p")
         with self._source.block("else:"):
             line("t = -1")
 
-    def _length(self, start: str = "p", end: str = "q") -> None:
-        """Reads a length: afterwards the content goes from `start` to `end`."""
+    def _length(self, start: str = "p", end: str = "q", within: str = "") -> None:
+        """Reads a length: afterwards the content goes from `start` to `end`.
+
+        What is within is checked before it is read. Without, the message it is in notices that it is too short.
+        """
         line = self._source.line
         line(f"n = b[{start}]")
         line(f"{start} += 1")
-        with self._source.block("if n > 127:"):
-            line(f"n, {start} = varint(b, {start} - 1)")
+        self._long_varint("n", start)
         line(f"{end} = {start} + n")
+        if within:
+            with self._source.block(f"if {end} > {within}:"):
+                line("raise too_short()")
+
+    def _long_varint(self, value: str, start: str) -> None:
+        """Reads on if the first byte of a tag or length is not all of it. Most often a second one is."""
+        line = self._source.line
+        with self._source.block(f"if {value} > 127:"):
+            line(f"x = b[{start}]")
+            with self._source.block("if x < 128:"):
+                line(f"{value} = {value} & 127 | x << 7")
+                line(f"{start} += 1")
+            with self._source.block("else:"):
+                line(f"{value}, {start} = varint(b, {start} - 1)")
 
     def _field(self, member: Member) -> None:
         field = member.field
@@ -227,7 +244,7 @@ class _Generator:
             if wire_type != 2:
                 self._number(field.type)
             else:
-                self._length()
+                self._length(within="e" if field.type not in ("string", "bytes") else "")
                 line(f"v = {self._value(member)}")
                 line("p = q")
             # A zero that is no pointer is as good as absent, unless JSON shows it.
@@ -276,7 +293,7 @@ class _Generator:
         line = self._source.line
         inner = inlined(self._target, member)
         with self._source.block(f"if t == {member.field.number << 3 | 2}:"):
-            self._length()
+            self._length(within="e")
             line(f"v = {_promise(inner)}(b, p, q, budget)")
             if self._target.cls is None:
                 line("r.update(v)")
@@ -293,7 +310,7 @@ class _Generator:
             with self._source.block(f"if t == {tag}:"):
                 self._open_list(member)
                 with self._source.block(f"while t == {tag}:"):
-                    self._length()
+                    self._length(within="e" if field.type != "string" else "")
                     self._append(member)
                     line("p = q")
                     self._next_tag()
@@ -302,7 +319,7 @@ class _Generator:
         with self._source.block(f"if t == {tag} or t == {field.number << 3 | 2}:"):
             self._open_list(member)
             with self._source.block("if t & 7 == 2:"):
-                self._length()
+                self._length(within="e")
                 with self._source.block("while p < q:"):
                     self._number(field.type)
                     line("a.append(v)")
@@ -352,7 +369,7 @@ class _Generator:
                 with self._source.block("if m is None:"):
                     line(f'm = r["{member.attribute}"] = {{}}')
             with self._source.block(f"while t == {tag}:"):
-                self._length()
+                self._length(within="e")
                 if inner is not None and inner.cls is not None:
                     memory = self._constant(f"memory_{member.attribute}", {})
                     line("c = b[p:q]")
@@ -382,7 +399,7 @@ class _Generator:
                 line("p = u")
             with self._source.block(f"elif t == {2 << 3 | wire_type}:"):
                 if wire_type == 2:
-                    self._length("p", "u")
+                    self._length("p", "u", "q")
                     line(f"v = {self._value(member, 'p', 'u')}")
                     line("p = u")
                 else:

@@ -13,7 +13,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from allot.api.decoding import is_too_deep
+from allot.api.base import ABSENT
+from allot.api.decoding import has_too_many_values, is_too_deep
 from allot.api.protobuf.wire import (
     ProtobufError,
     delimited,
@@ -169,7 +170,12 @@ def read_quantity(data: bytes, start: int, end: int) -> Quantity:
 
 
 def read_quantity_text(data: bytes, start: int, end: int) -> str:
-    return str(read_quantity(data, start, end))
+    return _quantity_text(data[start:end])
+
+
+@lru_cache(4096)
+def _quantity_text(content: bytes) -> str:
+    return str(read_quantity(content, 0, len(content)))
 
 
 def write_quantity(value: Quantity | str | float) -> bytes:
@@ -232,16 +238,24 @@ def write_strings(values: list[str] | None) -> bytes:
 
 def read_raw(data: bytes, start: int, end: int) -> Raw:
     """JSON that is not ours to understand, byte for byte."""
-    return Raw(_only_bytes(data, start, end) or b"")
+    content = _only_bytes(data, start, end)
+    if not content:
+        return ABSENT
+    _decode_json(content)
+    return Raw(content)
 
 
 def read_json(data: bytes, start: int, end: int) -> Any:
     """JSON as values; None if there is none."""
     content = _only_bytes(data, start, end)
-    if not content:
-        return None
+    return _decode_json(content) if content else None
+
+
+def _decode_json(content: bytes) -> Any:
     if is_too_deep(content):
         raise ProtobufError("json: document is nested too deeply")
+    if has_too_many_values(content):
+        raise ProtobufError("json: document has too many values")
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

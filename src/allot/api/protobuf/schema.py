@@ -96,7 +96,7 @@ def _package_of(group: str, version: str) -> str:
 
 
 _PACKAGES: Final = (
-    "admissionregistration.v1", "apiextensions.v1", "apiregistration.v1", "apps.v1", "authentication.v1",
+    "admissionregistration.v1", "apidiscovery.v2", "apidiscovery.v2beta1", "apiextensions.v1", "apiregistration.v1", "apps.v1", "authentication.v1",
     "authorization.v1", "autoscaling.v1", "autoscaling.v2", "batch.v1", "certificates.v1", "coordination.v1",
     "core.v1", "discovery.v1", "events.v1", "flowcontrol.v1", "meta.v1", "networking.v1", "node.v1", "policy.v1",
     "rbac.v1", "resource.v1", "resource.v1alpha3", "resource.v1beta1", "resource.v1beta2", "scheduling.v1",

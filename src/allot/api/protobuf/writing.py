@@ -52,11 +52,10 @@ def _prefix(tag: bytes, length: int) -> bytes:
     return tag + encode_varint(length)
 
 
-def _remember(memory: dict[Any, bytes], key: Any, value: bytes) -> bytes:
+def _remember(memory: dict[Any, bytes], key: Any, value: bytes) -> None:
     if len(memory) >= MAX_REMEMBERED:
         memory.clear()
     memory[key] = value
-    return value
 
 
 _WRITERS: Final[dict[str, str]] = {
@@ -109,14 +108,35 @@ def _zero(field: Field) -> bytes:
     return wire.delimited(field.number, content)
 
 
+def _memory_key(member: Member) -> str:
+    """The expression for what says all about an entry k, v of a map; empty if too much would have to be said.
+
+    It is None for values that are not usual.
+    """
+    shape = member.shape.item if member.shape is not None else None
+    if shape is None or shape.cls is None:
+        return ""
+    fields = fields_of(shape.cls).values()
+    if all(_is_plain(inner) for _, inner in fields):
+        return "(k, v)"
+    parts, conditions = ["k"], []
+    for attribute, inner in fields:
+        if inner.kind == "quantity" and not inner.optional:
+            # Quantities are equal by amount, but written as they were.
+            parts.append(f"str(v.{attribute})")
+        elif inner.optional:
+            conditions.append(f"v.{attribute} is None")
+        else:
+            return ""
+    key = f"({', '.join(parts)})"
+    return f"{key} if {' and '.join(conditions)} else None" if conditions else key
+
+
 def _is_plain(shape: Shape) -> bool:
-    """Whether equal values are written alike, and can be looked up. Quantities are equal by amount."""
+    """Whether values can be looked up, and equal ones are written alike."""
     if shape.kind == "list":
         assert shape.item is not None
         return _is_plain(shape.item)
-    if shape.kind == "struct":
-        assert shape.cls is not None
-        return all(_is_plain(inner) for _, inner in fields_of(shape.cls).values())
     return shape.kind in ("string", "int", "bool")
 
 
@@ -156,7 +176,9 @@ class _Generator:
             line(f"c = {inner}(o)")
             self._delimited(field.number)
             return
-        line(f'v = g("{member.attribute}")' if not self._target.cls else f"v = o.{member.attribute}")
+        line(
+            f'v = g("{member.attribute}")' if not self._target.cls else f"v = o.{member.attribute}"
+        )
         if field.container:
             with self._source.block("if v:"):
                 self._items(member)
@@ -197,24 +219,22 @@ class _Generator:
             return
         tag = encode_tag(field.number, BYTES)
         line("w = v")
-        if self._remembers(member):
-            memory = self._constant(f"memory_{member.attribute}", {})
-            with self._source.block("for i in sorted(w.items()) if len(w) > 1 else w.items():"):
-                line(f"c = {memory}.get(i)")
-                with self._source.block("if c is None:"):
-                    line("k, v = i")
-                    self._entry(member)
-                    line(f"c = remember({memory}, i, prefix({tag!r}, len(c)) + c)")
-                line("a.append(c)")
-            return
+        key = _memory_key(member)
         with self._source.block("for k in sorted(w):"):
             line("v = w[k]")
-            self._entry(member)
-            self._delimited(field.number)
-
-    def _remembers(self, member: Member) -> bool:
-        shape = member.shape.item if member.shape is not None else None
-        return shape is not None and shape.kind == "struct" and _is_plain(shape)
+            if not key:
+                self._entry(member)
+                self._delimited(field.number)
+                return
+            memory = self._constant(f"memory_{member.attribute}", {})
+            line(f"i = {key}")
+            line(f"c = {memory}.get(i) if i else None")
+            with self._source.block("if c is None:"):
+                self._entry(member)
+                line(f"c = prefix({tag!r}, len(c)) + c")
+                with self._source.block("if i:"):
+                    line(f"remember({memory}, i, c)")
+            line("a.append(c)")
 
     def _entry(self, member: Member) -> None:
         """The content of a map's entry, from k and v into c."""
@@ -226,7 +246,9 @@ class _Generator:
         with self._source.block("if v is not None:"):
             self._value(member, 2)
         with self._source.block("else:"):
-            zero = _zero(member.field._replace(number=2, container="", pointer=False)) or b"\x12\x00"
+            zero = (
+                _zero(member.field._replace(number=2, container="", pointer=False)) or b"\x12\x00"
+            )
             line(f"a.append({zero!r})")
         line("c = b''.join(a)")
         line("a = x")

@@ -22,6 +22,9 @@ from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.kinds import Kind
 from allot.api.pool_status import ResourcePoolStatusRequest
+from allot.api.protobuf.envelope import target_of
+from allot.api.protobuf.reading import read
+from allot.api.protobuf.writing import write
 from allot.api.slices import ResourceSlice
 
 
@@ -160,6 +163,19 @@ def decode_object(body: bytes, gvk: GroupVersionKind, now: datetime) -> Any:
     _, version = lookup(gvk)
     versioned = decode(body, version.cls, gvk.version)
     return version.to_hub(version.default(versioned, now))
+
+
+def decode_protobuf(content: bytes, gvk: GroupVersionKind, now: datetime) -> Any:
+    """The hub object in a protobuf message, with the defaults of its version. May raise `DecodeError`."""
+    _, version = lookup(gvk)
+    versioned = read(content, target_of(gvk, version.cls))
+    return version.to_hub(version.default(versioned, now))
+
+
+def encode_protobuf(hub_object: Any, gvk: GroupVersionKind) -> bytes:
+    """The protobuf message for clients of this version."""
+    _, version = lookup(gvk)
+    return write(version.from_hub(hub_object), target_of(gvk, version.cls))
 
 
 def to_version(hub_object: Any, gvk: GroupVersionKind) -> Any:

@@ -51,6 +51,7 @@ class EventStream:
 
     def __init__(self) -> None:
         self.code = 0
+        self.headers: dict[str, str] = {}
         self.started = asyncio.Event()
         self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._rest = b""
@@ -63,6 +64,9 @@ class EventStream:
     async def send(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.code = message["status"]
+            self.headers = {
+                name.decode(): value.decode("latin-1") for name, value in message["headers"]
+            }
             return
         self.started.set()
         await self.reading.wait()
@@ -87,6 +91,11 @@ class EventStream:
                 *self._lines, self._rest = (self._rest + chunk).split(b"\n")
         event: dict[str, Any] = msgspec.json.decode(self._lines.pop(0))
         return event
+
+    async def chunk(self, timeout: float = 60.0) -> bytes:
+        """The next bytes of a stream that has no lines; none when it has ended."""
+        async with asyncio.timeout(timeout):
+            return await self._queue.get() or b""
 
     async def take(self, count: int) -> list[dict[str, Any]]:
         events = [await self.next() for _ in range(count)]

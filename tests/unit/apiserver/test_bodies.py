@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
+from allot.api.identities import GroupVersionKind
+from allot.api.protobuf.envelope import encode_document, in_envelope
 from allot.apiserver.http.negotiation import (
     DISCOVERY_TRANSFORMS,
     LIST_TRANSFORMS,
     OBJECT_TRANSFORMS,
+    PROTOBUF,
     Accepted,
     Body,
     BodyError,
     Transform,
+    error_format,
     negotiate,
     patch_format,
     read_body,
 )
+
+DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 
 # --- what comes in ---
 
@@ -103,7 +110,7 @@ def test_not_yaml(yaml: bytes, why: str) -> None:
 
 @pytest.mark.parametrize(
     "content_type",
-    ["application/vnd.kubernetes.protobuf", "text/plain", "application/xml", "json", "application/merge-patch+json"],
+    ["application/cbor", "text/plain", "application/xml", "json", "application/merge-patch+json"],
 )  # fmt: skip
 def test_formats_we_do_not_read(content_type: str) -> None:
     with pytest.raises(BodyError) as caught:
@@ -112,7 +119,7 @@ def test_formats_we_do_not_read(content_type: str) -> None:
     assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")
     assert caught.value.message == (
         "the body of the request was in an unknown format - "
-        "accepted media types include: application/json, application/yaml"
+        "accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )
 
 
@@ -161,8 +168,12 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         pytest.param("*/*, application/yaml", (), Accepted("yaml"), id="specific-wins"),
         pytest.param("application/yaml;q=0,*/*", (), Accepted("json"), id="refused"),
         pytest.param("application/json;q=x", (), Accepted("json"), id="odd-quality"),
-        pytest.param("application/vnd.kubernetes.protobuf,application/json", (), Accepted("json"), id="client-go"),
-        pytest.param("application/vnd.kubernetes.protobuf, */*", (), Accepted("json"), id="scheduler"),
+        pytest.param("application/vnd.kubernetes.protobuf,application/json", (), Accepted("protobuf"), id="client-go"),
+        pytest.param("application/vnd.kubernetes.protobuf, */*", (), Accepted("protobuf"), id="scheduler"),
+        pytest.param("application/json,application/vnd.kubernetes.protobuf", (), Accepted("json"), id="json-first"),
+        pytest.param("application/json;q=0.5,application/vnd.kubernetes.protobuf", (), Accepted("protobuf"), id="quality"),
+        pytest.param("application/json;stream=watch", (), Accepted("json"), id="stream"),
+        pytest.param("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json", LIST_TRANSFORMS, Accepted("json"), id="no-protobuf-tables"),
         pytest.param(BROWSER, (), Accepted("json"), id="browser"),
         pytest.param("application/json; charset=UTF-8", (), Accepted("json"), id="charset"),
         pytest.param("application/json;pretty=1;x", (), Accepted("json"), id="other-parameters"),
@@ -170,9 +181,9 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         pytest.param(KUBECTL, (), Accepted("json"), id="kubectl-where-there-are-no-tables"),
         pytest.param(KUBECTL.replace("v=v1;", "v=v9;"), LIST_TRANSFORMS, Accepted("json", "Table", "v1beta1"), id="old-table"),
         pytest.param("application/yaml;as=Table;v=v1;g=meta.k8s.io", OBJECT_TRANSFORMS, Accepted("yaml", "Table", "v1"), id="yaml-table"),
-        pytest.param(INFORMER, LIST_TRANSFORMS, Accepted("json", "PartialObjectMetadataList", "v1"), id="metadata"),
+        pytest.param(INFORMER, LIST_TRANSFORMS, Accepted("protobuf", "PartialObjectMetadataList", "v1"), id="metadata"),
         pytest.param(INFORMER, OBJECT_TRANSFORMS, Accepted("json"), id="metadata-list-of-an-object"),
-        pytest.param(INFORMER.replace("List", ""), OBJECT_TRANSFORMS, Accepted("json", "PartialObjectMetadata", "v1"), id="metadata-of-an-object"),
+        pytest.param(INFORMER.replace("List", ""), OBJECT_TRANSFORMS, Accepted("protobuf", "PartialObjectMetadata", "v1"), id="metadata-of-an-object"),
         pytest.param(DISCOVERY, DISCOVERY_TRANSFORMS, Accepted("json", "APIGroupDiscoveryList", "v2"), id="discovery"),
         pytest.param(OLD_DISCOVERY, DISCOVERY_TRANSFORMS, Accepted("json", "APIGroupDiscoveryList", "v2beta1"), id="old-discovery"),
         pytest.param(",;,application/json", (), Accepted("json"), id="commas"),
@@ -187,13 +198,13 @@ def test_acceptable(
 @pytest.mark.parametrize(
     ("accept", "message"),
     [
-        ("text/html", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch"),
-        ("application/vnd.kubernetes.protobuf", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch"),
-        ("application/json;as=Table;v=v2;g=meta.k8s.io", "only the following media types are accepted: application/json, application/yaml"),
-        ("application/json;as=Table", "only the following media types are accepted: application/json, application/yaml"),
-        ("application/json;charset=latin1", "only the following media types are accepted: application/json, application/yaml"),
-        ("application/json;stream=watch", "only the following media types are accepted: application/json, application/yaml"),
-        ("application/json;q=0", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch"),
+        ("text/html", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"),
+        ("application/cbor", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io", "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("application/json;as=Table", "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("application/json;charset=latin1", "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("application/json;q=0", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"),
     ],
 )  # fmt: skip
 def test_not_acceptable(accept: str, message: str) -> None:
@@ -209,8 +220,52 @@ def test_watches_are_json() -> None:
     assert negotiate("application/yaml,*/*", watch=True) == Accepted("json")
     with pytest.raises(BodyError):
         negotiate("application/yaml", watch=True)
-    with pytest.raises(BodyError, match=r"accepted: application/json;stream=watch$"):
-        negotiate("application/json;stream=other", watch=True)
+    for accept in ("application/yaml", "application/json;stream=other"):
+        with pytest.raises(BodyError) as caught:
+            negotiate(accept, watch=True)
+        assert caught.value.message == (
+            "only the following media types are accepted: application/json;stream=watch, "
+            "application/vnd.kubernetes.protobuf;stream=watch"
+        )
+
+
+def test_watches_in_protobuf() -> None:
+    for accept in (PROTOBUF, f"{PROTOBUF};stream=watch", f"{PROTOBUF}, */*"):
+        assert negotiate(accept, watch=True) == Accepted("protobuf")
+
+
+def test_kinds_without_messages_are_shown_as_json() -> None:
+    assert negotiate(f"{PROTOBUF},application/json", protobuf=False) == Accepted("json")
+    metadata = f"{PROTOBUF};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    assert negotiate(metadata, LIST_TRANSFORMS, protobuf=False).format == "protobuf"
+    with pytest.raises(BodyError, match="only the following media types"):
+        negotiate(PROTOBUF, protobuf=False)
+
+
+def test_formats_of_errors() -> None:
+    assert error_format(f"{PROTOBUF}, */*") == "protobuf"
+    assert error_format(f"{PROTOBUF};as=PartialObjectMetadata;v=v1;g=meta.k8s.io") == "json"
+    assert error_format("text/plain") == "json"
+
+
+def test_protobuf_becomes_json() -> None:
+    body = encode_document({"propagationPolicy": "Orphan"}, DELETE_OPTIONS)
+    assert msgspec.json.decode(read_body(body, PROTOBUF).json) == {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": "Orphan",
+    }
+
+
+def test_protobuf_need_not_say_what_it_is() -> None:
+    body = in_envelope(b"\x22\x06Orphan", "", "")
+    read = read_body(body, PROTOBUF, DELETE_OPTIONS)
+    assert msgspec.json.decode(read.json)["propagationPolicy"] == "Orphan"
+
+
+def test_protobuf_that_is_none() -> None:
+    with pytest.raises(BodyError, match="expected prefix"):
+        read_body(b"{}", PROTOBUF)
 
 
 def test_content_types() -> None:

@@ -47,6 +47,8 @@ def open_envelope(body: bytes) -> Envelope:
     """The envelope that a body is; `ProtobufError` says what it is instead."""
     if not body:
         raise ProtobufError("empty data")
+    if body == MAGIC:
+        raise ProtobufError("empty body")
     if not body.startswith(MAGIC):
         raise ProtobufError(
             f"provided data does not appear to be a protobuf message, expected prefix {_listed(MAGIC)}"
@@ -97,11 +99,12 @@ def encode_document(document: dict[str, Any], gvk: GroupVersionKind) -> bytes:
     return in_envelope(content, str(gvk.group_version), gvk.kind)
 
 
-def decode_document(body: bytes) -> dict[str, Any]:
-    """A whole body as JSON values, kind and apiVersion among them."""
+def decode_document(body: bytes, expected: GroupVersionKind | None = None) -> dict[str, Any]:
+    """A whole body as JSON values, kind and apiVersion among them; what says nothing else is what is expected."""
     envelope = open_envelope(body)
-    values = read(envelope.content, target_of(envelope.gvk))
-    return {"kind": envelope.kind, "apiVersion": envelope.api_version, **values}
+    gvk = expected if expected is not None and not envelope.kind else envelope.gvk
+    values = read(envelope.content, target_of(gvk))
+    return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **values}
 
 
 # --- watches ---

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any, Final
 
-from allot.api.decoding import MAX_VALUES
+from allot.api.json_limits import MAX_VALUES
 from allot.api.protobuf import json_schemas, scalars, wire
 from allot.api.protobuf.source import Source
 from allot.api.protobuf.targets import Member, Target, inlined, members_of

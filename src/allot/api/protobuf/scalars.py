@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from allot.api.base import ABSENT
-from allot.api.decoding import has_too_many_values, is_too_deep
+from allot.api.json_limits import has_too_many_values, is_too_deep
 from allot.api.protobuf.wire import (
     ProtobufError,
     delimited,

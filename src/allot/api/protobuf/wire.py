@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from allot.api.decoding import DecodeError
+
 VARINT: Final = 0
 FIXED64: Final = 1
 BYTES: Final = 2
@@ -16,7 +18,7 @@ MAX_GROUPS: Final = 100
 _MASK64: Final = 2**64 - 1
 
 
-class ProtobufError(ValueError):
+class ProtobufError(DecodeError):
     """The bytes are not the message they should be. The message is what API clients see."""
 
 

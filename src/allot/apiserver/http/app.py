@@ -33,8 +33,9 @@ from allot.apiserver.http.exchanges import (
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, Turn
 from allot.apiserver.http.handlers import SEVERAL, Handlers
 from allot.apiserver.http.metrics import Labels, Metrics
+from allot.apiserver.http.negotiation import error_format
 from allot.apiserver.http.requests import ApiRequest, parse_query
-from allot.apiserver.http.responses import Response, error_response
+from allot.apiserver.http.responses import Response, error_response, in_format
 from allot.apiserver.http.routes import Target, find_target
 from allot.apiserver.http.watching import Watcher
 from allot.apiserver.registry.served import ServedResources
@@ -124,12 +125,12 @@ class App:
             await turn.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
         except ApiError as error:
-            return error_response(error)
+            return _shown(error, exchange)
         except ClientGoneError:
             raise
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            return error_response(api_errors.internal("the server made a mistake; see its log"))
+            return _shown(api_errors.internal("the server made a mistake; see its log"), exchange)
 
     async def _page(self, request: ApiRequest, exchange: Exchange, call: _Call) -> Response:
         self._pages.authorize(request)
@@ -227,6 +228,14 @@ class _Call:
         turn, self.turn = self.turn, None
         if turn is not None:
             turn.end()
+
+
+def _shown(error: ApiError, exchange: Exchange) -> Response:
+    """An error in the format that the client reads."""
+    response = error_response(error)
+    accept = exchange.header(b"accept").decode("latin-1")
+    # Errors have always been JSON for those who ask for YAML, which can be read as such.
+    return in_format(response, "protobuf") if error_format(accept) == "protobuf" else response
 
 
 async def _stop_when_gone(watcher: Watcher, receive: Receive) -> None:

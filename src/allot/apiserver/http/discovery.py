@@ -141,8 +141,6 @@ def _storage_hash(resource: Resource) -> str:
 
 # --- aggregated ---
 
-AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-
 
 @cache
 def aggregated(served: ServedResources, path: str, version: str) -> Document:

@@ -14,7 +14,12 @@ from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.http import discovery
 from allot.apiserver.http.health import Health
 from allot.apiserver.http.metrics import Metrics
-from allot.apiserver.http.negotiation import DISCOVERY_TRANSFORMS, BodyError, negotiate
+from allot.apiserver.http.negotiation import (
+    DISCOVERY_TRANSFORMS,
+    BodyError,
+    error_format,
+    negotiate,
+)
 from allot.apiserver.http.openapi.documents import INFO, document, document_hash, index
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import Response, in_format, json_response, text_response
@@ -70,6 +75,9 @@ class Pages:
                 raise api_errors.no_such_path()
             return text_response(404, _NOT_FOUND)
         is_json = found.content_type.startswith("application/json") and bool(found.body)
+        is_discovery = is_json and parts[:1] in (["api"], ["apis"])
+        if is_discovery and error_format(request.header("accept")) == "protobuf":
+            return in_format(found, "protobuf")
         return in_format(found, "json", pretty=is_json and request.flag("pretty"))
 
     async def _found(self, parts: list[str], request: ApiRequest) -> Response | None:
@@ -111,8 +119,10 @@ class Pages:
             raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
         if accepted.transform:
             found = discovery.aggregated(self._served, path, accepted.version)
-            content_type = discovery.AGGREGATED.format(version=accepted.version)
-            return _tagged(request, found.body, found.etag, content_type)
+            shown = Response(200, found.body)
+            if accepted.format == "protobuf":
+                shown = in_format(shown, "protobuf")
+            return _tagged(request, shown.body, found.etag, accepted.content_type)
         value = (
             discovery.api_versions(self._served, self._address())
             if path == "api"

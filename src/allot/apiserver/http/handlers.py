@@ -15,12 +15,21 @@ from allot.apiserver.http.flow_control import seats_for
 from allot.apiserver.http.list_bodies import list_response
 from allot.apiserver.http.list_options import list_options, selection_for
 from allot.apiserver.http.negotiation import (
+    JSON,
     LIST_TRANSFORMS,
     OBJECT_TRANSFORMS,
+    PROTOBUF,
+    STREAMED,
     Accepted,
     BodyError,
     Transform,
     negotiate,
+)
+from allot.apiserver.http.protobuf_rendering import (
+    COST,
+    ProtobufRenderer,
+    protobuf_list,
+    protobuf_renderer,
 )
 from allot.apiserver.http.rendering import Renderer, renderer_for
 from allot.apiserver.http.requests import ApiRequest
@@ -100,7 +109,7 @@ class Handlers:
         """The answer to anything but a watch."""
         # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
-        accepted = self._negotiate(request, transforms)
+        accepted = self._negotiate(request, target, transforms)
         renderer = self._renderer(request, target, accepted)
         answer = _Responder(request, accepted, renderer, self._workers)
         part = target.subresource
@@ -137,25 +146,35 @@ class Handlers:
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
-        accepted = self._negotiate(request, OBJECT_TRANSFORMS, watch=True)
+        accepted = self._negotiate(request, target, OBJECT_TRANSFORMS, watch=True)
         selection = selection_for(request, target)
         options = watch_options(request)
         renderer = self._renderer(request, target, accepted)
         cache = self._caches.of(target.resource)
         watcher = Watcher(self._store, cache, selection, renderer, options)
         await watcher.prepare(self._reader)
-        return watcher, StreamResponse(watcher.stream())
+        streamed = STREAMED["protobuf"] if accepted.format == "protobuf" else JSON
+        return watcher, StreamResponse(watcher.stream(), streamed)
 
     def _negotiate(
-        self, request: ApiRequest, transforms: frozenset[Transform], *, watch: bool = False
+        self,
+        request: ApiRequest,
+        target: Target,
+        transforms: frozenset[Transform],
+        *,
+        watch: bool = False,
     ) -> Accepted:
+        accept = request.header("accept")
+        protobuf = codec_for(target.resource).has_protobuf(target.version)
         try:
-            return negotiate(request.header("accept"), transforms, watch=watch)
+            return negotiate(accept, transforms, watch=watch, protobuf=protobuf)
         except BodyError as error:
             raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
 
     def _renderer(self, request: ApiRequest, target: Target, accepted: Accepted) -> Renderer:
         codec = codec_for(target.resource)
+        if accepted.format == "protobuf":
+            return protobuf_renderer(accepted, codec, target.version)
         return renderer_for(request, accepted, codec, target.version, self._clock)
 
 
@@ -174,14 +193,19 @@ class _Responder(NamedTuple):
         return response._replace(headers=warning_headers(written.warnings))
 
     async def one(self, code: int, stored: StoredObject) -> Response:
-        size = len(stored.entry.value)
+        is_protobuf = self.accepted.format == "protobuf"
+        size = len(stored.entry.value) * (COST if is_protobuf else 1)
         if size <= LARGE:
             body = self.renderer.one(stored)
         else:
             body = await self.workers.run(size, partial(self.renderer.one, stored))
+        if is_protobuf:
+            return Response(code, body, PROTOBUF)
         return await self.formatted(Response(code, body))
 
     async def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
+        if isinstance(self.renderer, ProtobufRenderer):
+            return await protobuf_list(objects, self.renderer, meta, self.workers)
         return await list_response(
             objects,
             self.renderer.frame(meta),

@@ -1,20 +1,25 @@
 """Bodies: the formats that are read and written, and which of them a request means.
 
-Everything behind this module sees JSON. A further format to read is a further line in `_READERS`.
+Most of what is behind this module sees JSON. A further format to read is a further line in `_READERS`.
+Objects in protobuf are read and written without a detour: see `watch_cache/codecs.py` and `protobuf_rendering.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
+from allot.api.identities import GroupVersionKind
 from allot.api.json_limits import MAX_VALUES
+from allot.api.protobuf.envelope import MEDIA_TYPE, decode_document
+from allot.api.protobuf.wire import ProtobufError
 from allot.apiserver.yaml_documents import YamlError, parse_documents
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
+PROTOBUF: Final = MEDIA_TYPE
 PATCH_FORMATS: Final[Mapping[str, str]] = {
     "application/json-patch+json": "json",
     "application/merge-patch+json": "merge",
@@ -45,22 +50,23 @@ class Body(NamedTuple):
     duplicates: tuple[str, ...] = ()
 
 
-def read_body(body: bytes, content_type: str) -> Body:
+def read_body(body: bytes, content_type: str, expected: GroupVersionKind | None = None) -> Body:
     """The body as JSON; `BodyError` 415 if we cannot read its format, 400 if it is not what it says.
 
     No content type means JSON. JSON is not parsed here: errors are reported by the decoder.
+    Protobuf without a type is read as the expected type.
     """
     reader = _READERS.get(media_type(content_type) or JSON)
     if reader is None:
-        raise _unsupported(_READERS)
-    return reader(body)
+        raise unsupported()
+    return reader(body, expected)
 
 
 def patch_format(content_type: str) -> str:
     """`json`, `merge`, `strategic` or `apply`, from the patch's content type; `BodyError` 415 for others."""
     found = PATCH_FORMATS.get(media_type(content_type))
     if found is None:
-        raise _unsupported(PATCH_FORMATS)
+        raise unsupported(PATCH_FORMATS)
     return found
 
 
@@ -69,7 +75,19 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def yaml_to_json(body: bytes) -> Body:
+def _unchanged(body: bytes, _: GroupVersionKind | None) -> Body:
+    return Body(body)
+
+
+def protobuf_to_json(body: bytes, expected: GroupVersionKind | None = None) -> Body:
+    """Protobuf as JSON; `BodyError` 400 if it cannot be read."""
+    try:
+        return Body(msgspec.json.encode(decode_document(body, expected)))
+    except ProtobufError as error:
+        raise BodyError(400, "BadRequest", str(error)) from None
+
+
+def yaml_to_json(body: bytes, _: GroupVersionKind | None = None) -> Body:
     """One YAML document as JSON; `BodyError` 400 if it is not one."""
     if body.lstrip()[:1] == b"{" and _is_json(body):
         return Body(body)
@@ -99,7 +117,8 @@ def _malformed(problem: str) -> BodyError:
     return BodyError(400, "BadRequest", f"error converting YAML to JSON: yaml: {problem}")
 
 
-def _unsupported(accepted: Mapping[str, object]) -> BodyError:
+def unsupported(accepted: Iterable[str] = (JSON, YAML, PROTOBUF)) -> BodyError:
+    """415: the body has a format that cannot be read here."""
     return BodyError(
         415,
         "UnsupportedMediaType",
@@ -108,7 +127,11 @@ def _unsupported(accepted: Mapping[str, object]) -> BodyError:
     )
 
 
-_READERS: Final[Mapping[str, Callable[[bytes], Body]]] = {JSON: Body, YAML: yaml_to_json}
+_READERS: Final[Mapping[str, Callable[[bytes, GroupVersionKind | None], Body]]] = {
+    JSON: _unchanged,
+    YAML: yaml_to_json,
+    PROTOBUF: protobuf_to_json,
+}
 
 
 # --- what goes out ---
@@ -123,7 +146,7 @@ class Transform(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """How to answer: `json` or `yaml`, and in which form; `transform` is empty for the object itself."""
+    """How to answer: `json`, `yaml` or `protobuf`, and in which form; `transform` is empty for the object itself."""
 
     format: str
     transform: str = ""
@@ -132,7 +155,7 @@ class Accepted(NamedTuple):
     @property
     def content_type(self) -> str:
         """The header of the answer. Discovery repeats what it was asked for."""
-        plain = f"application/{self.format}"
+        plain = _MEDIA_TYPES[self.format]
         if self.transform != DISCOVERY:
             return plain
         return f"{plain};g={_DISCOVERY_GROUP};v={self.version};as={DISCOVERY}"
@@ -157,9 +180,19 @@ OBJECT_TRANSFORMS: Final = _transforms(_META_GROUP, ("v1", "v1beta1"), TABLE, ME
 DISCOVERY_TRANSFORMS: Final = _transforms(_DISCOVERY_GROUP, ("v2", "v2beta1"), DISCOVERY)
 """What /api and /apis can be answered as."""
 
-_WRITTEN: Final = (JSON, YAML, f"{JSON};stream=watch")
-_FORMATS: Final = {JSON: "json", YAML: "yaml", "application/*": "json", "*/*": "json"}
-_WATCH_FORMATS: Final = {name: format_ for name, format_ in _FORMATS.items() if name != YAML}
+STREAMED: Final = {"json": f"{JSON};stream=watch", "protobuf": f"{PROTOBUF};stream=watch"}
+"""The media types of a watch's formats."""
+_WRITTEN: Final = (JSON, YAML, PROTOBUF)
+_MEDIA_TYPES: Final = {"json": JSON, "yaml": YAML, "protobuf": PROTOBUF}
+_FORMATS: Final = {
+    JSON: "json",
+    YAML: "yaml",
+    PROTOBUF: "protobuf",
+    "application/*": "json",
+    "*/*": "json",
+}
+_ONLY_TEXT: Final = frozenset((TABLE,))
+"""Forms that protobuf has no messages for."""
 
 
 class _Clause(NamedTuple):
@@ -176,41 +209,56 @@ class _Clause(NamedTuple):
 
 
 def negotiate(
-    accept: str, transforms: frozenset[Transform] = frozenset(), *, watch: bool = False
+    accept: str,
+    transforms: frozenset[Transform] = frozenset(),
+    *,
+    watch: bool = False,
+    protobuf: bool = True,
 ) -> Accepted:
     """The best answer that the Accept header allows; `BodyError` 406 if it allows none.
 
-    Alternatives in formats that we do not write, protobuf among them, are passed over, and so are forms
-    that are not among `transforms`. A watch is always JSON.
+    Alternatives in formats that we do not write are passed over, and so are forms that are not among `transforms`.
+    `protobuf` says whether there is a message for the objects themselves; for their metadata there always is.
     """
     if not accept.strip():
         return Accepted("json")
-    formats = _WATCH_FORMATS if watch else _FORMATS
-    is_known = False
+    is_known = is_streamed = False
     for clause in sorted(_clauses(accept), key=lambda clause: clause.rank):
-        format_ = formats.get(clause.media_type)
+        format_ = _FORMATS.get(clause.media_type)
         if format_ is None or clause.quality <= 0:
             continue
         is_known = True
+        if watch and format_ not in STREAMED:
+            continue
         parameters = clause.parameters
         if parameters.get("charset", "utf-8").lower() != "utf-8":
             continue
-        if "stream" in parameters and not (watch and parameters["stream"] == "watch"):
+        if parameters.get("stream", "watch") != "watch":
             continue
-        if not parameters.keys() & {"as", "g", "v"}:
-            return Accepted(format_)
+        is_streamed = True
         asked = Transform(*(parameters.get(name, "") for name in ("as", "g", "v")))
-        if asked in transforms:
+        if not any(asked):
+            if format_ != "protobuf" or protobuf:
+                return Accepted(format_)
+        elif asked in transforms and not (format_ == "protobuf" and asked.kind in _ONLY_TEXT):
             return Accepted(format_, asked.kind, asked.version)
-    raise _not_acceptable(is_known, watch)
+    raise _not_acceptable(is_known, STREAMED.values() if watch and not is_streamed else _WRITTEN)
 
 
-def _not_acceptable(is_known: bool, watch: bool) -> BodyError:
+def error_format(accept: str) -> str:
+    """The format of an error, for which no form can be asked: JSON if no other is acceptable."""
+    try:
+        return negotiate(accept).format
+    except BodyError:
+        return "json"
+
+
+def _not_acceptable(is_known: bool, accepted: Iterable[str]) -> BodyError:
     if is_known:
-        accepted = _WRITTEN[2:] if watch else _WRITTEN[:2]
         message = f"only the following media types are accepted: {', '.join(accepted)}"
     else:
-        message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_WRITTEN)}"
+        available = ", ".join((*_WRITTEN, *STREAMED.values()))
+        message = f"406: Not Acceptable\n\nAvailable representations: {available}"
     return BodyError(406, "NotAcceptable", message)
 
 

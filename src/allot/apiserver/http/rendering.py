@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from allot.apiserver.api_errors import bad_request
+from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
 from allot.apiserver.http.requests import ApiRequest
@@ -70,6 +70,10 @@ class Renderer:
 
     def _bookmark_type(self) -> tuple[str, str]:
         return self._gvk.kind, self._api_version
+
+    def error(self, error: ApiError) -> bytes:
+        """The event that ends a watch."""
+        return event_line("ERROR", msgspec.json.encode(error.status()))
 
 
 class PartialRenderer(Renderer):

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.protobuf.envelope import MEDIA_TYPE, encode_document, has_protobuf
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.yaml_writing import to_yaml
 
@@ -59,13 +61,25 @@ def error_response(error: ApiError) -> Response:
 
 
 def in_format(response: Response, format_: str, *, pretty: bool = False) -> Response:
-    """The same answer as YAML, or as JSON for people."""
+    """The same answer as YAML, as protobuf, or as JSON for people."""
     if format_ == "yaml":
         text = to_yaml(msgspec.json.decode(response.body))
         return response._replace(body=text, content_type="application/yaml")
+    if format_ == "protobuf":
+        return _as_protobuf(response)
     if pretty:
         return response._replace(body=msgspec.json.format(response.body, indent=2) + b"\n")
     return response
+
+
+def _as_protobuf(response: Response) -> Response:
+    """A document in protobuf; in JSON if it is of a kind that has no message."""
+    document = msgspec.json.decode(response.body)
+    group, version = GroupVersion.parse(document.get("apiVersion", ""))
+    gvk = GroupVersionKind(group, version, document.get("kind", ""))
+    if not has_protobuf(gvk):
+        return response
+    return response._replace(body=encode_document(document, gvk), content_type=MEDIA_TYPE)
 
 
 def warning_headers(warnings: Iterable[str]) -> tuple[Header, ...]:

@@ -236,5 +236,5 @@ class Subresources:
         assert target.subresource is not None
         assert target.subresource.kind is not None
         kind = target.subresource.kind
-        body = (await self._writes.read_body(request)).json
+        body = (await self._writes.read_body(request, kind)).json
         return await self._workers.run(len(body), lambda: document_of(kind, body, target.name))

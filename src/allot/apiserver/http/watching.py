@@ -13,8 +13,6 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import chain
 from typing import Final, NamedTuple
 
-import msgspec
-
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.http.rendering import Renderer
@@ -22,7 +20,7 @@ from allot.apiserver.http.requests import ApiRequest, options_error
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.reading import Reader, revision_of
 from allot.apiserver.registry.selection import Selection
-from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache, event_line
+from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Change, SlowWatcherError, Store, StoreUnavailableError
@@ -137,7 +135,7 @@ class Watcher:
             async for chunk in self._follow():
                 yield chunk
         except ApiError as error:
-            yield error_event(error)
+            yield self._renderer.error(error)
         finally:
             self._cache.unlisten(self._wake.set)
 
@@ -257,7 +255,3 @@ def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange
     if is_:
         return "ADDED"
     return "DELETED" if was else None
-
-
-def error_event(error: ApiError) -> bytes:
-    return event_line("ERROR", msgspec.json.encode(error.status()))

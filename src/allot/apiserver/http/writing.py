@@ -13,6 +13,7 @@ from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.api.managed_fields import without_managed_fields
 from allot.api.meta import ObjectMeta
+from allot.api.protobuf.envelope import MAGIC, open_envelope
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
@@ -27,12 +28,15 @@ from allot.apiserver.http.field_tracking import (
 )
 from allot.apiserver.http.list_options import list_options
 from allot.apiserver.http.negotiation import (
+    JSON,
+    PROTOBUF,
     YAML,
     Body,
     BodyError,
     media_type,
     patch_format,
     read_body,
+    unsupported,
 )
 from allot.apiserver.http.requests import (
     ApiRequest,
@@ -66,6 +70,8 @@ from allot.validation.fields import invalid as invalid_field
 
 DELETES_AT_ONCE: Final = 10
 """Objects of a collection that are deleted between two pauses."""
+MAX_SUMMARY: Final = 30
+"""Bytes of a body that is no object."""
 MAX_ISSUES: Final = 100
 """Unknown and duplicate fields that are told, as in Kubernetes."""
 
@@ -260,17 +266,42 @@ class WriteHandlers:
     def _read(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
-        body = json_body(request)
-        obj, warnings, _ = self.read_json(body.json, target, options, body.duplicates)
+        warnings: list[str] = []
+        if media_type(request.header("content-type")) == PROTOBUF:
+            obj = self._read_protobuf(request.body, target)
+        else:
+            body = json_body(request, target.resource.gvk(target.version))
+            obj, warnings, _ = self.read_json(body.json, target, options, body.duplicates)
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
         managers = managers_of_new(placed, request, target, self._objects.clock())
         return ReadBody(placed, warnings, managers)
 
-    async def read_body(self, request: ApiRequest) -> Body:
+    async def read_body(self, request: ApiRequest, expected: GroupVersionKind) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
-        return await self._workers.run(reading_size(request), lambda: json_body(request))
+        return await self._workers.run(reading_size(request), lambda: json_body(request, expected))
+
+    def _read_protobuf(self, body: bytes, target: Target) -> Any:
+        """The object in protobuf, which has no unknown or duplicate fields to be strict about."""
+        resource, version = target.resource, target.version
+        gvk = resource.gvk(version)
+        codec = codec_for(resource)
+        if not codec.has_protobuf(version):
+            error = unsupported((JSON, YAML))
+            raise ApiError(error.code, error.reason, error.message)
+        try:
+            envelope = open_envelope(body)
+        except DecodeError as error:
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {gvk.kind}): "
+                f"{error} ({_summary(body)})"
+            ) from None
+        check_kind(envelope.api_version, envelope.kind, gvk)
+        try:
+            return codec.decode_protobuf(envelope.content, version, self._objects.clock())
+        except DecodeError as error:
+            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
 
     def read_json(
         self,
@@ -325,20 +356,28 @@ class WriteHandlers:
 
 def work_size(request: ApiRequest, target: Target) -> int:
     """The work of handling a body, in bytes of a plain object."""
-    has_expressions = target.resource.info.is_typed and b'"expression' in request.body
+    is_typed, body = target.resource.info.is_typed, request.body
+    # In protobuf expressions have no name.
+    has_expressions = is_typed and (
+        b'"expression' in body
+        or (body.startswith(MAGIC) and target.resource.kind != "ResourceSlice")
+    )
     return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
 
 
 def reading_size(request: ApiRequest) -> int:
     """The work of converting a body to JSON, in bytes of JSON."""
-    is_yaml = media_type(request.header("content-type")) == YAML
-    return len(request.body) * (SLOW if is_yaml else 1)
+    cost = _READING_COSTS.get(media_type(request.header("content-type")), 1)
+    return len(request.body) * cost
 
 
-def json_body(request: ApiRequest) -> Body:
+_READING_COSTS: Final = {YAML: SLOW, PROTOBUF: SLOW // 2}
+
+
+def json_body(request: ApiRequest, expected: GroupVersionKind) -> Body:
     """The body of a request as JSON; 400 if it is empty."""
     try:
-        body = read_body(request.body, request.header("content-type"))
+        body = read_body(request.body, request.header("content-type"), expected)
     except BodyError as error:
         raise ApiError(error.code, error.reason, error.message) from None
     if not body.json.strip():
@@ -372,18 +411,32 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
             f'{expected.kind} in version "{expected.version}" cannot be handled as a {expected.kind}: '
             f"{text[:1].lower()}{text[1:]}"
         ) from None
+    check_kind(found.api_version, found.kind, expected)
+
+
+def check_kind(api_version: str | None, kind: str | None, expected: GroupVersionKind) -> None:
+    """400 if what a body says about itself, which may be nothing, is not what is expected."""
     wanted = str(expected.group_version)
-    if found.api_version and found.api_version != wanted:
+    if api_version and api_version != wanted:
         raise bad_request(
-            f"the API version in the data ({found.api_version}) does not match the expected "
+            f"the API version in the data ({api_version}) does not match the expected "
             f"API version ({wanted})"
         )
-    if found.kind and found.kind != expected.kind:
+    if kind and kind != expected.kind:
         version = GroupVersion.parse(wanted).version
         raise bad_request(
-            f'{found.kind} in version "{version}" cannot be handled as a {expected.kind}: '
-            f"the body is a {found.kind}, not a {expected.kind}"
+            f'{kind} in version "{version}" cannot be handled as a {expected.kind}: '
+            f"the body is a {kind}, not a {expected.kind}"
         )
+
+
+def _summary(body: bytes) -> str:
+    """As much of a body as an error shows: text if it looks like JSON."""
+    if not body:
+        return "<empty>"
+    start = body[:MAX_SUMMARY]
+    shown = start.decode(errors="replace") if body[:1] == b"{" else start.hex()
+    return shown if len(body) <= MAX_SUMMARY else f"{shown} ..."
 
 
 def _check_encoding(body: bytes) -> None:
@@ -478,7 +531,7 @@ def delete_options(request: ApiRequest, verb: str) -> DeleteOptions:
 
 def _options_from_body(request: ApiRequest) -> DeleteOptions:
     try:
-        body = read_body(request.body, request.header("content-type")).json
+        body = read_body(request.body, request.header("content-type"), _DELETE_OPTIONS).json
         kind = _type_decoder.decode(body).kind
         if kind not in (None, "", "DeleteOptions"):
             raise bad_request(f"the body of a delete must be DeleteOptions, not a {kind}")
@@ -487,6 +540,9 @@ def _options_from_body(request: ApiRequest) -> DeleteOptions:
         raise ApiError(error.code, error.reason, error.message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the delete options cannot be read: {error}") from None
+
+
+_DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 
 
 def check_options(options: DeleteOptions) -> None:

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, KeysView, Sequence
 from typing import Final
 
+from allot.api.protobuf.envelope import in_envelope, watch_event
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.codecs import Codec
 from allot.apiserver.watch_cache.representations import REPRESENTATIONS
@@ -44,7 +45,7 @@ class ObjectChange:
         self.new = new
         self.size = 0
         """The bytes of the objects that nothing else in the window has."""
-        self._lines: dict[tuple[str, Codec, str], bytes] | None = None
+        self._lines: dict[Hashable, bytes] | None = None
 
     @property
     def key(self) -> str:
@@ -80,15 +81,34 @@ class ObjectChange:
             gvk = codec.resource.gvk(version)
             body = with_type(self.body(*key), gvk.kind, str(gvk.group_version))
             line = event_line(type_, body)
-            if lines is None:
-                lines = self._lines = {}
-            lines[key] = line
-            REPRESENTATIONS.keep(self, key, len(line))
+            self._keep(key, line)
         return line
+
+    def frame(self, type_: str, codec: Codec, version: str) -> bytes:
+        """The event as a frame of a watch stream in protobuf."""
+        key = (type_, codec, version, "protobuf")
+        lines = self._lines
+        frame = lines.get(key) if lines is not None else None
+        if frame is None:
+            shown = self.shown(type_)
+            if type_ == "DELETED":
+                message = codec.encode_protobuf(shown.at(self.revision), version)
+            else:
+                message = shown.message(codec, version)
+            gvk = codec.resource.gvk(version)
+            frame = watch_event(type_, in_envelope(message, str(gvk.group_version), gvk.kind))
+            self._keep(key, frame)
+        return frame
+
+    def _keep(self, form: Hashable, line: bytes) -> None:
+        if self._lines is None:
+            self._lines = {}
+        self._lines[form] = line
+        REPRESENTATIONS.keep(self, form, len(line))
 
     def forget(self, form: Hashable) -> None:
         if self._lines is not None:
-            self._lines.pop(form, None)  # type: ignore[call-overload]
+            self._lines.pop(form, None)
 
 
 def event_line(type_: str, body: bytes) -> bytes:

@@ -20,6 +20,9 @@ from allot.api.base import replace
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersion
 from allot.api.meta import ObjectMeta
+from allot.api.protobuf.envelope import has_protobuf, target_of
+from allot.api.protobuf.reading import read
+from allot.api.protobuf.writing import write
 from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds.resources import Resource, find
@@ -49,6 +52,18 @@ class Codec(ABC):
         obj = self.decode(body, version, now)
         release_interpreter(len(body))
         return obj, self.strict_issues(body, version)
+
+    @abstractmethod
+    def decode_protobuf(self, content: bytes, version: str, now: datetime) -> Any:
+        """The object in a protobuf message, with defaults. Raises `DecodeError`."""
+
+    @abstractmethod
+    def encode_protobuf(self, obj: Any, version: str) -> bytes:
+        """The object's protobuf message, without an envelope."""
+
+    def has_protobuf(self, version: str) -> bool:
+        """Whether there is a message for objects in a version."""
+        return has_protobuf(self.resource.gvk(version))
 
     @abstractmethod
     def strict_issues(self, body: bytes, version: str) -> list[str]:
@@ -85,6 +100,12 @@ class TypedCodec(Codec):
 
     def decode(self, body: bytes, version: str, now: datetime) -> Any:
         return scheme.decode_object(body, self.resource.gvk(version), now)
+
+    def decode_protobuf(self, content: bytes, version: str, now: datetime) -> Any:
+        return scheme.decode_protobuf(content, self.resource.gvk(version), now)
+
+    def encode_protobuf(self, obj: Any, version: str) -> bytes:
+        return scheme.encode_protobuf(obj, self.resource.gvk(version))
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:
         cls = scheme.version_of(self._kind, version).cls
@@ -156,9 +177,20 @@ class RawCodec(Codec):
             raise problem
         cleaned = _without_nulls(data) if b"null" in body else dict(data)
         cleaned = without_empty_values(cleaned, body, gvk)
-        stored = self._to_storage(cleaned, version)
+        return self._with_defaults(cleaned, version)
+
+    def decode_protobuf(self, content: bytes, version: str, now: datetime) -> RawObject:
+        # Messages have no fields of other types and no nulls.
+        return self._with_defaults(read(content, target_of(self.resource.gvk(version))), version)
+
+    def _with_defaults(self, data: dict[str, Any], version: str) -> RawObject:
+        stored = self._to_storage(data, version)
         filled = self.resource.defaults(stored)
         return self.view({**filled, **self._type_meta})
+
+    def encode_protobuf(self, obj: RawObject, version: str) -> bytes:
+        data = self._from_storage(dict(obj.data), version)
+        return write(data, target_of(self.resource.gvk(version)))
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:
         return [str(issue) for issue in unknown_fields(body, self.resource.gvk(version))]

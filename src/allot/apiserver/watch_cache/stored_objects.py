@@ -11,6 +11,7 @@ from allot.apiserver.watch_cache.representations import DECODED_FACTOR, REPRESEN
 from allot.storage.interface import Entry
 
 _DECODED: Final = "decoded"
+_PROTOBUF: Final = "protobuf"
 
 
 class StoredObject:
@@ -22,7 +23,7 @@ class StoredObject:
         self.entry = entry
         self.codec = codec
         self._object: Any = None
-        self._bodies: dict[tuple[Codec, str], bytes] | None = None
+        self._bodies: dict[Hashable, bytes] | None = None
 
     @property
     def key(self) -> str:
@@ -51,11 +52,31 @@ class StoredObject:
         body = bodies.get(key) if bodies is not None else None
         if body is None:
             body = with_revision(self.without_revision(codec, version), self.revision)
-            if bodies is None:
-                bodies = self._bodies = {}
-            bodies[key] = body
-            REPRESENTATIONS.keep(self, key, len(body))
+            self._keep(key, body)
         return body
+
+    def message(self, codec: Codec, version: str) -> bytes:
+        """The protobuf message in a version, without an envelope, as it stands in lists."""
+        key = (codec, version, _PROTOBUF)
+        bodies = self._bodies
+        message = bodies.get(key) if bodies is not None else None
+        if message is None:
+            message = codec.encode_protobuf(self.at(self.revision), version)
+            self._keep(key, message)
+        return message
+
+    def at(self, revision: int) -> Any:
+        """The object with a resourceVersion; with none if the revision is 0, as in a dry run."""
+        if revision and revision == self.revision:
+            return self.object
+        metadata = replace(self.object.metadata, resource_version=str(revision or ""))
+        return self.codec.with_metadata(self.object, metadata)
+
+    def _keep(self, form: Hashable, body: bytes) -> None:
+        if self._bodies is None:
+            self._bodies = {}
+        self._bodies[form] = body
+        REPRESENTATIONS.keep(self, form, len(body))
 
     def without_revision(self, codec: Codec, version: str) -> bytes:
         if codec is self.codec and version == codec.storage_version:
@@ -66,7 +87,7 @@ class StoredObject:
         if form == _DECODED:
             self._object = None
         elif self._bodies is not None:
-            self._bodies.pop(form, None)  # type: ignore[call-overload]
+            self._bodies.pop(form, None)
 
 
 def with_revision(body: bytes, revision: int) -> bytes:

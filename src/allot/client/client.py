@@ -25,11 +25,12 @@ from allot.client.clock import Clock, LoopClock
 from allot.client.codecs import Page, Unreadable
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.options import EVERYTHING, PLAIN_DELETE, DeleteOptions, PatchType, Scope
+from allot.client.protobuf import ACCEPT, PROTOBUF, is_protobuf
 from allot.client.rate_limits import RequestLimit
 from allot.client.resources import PODS, Resource
 from allot.client.retries import NEVER, PERSISTENT, RetryPolicy
 from allot.client.transport import JSON, Query, Response, Transport
-from allot.client.watch_stream import Events, decoded_events
+from allot.client.watch_stream import Events, decoded_events, decoded_frames
 
 PAGE_SIZE: Final = 500
 CONFLICT_ATTEMPTS: Final = 10
@@ -47,8 +48,14 @@ class Client:
         retry: RetryPolicy = PERSISTENT,
         limit: RequestLimit | None = None,
         clock: Clock | None = None,
+        prefers_protobuf: bool = False,
     ) -> None:
+        """With `prefers_protobuf`, resources that have a protobuf codec are read and written in it.
+
+        Servers in the same process keep opaque parameters as they are also in JSON, which is faster.
+        """
         self.transport = transport
+        self._prefers_protobuf = prefers_protobuf
         self.clock: Clock = clock or LoopClock()
         self._retry = retry
         self._limit = limit or RequestLimit()
@@ -60,9 +67,12 @@ class Client:
 
     async def get(self, resource: Resource[T], key: ObjectKey) -> T:
         response = await self.request(
-            "GET", resource.path(key), may_repeat=True, headers=resource.form.headers
+            "GET",
+            resource.path(key),
+            may_repeat=True,
+            headers=self._accept(resource) or resource.form.headers,
         )
-        return resource.codec.decode(response.body)
+        return _decoded(resource, response)
 
     async def find(self, resource: Resource[T], key: ObjectKey) -> T | None:
         """`get`, with None if the object does not exist."""
@@ -132,9 +142,10 @@ class Client:
         if continue_:
             query["continue"] = continue_
         path = resource.collection_path(scope.namespace)
-        response = await self.request(
-            "GET", path, query, may_repeat=True, headers=resource.form.list_headers
-        )
+        headers = self._accept(resource) or resource.form.list_headers
+        response = await self.request("GET", path, query, may_repeat=True, headers=headers)
+        if resource.protobuf is not None and is_protobuf(response.body):
+            return resource.protobuf.decode_page(response.body, lenient=lenient)
         return resource.codec.decode_page(response.body, lenient=lenient)
 
     @asynccontextmanager
@@ -165,40 +176,54 @@ class Client:
         # The server ends a watch after the timeout; otherwise the connection is dead.
         idle_seconds = timeout_seconds + 30.0
         async with self.transport.stream(
-            path, query, idle_seconds=idle_seconds, headers=resource.form.headers
+            path,
+            query,
+            idle_seconds=idle_seconds,
+            headers=self._accept(resource) or resource.form.headers,
         ) as stream:
+            head = Response(stream.code, stream.headers, b"")
             if stream.code != 200:
                 body = b"".join([chunk async for chunk in stream.chunks])
-                raise _error(Response(stream.code, stream.headers, body))
-            yield decoded_events(stream.chunks, resource.codec)
+                raise _error(head._replace(body=body))
+            shown_in = head.header(b"content-type") or b""
+            if resource.protobuf is not None and shown_in.startswith(PROTOBUF.encode()):
+                yield decoded_frames(stream.chunks, resource.protobuf)
+            else:
+                yield decoded_events(stream.chunks, resource.codec)
 
     # --- writes ---
 
     async def create(self, resource: Resource[T], obj: T, *, dry_run: bool = False) -> T:
         """The stored object. Created in the namespace of its metadata."""
         key = resource.codec.key(obj)
+        body, content_type = self._encoded(resource, obj)
         response = await self.request(
             "POST",
             resource.collection_path(key.namespace),
             _DRY_RUN if dry_run else None,
-            resource.codec.encode(obj),
+            body,
+            content_type,
             may_repeat=bool(key.name),
+            headers=self._accept(resource),
         )
-        return resource.codec.decode(response.body)
+        return _decoded(resource, response)
 
     async def update(
         self, resource: Resource[T], obj: T, *, subresource: str = "", dry_run: bool = False
     ) -> T:
         """Replace an object. With a resourceVersion, only if it is unchanged."""
         codec = resource.codec
+        body, content_type = self._encoded(resource, obj)
         response = await self.request(
             "PUT",
             resource.path(codec.key(obj), subresource),
             _DRY_RUN if dry_run else None,
-            codec.encode(obj),
+            body,
+            content_type,
             may_repeat=bool(codec.resource_version(obj)),
+            headers=self._accept(resource),
         )
-        return codec.decode(response.body)
+        return _decoded(resource, response)
 
     async def update_status(self, resource: Resource[T], obj: T) -> T:
         return await self.update(resource, obj, subresource="status")
@@ -247,8 +272,9 @@ class Client:
             body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
             content_type=type_.value,
             may_repeat=type_ is not PatchType.JSON,
+            headers=self._accept(resource),
         )
-        return resource.codec.decode(response.body)
+        return _decoded(resource, response)
 
     async def delete(
         self, resource: Resource[Any], key: ObjectKey, options: DeleteOptions = PLAIN_DELETE
@@ -365,6 +391,16 @@ class Client:
                 before_repeat(error)
             await self.clock.sleep(wait)
 
+    def _accept(self, resource: Resource[Any]) -> Mapping[str, str] | None:
+        """Headers that ask for protobuf where that is preferred."""
+        return ACCEPT if self._prefers_protobuf and resource.protobuf is not None else None
+
+    def _encoded(self, resource: Resource[T], obj: T) -> tuple[bytes, str]:
+        """The body to send, and its content type."""
+        if self._prefers_protobuf and resource.protobuf is not None:
+            return resource.protobuf.encode(obj), PROTOBUF
+        return resource.codec.encode(obj), JSON
+
     async def _wait_for_turn(self) -> None:
         if self._limit.is_off:
             return
@@ -378,12 +414,29 @@ _DRY_RUN: Final = {"dryRun": "All"}
 
 def without_retries(client: Client) -> Client:
     """A client of the same server without retries, for callers with their own deadline."""
-    return Client(client.transport, retry=NEVER, clock=client.clock)
+    return Client(
+        client.transport,
+        retry=NEVER,
+        clock=client.clock,
+        prefers_protobuf=client._prefers_protobuf,
+    )
 
 
 def with_limit(client: Client, limit: RequestLimit) -> Client:
     """A client of the same server with its own rate limit."""
-    return Client(client.transport, retry=client._retry, limit=limit, clock=client.clock)
+    return Client(
+        client.transport,
+        retry=client._retry,
+        limit=limit,
+        clock=client.clock,
+        prefers_protobuf=client._prefers_protobuf,
+    )
+
+
+def _decoded(resource: Resource[T], response: Response) -> T:
+    if resource.protobuf is not None and is_protobuf(response.body):
+        return resource.protobuf.decode(response.body)
+    return resource.codec.decode(response.body)
 
 
 def _error(response: Response) -> ApiStatusError:

@@ -21,4 +21,4 @@ def connect(
     """A client. The kubeconfig is read with the first request."""
     source = find_access(kubeconfig, context)
     transport = HttpTransport(source, connections or ConnectionLimits(), user_agent)
-    return Client(transport, limit=limit)
+    return Client(transport, limit=limit, prefers_protobuf=True)

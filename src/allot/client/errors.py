@@ -8,6 +8,9 @@ from typing import Any
 
 import msgspec
 
+from allot.api.decoding import DecodeError
+from allot.api.protobuf.envelope import MAGIC, decode_document
+
 
 class ClientError(Exception):
     """A request failed."""
@@ -55,8 +58,8 @@ class ApiStatusError(ClientError):
     ) -> ApiStatusError:
         """The error of a response, whose body may be a Status, plain text from a proxy, or empty."""
         try:
-            status = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            status = decode_document(body) if body.startswith(MAGIC) else msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, DecodeError):
             return cls(code, "", body.decode("utf-8", "replace").strip(), None, retry_after_seconds)
         return cls.from_status(status, code, retry_after_seconds)
 

@@ -21,6 +21,7 @@ from allot.api.resource import GROUP as DRA
 from allot.api.slices import ResourceSlice
 from allot.client.codecs import Codec, RawCodec, TypedCodec
 from allot.client.projection import WHOLE, Form
+from allot.client.protobuf import ProtobufCodec
 
 T = TypeVar("T")
 RawT = TypeVar("RawT", bound=RawObject)
@@ -45,6 +46,8 @@ class Resource(Generic[T]):
     namespaced: bool
     codec: Codec[T] = field(repr=False)
     form: Form = field(default=WHOLE, repr=False, compare=False)
+    protobuf: ProtobufCodec[T] | None = field(default=None, repr=False, compare=False)
+    """How objects are read and written where the client prefers protobuf for them."""
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -76,7 +79,9 @@ class Resource(Generic[T]):
     def in_version(self, version: str) -> Resource[T]:
         """The same, asked for in another version of its group. Hub objects stay hub objects."""
         gvk = GroupVersionKind(self.group, version, self.kind)
-        return replace(self, version=version, codec=self.codec.in_version(gvk))
+        protobuf = self.protobuf.in_version(gvk) if self.protobuf is not None else None
+        codec = self.codec.in_version(gvk)
+        return replace(self, version=version, codec=codec, protobuf=protobuf)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
@@ -103,12 +108,14 @@ def _raw(cls: type[RawT], group: str, plural: str) -> Resource[RawT]:
     return made
 
 
-def _typed(cls: type[T], plural: str) -> Resource[T]:
+def _typed(cls: type[T], plural: str, *, protobuf: bool = False) -> Resource[T]:
     """A typed kind of the table, whose objects are of the class `cls`."""
     kind = kind_named(DRA, plural)
     assert kind.hub is cls
-    codec: TypedCodec[T] = TypedCodec(kind.gvk(kind.versions[0]))
-    made = Resource(DRA, kind.versions[0], plural, kind.name, kind.namespaced, codec)
+    gvk = kind.gvk(kind.versions[0])
+    codec: TypedCodec[T] = TypedCodec(gvk)
+    messages: ProtobufCodec[T] | None = ProtobufCodec(gvk) if protobuf else None
+    made = Resource(DRA, gvk.version, plural, kind.name, kind.namespaced, codec, protobuf=messages)
     _named[DRA, plural] = made
     return made
 
@@ -143,8 +150,10 @@ VOLUME_ATTACHMENTS: Final = _raw(RawObject, "storage.k8s.io", "volumeattachments
 LEASES: Final = _raw(RawObject, "coordination.k8s.io", "leases")
 PRIORITY_CLASSES: Final = _raw(RawObject, "scheduling.k8s.io", "priorityclasses")
 
-RESOURCE_CLAIMS: Final = _typed(ResourceClaim, "resourceclaims")
-RESOURCE_CLAIM_TEMPLATES: Final = _typed(ResourceClaimTemplate, "resourceclaimtemplates")
+RESOURCE_CLAIMS: Final = _typed(ResourceClaim, "resourceclaims", protobuf=True)
+RESOURCE_CLAIM_TEMPLATES: Final = _typed(
+    ResourceClaimTemplate, "resourceclaimtemplates", protobuf=True
+)
 RESOURCE_SLICES: Final = _typed(ResourceSlice, "resourceslices")
 DEVICE_CLASSES: Final = _typed(DeviceClass, "deviceclasses")
 DEVICE_TAINT_RULES: Final = _typed(DeviceTaintRule, "devicetaintrules")

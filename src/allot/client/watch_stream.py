@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, TypeVar
 
+from allot.api.protobuf.envelope import FrameReader
+from allot.api.protobuf.envelope import WatchEvent as Frame
+from allot.api.protobuf.wire import ProtobufError
 from allot.client.codecs import Codec, WatchEvent
 from allot.client.errors import ClientError, UnreadableAnswerError
+from allot.client.protobuf import ProtobufCodec
 
 T = TypeVar("T")
+Part = TypeVar("Part")
 Events = list[WatchEvent[T]]
 
 MAX_LINE = 64 * 1024 * 1024
@@ -46,19 +51,47 @@ class Lines:
         return [line for line in whole.split(b"\n") if line]
 
 
-async def decoded_events(chunks: AsyncIterator[bytes], codec: Codec[T]) -> AsyncIterator[Events[T]]:
+class _Frames:
+    """Cuts pieces into the frames of protobuf."""
+
+    def __init__(self) -> None:
+        self._reader = FrameReader(MAX_LINE)
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        try:
+            return list(self._reader.feed(chunk))
+        except ProtobufError as error:
+            raise UnreadableAnswerError(str(error)) from None
+
+
+def decoded_events(chunks: AsyncIterator[bytes], codec: Codec[T]) -> AsyncIterator[Events[T]]:
     """Events in batches, as they arrived. An ERROR event is raised after the events before it.
 
     A batch may be a whole list: it is decoded in steps, yielding to other tasks.
     """
-    lines = Lines()
+    return _decoded(chunks, Lines().feed, codec.decode_event, len)
+
+
+def decoded_frames(
+    chunks: AsyncIterator[bytes], codec: ProtobufCodec[T]
+) -> AsyncIterator[Events[T]]:
+    """The same for a watch in protobuf."""
+    return _decoded(chunks, _Frames().feed, codec.decode_event, lambda frame: len(frame.body))
+
+
+async def _decoded(
+    chunks: AsyncIterator[bytes],
+    feed: Callable[[bytes], list[Part]],
+    decode: Callable[[Part], WatchEvent[T]],
+    size_of: Callable[[Part], int],
+) -> AsyncIterator[Events[T]]:
     async for chunk in chunks:
         events: Events[T] = []
         try:
-            for number, piece in enumerate(_pieces(lines.feed(chunk))):
+            for number, piece in enumerate(_pieces(feed(chunk), size_of)):
                 if number:
                     await asyncio.sleep(0)
-                events.extend(map(codec.decode_event, piece))
+                events.extend(map(decode, piece))
         except ClientError:
             if events:
                 yield events
@@ -67,12 +100,12 @@ async def decoded_events(chunks: AsyncIterator[bytes], codec: Codec[T]) -> Async
             yield events
 
 
-def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
-    piece: list[bytes] = []
+def _pieces(parts: list[Part], size_of: Callable[[Part], int]) -> Iterator[list[Part]]:
+    piece: list[Part] = []
     size = 0
-    for line in lines:
-        piece.append(line)
-        size += len(line)
+    for part in parts:
+        piece.append(part)
+        size += size_of(part)
         if len(piece) >= EVENTS_AT_ONCE or size >= BYTES_AT_ONCE:
             yield piece
             piece, size = [], 0

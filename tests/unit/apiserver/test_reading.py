@@ -260,8 +260,7 @@ def test_metadata_alone() -> None:
         async with LocalServer() as server:
             await filled(server, 1)
             accept = {
-                "accept": "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+                "accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
             }
             listed = (await server.ask("GET", MAPS, headers=accept)).json
         assert listed["kind"] == "PartialObjectMetadataList"

@@ -16,7 +16,7 @@ from allot.api.protobuf.reading import read
 from allot.api.protobuf.scalars import fields_at
 from allot.api.protobuf.schema import message_of
 from allot.api.protobuf.targets import Target
-from allot.api.protobuf.wire import ProtobufError, delimited, too_short
+from allot.api.protobuf.wire import ProtobufError, delimited, skip, too_short, varint
 from allot.api.protobuf.writing import write
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -105,6 +105,34 @@ def decode_document(body: bytes, expected: GroupVersionKind | None = None) -> di
     gvk = expected if expected is not None and not envelope.kind else envelope.gvk
     values = read(envelope.content, target_of(gvk))
     return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **values}
+
+
+def items_of_list(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """The metadata of a list and the messages of its items, whatever their kind."""
+    metadata: dict[str, Any] = {}
+    items: list[bytes] = []
+    start, end = 0, len(content)
+    try:
+        while start < end:
+            tag, start = varint(content, start)
+            if tag not in (10, 18):
+                start = skip(content, start, tag)
+                continue
+            length, start = varint(content, start)
+            part = content[start : start + length]
+            start += length
+            if tag == 18:
+                items.append(part)
+            else:
+                metadata = read(part, _LIST_META)
+    except IndexError:
+        raise too_short() from None
+    if start > end:
+        raise too_short()
+    return metadata, items
+
+
+_LIST_META: Final = Target("meta.v1.ListMeta")
 
 
 # --- watches ---

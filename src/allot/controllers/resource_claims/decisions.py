@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
+from allot.api.base import replace
 from allot.api.claims import ResourceClaim, ResourceClaimConsumerReference
 from allot.api.core import Pod
 from allot.api.resource import DELETE_PROTECTION
@@ -148,6 +149,33 @@ def patch_for(
             return {"metadata": metadata}
 
 
+def has_opaque_parameters(claim: ResourceClaim) -> bool:
+    """Whether patches may fail: kube-apiserver reads what they make of opaque parameters as a change of them."""
+    allocation = claim.status.allocation
+    asked = any(config.opaque is not None for config in claim.spec.devices.config)
+    return asked or (
+        allocation is not None
+        and any(config.opaque is not None for config in allocation.devices.config)
+    )
+
+
+def written_by(
+    step: ReleaseConsumers | Deallocate | RemoveFinalizer, claim: ResourceClaim
+) -> ResourceClaim:
+    """The claim after the step, for an update instead of a patch."""
+    metadata, status = claim.metadata, claim.status
+    match step:
+        case ReleaseConsumers(uids, deallocate):
+            kept = tuple(consumer for consumer in status.reserved_for if consumer.uid not in uids)
+            allocation = None if deallocate else status.allocation
+            return replace(claim, status=replace(status, reserved_for=kept, allocation=allocation))
+        case Deallocate():
+            return replace(claim, status=replace(status, allocation=None))
+        case RemoveFinalizer():
+            kept_names = tuple(name for name in metadata.finalizers if name != DELETE_PROTECTION)
+            return replace(claim, metadata=replace(metadata, finalizers=kept_names))
+
+
 # --- pods that got their node without the scheduler ---
 
 
@@ -158,6 +186,15 @@ def lacks_reservation(claim: ResourceClaim, pod_uid: str) -> bool:
         and claim.metadata.deletion_timestamp is None
         and all(consumer.uid != pod_uid for consumer in claim.status.reserved_for)
     )
+
+
+def reserved_for(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    """The claim with a reservation for the pod, for an update instead of a patch."""
+    consumer = ResourceClaimConsumerReference(
+        resource="pods", name=pod.data["metadata"]["name"], uid=uid_of(pod)
+    )
+    status = claim.status
+    return replace(claim, status=replace(status, reserved_for=(*status.reserved_for, consumer)))
 
 
 def reservation_patch(claim: ResourceClaim, pod: Pod) -> dict[str, Any]:

@@ -22,12 +22,15 @@ from allot.controllers.resource_claims.decisions import (
     RemoveFinalizer,
     Step,
     consumers_left,
+    has_opaque_parameters,
     lacks_reservation,
     patch_for,
     plan,
     reservation_patch,
+    reserved_for,
     state_in_copy,
     state_on_server,
+    written_by,
 )
 from allot.controllers.resource_claims.indexes import is_pod, owning_pod
 from allot.controllers.resource_claims.mutation_cache import DeletedPods
@@ -112,12 +115,16 @@ class Reservations:
             options = DeleteOptions(uid=metadata.uid, resource_version=metadata.resource_version)
             await self._client.delete(RESOURCE_CLAIMS, key, options)
             return claim
+        subresource = "" if isinstance(step, RemoveFinalizer) else "status"
+        if has_opaque_parameters(claim):
+            wanted = written_by(step, claim)
+            return await self._client.update(RESOURCE_CLAIMS, wanted, subresource=subresource)
         return await self._client.patch(
             RESOURCE_CLAIMS,
             key,
             patch_for(step, claim),
             PatchType.STRATEGIC,
-            subresource="" if isinstance(step, RemoveFinalizer) else "status",
+            subresource=subresource,
         )
 
     # --- pods that got their node without the scheduler ---
@@ -143,6 +150,9 @@ class Reservations:
             if not _may_use_claims(found, uid_of(pod)):
                 return
             try:
+                if has_opaque_parameters(claim):
+                    await self._client.update_status(RESOURCE_CLAIMS, reserved_for(claim, pod))
+                    return
                 await self._client.patch(
                     RESOURCE_CLAIMS,
                     key,

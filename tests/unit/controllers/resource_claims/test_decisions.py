@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api.claims import ResourceClaim
+from allot.api.base import replace
+from allot.api.claims import DeviceClaimConfiguration, ResourceClaim
 from allot.api.core import Pod
-from allot.api.resource import DELETE_PROTECTION
+from allot.api.resource import DELETE_PROTECTION, OpaqueDeviceConfiguration
 from allot.controllers.resource_claims.decisions import (
     ConsumerState,
     Deallocate,
@@ -16,12 +17,15 @@ from allot.controllers.resource_claims.decisions import (
     ReleaseConsumers,
     RemoveFinalizer,
     Step,
+    has_opaque_parameters,
     lacks_reservation,
     patch_for,
     plan,
     reservation_patch,
+    reserved_for,
     state_in_copy,
     state_on_server,
+    written_by,
 )
 from tests.unit.controllers.resource_claims.claims import a_consuming_pod, a_used_claim, consumer
 
@@ -260,3 +264,32 @@ def test_a_reservation_looks_like_the_schedulers() -> None:
         "metadata": {"uid": "uid-c", "resourceVersion": "7"},
         "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "a"}]},
     }
+
+
+# --- updates instead of patches ---
+
+
+def test_steps_as_updates() -> None:
+    claim = a_used_claim(A, B)
+
+    released = written_by(ReleaseConsumers(("a",), deallocate=False), claim)
+    assert released.status == replace(claim.status, reserved_for=(B,))
+    ended = written_by(ReleaseConsumers(("a", "b"), deallocate=True), claim)
+    assert (ended.status.reserved_for, ended.status.allocation) == ((), None)
+    assert written_by(Deallocate(), claim).status == replace(claim.status, allocation=None)
+    unprotected = written_by(RemoveFinalizer(), claim)
+    assert unprotected == replace(claim, metadata=replace(claim.metadata, finalizers=()))
+
+
+def test_a_reservation_as_an_update() -> None:
+    pod = a_consuming_pod("p", "uid-p")
+    claim = reserved_for(a_used_claim(A), pod)
+    assert claim.status.reserved_for == (A, consumer("uid-p", name="p"))
+
+
+def test_claims_with_opaque_parameters_are_updated() -> None:
+    claim = a_used_claim(A)
+    assert not has_opaque_parameters(claim)
+    config = DeviceClaimConfiguration(opaque=OpaqueDeviceConfiguration(driver="d"))
+    devices = replace(claim.spec.devices, config=(config,))
+    assert has_opaque_parameters(replace(claim, spec=replace(claim.spec, devices=devices)))

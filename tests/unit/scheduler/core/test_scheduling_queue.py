@@ -722,14 +722,13 @@ def test_an_update_of_a_pod_nobody_knows_adds_it() -> None:
 
 def test_pods_nothing_woke_for_long_are_tried_again() -> None:
     desk = Desk()
-    queued = desk.rejected(["Deaf"])
+    desk.rejected(["Deaf"])
 
     desk.queue.flush_unschedulable(MAX_UNSCHEDULABLE_SECONDS)
     assert desk.where() is SubQueue.UNSCHEDULABLE
     desk.queue.flush_unschedulable(MAX_UNSCHEDULABLE_SECONDS + 1)
 
     assert desk.popped() == ["pod"]
-    assert queued.was_flushed
     assert ("active", "UnschedulableTimeout") in desk.seen
 
 

@@ -48,8 +48,6 @@ UNSERVED_PARAMETERS: Final = {
     "ignoreStoreReadErrorWithClusterBreakingPotential": "nothing stored is encrypted, so all can be read",
 }
 UNSERVED_MEDIA_TYPES: Final = {
-    "application/vnd.kubernetes.protobuf": "answers are JSON or YAML",
-    "application/vnd.kubernetes.protobuf;stream=watch": "answers are JSON or YAML",
 }
 ADDED_FIELDS: Final = {
     "v1alpha3.PoolStatus": ("sliceCount",),

@@ -7,12 +7,15 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from allot.api.identities import GroupVersionKind
+from allot.api.protobuf.envelope import MEDIA_TYPE, encode_document, in_envelope
+from allot.api.protobuf.wire import ProtobufError
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from tests.fuzz.documents import BAD_NAMES, NAMES, Documents
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 APPLY: Final = "application/apply-patch+yaml"
+PROTOBUF: Final = MEDIA_TYPE
 PATCHES: Final = (
     "application/merge-patch+json",
     "application/json-patch+json",
@@ -31,7 +34,8 @@ ACCEPTED: Final = (
     JSON, YAML, "*/*", "", "text/html", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json", "application/json;q=x", ";;,=",
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json", "application/yaml;as=Table;v=v1;g=meta.k8s.io",
-    "application/vnd.kubernetes.protobuf,application/json;q=0.5", "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf,application/json;q=0.5", "application/json;stream=watch", "application/vnd.kubernetes.protobuf",
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", "application/vnd.kubernetes.protobuf;stream=watch",
 )  # fmt: skip
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "get", "é")
 PAGES: Final = (
@@ -160,8 +164,22 @@ class Requests:
         if self._rarely(0.03):
             return self._documents.garbage(), self._random.choice((JSON, YAML))
         document = self._documents.of(resource, version, name, namespace)
+        if self._rarely(0.2):
+            return self._message(document, resource.gvk(version)), PROTOBUF
         as_yaml = self._rarely(0.12)
         return self._documents.encoded(document, as_yaml=as_yaml), YAML if as_yaml else JSON
+
+    def _message(self, document: dict[str, Any], gvk: GroupVersionKind) -> bytes:
+        """A document in protobuf, if it fits; now and then with a few other bytes in it."""
+        try:
+            body = bytearray(encode_document(document, gvk))
+        except ProtobufError:
+            body = bytearray(in_envelope(b"\n\x00", str(gvk.group_version), gvk.kind))
+        for _ in range(self._random.randint(1, 4) if self._rarely(0.3) else 0):
+            place = self._random.randrange(len(body))
+            end = place + self._random.randint(0, 2)
+            body[place:end] = self._random.randbytes(self._random.randint(0, 3))
+        return bytes(body)
 
     def _patch(self, gvk: GroupVersionKind) -> tuple[bytes, str]:
         kind = (

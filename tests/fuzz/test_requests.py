@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import yaml
 
+from allot.api.protobuf.envelope import MAGIC, MEDIA_TYPE, FrameReader, decode_document
 from allot.apiserver.registry import reading
 from tests.clients.in_process import TOKEN, Answer, InProcessServer
 from tests.fuzz.requests import FuzzedRequest, Requests
@@ -67,6 +68,9 @@ def _check(request: FuzzedRequest, answer: Answer, place: str) -> None:
     if content_type == "application/json":
         for document in _documents(answer.body, place):
             _check_document(document, answer, place)
+    elif content_type == MEDIA_TYPE:
+        for document in _messages(answer.body):
+            _check_document(document, answer, place)
     elif content_type == "application/yaml":
         _check_document(yaml.load(answer.body, yaml.CSafeLoader), answer, place)
 
@@ -79,6 +83,12 @@ def _documents(body: bytes, place: str) -> list[Any]:
         events = [msgspec.json.decode(line) for line in body.splitlines()]
         assert all(event.keys() == {"type", "object"} for event in events), place
         return [event["object"] for event in events]
+
+
+def _messages(body: bytes) -> list[Any]:
+    if body.startswith(MAGIC):
+        return [decode_document(body)]
+    return [decode_document(event.body) for event in FrameReader().feed(body)]
 
 
 def _check_document(document: Any, answer: Answer, place: str) -> None:

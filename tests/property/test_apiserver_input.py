@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from allot.api.protobuf.envelope import MEDIA_TYPE
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.schemas.fields import Field
 from allot.apiserver.schemas.types import type_named, type_of
@@ -280,12 +281,13 @@ media_types = st.sampled_from(
     ]
 )
 accepts = st.sampled_from(
-    ["*/*", TABLE, PARTIAL, "application/yaml", "text/html", ";;", "a/b;q=x,"]
+    ["*/*", TABLE, PARTIAL, "application/yaml", "text/html", ";;", "a/b;q=x,", MEDIA_TYPE]
 )
 bodies = (
     st.binary(max_size=40)
     | json_values.map(lambda value: json.dumps(value).encode())
     | st.text(max_size=30).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    | st.binary(max_size=40).map(lambda data: b"k8s\0" + data)
 )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.protobuf.envelope import has_protobuf
+from allot.apiserver.http.negotiation import JSON, PROTOBUF, STREAMED, YAML
 from allot.apiserver.http.openapi import parameters
 from allot.apiserver.http.openapi.components import PATCH, reference
 from allot.apiserver.http.openapi.parameters import Parameter
@@ -23,8 +25,8 @@ PATCH_TYPES: Final = (
 )
 """The patches that are served."""
 
-MEDIA_TYPES: Final = ("application/json", "application/yaml")
-WATCH_TYPE: Final = "application/json;stream=watch"
+MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+WATCH_TYPES: Final = tuple(STREAMED.values())
 
 _STATUS: Final = f"{META}.Status"
 _DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
@@ -95,6 +97,7 @@ class _Operations:
         self._naming = _Naming(self._gvk.group_version)
         self._base = base_path(self._gvk.group_version)
         self._scope = "Namespaced" if resource.namespaced else ""
+        self._has_protobuf = has_protobuf(self._gvk)
 
     def all(self) -> Iterator[Operation]:
         resource, kind = self._resource, self._resource.kind
@@ -105,7 +108,7 @@ class _Operations:
             yield self._operation(
                 f"{self._base}/{resource.plural}", "get", "list", "list", f"{kind}ForAllNamespaces",
                 f"All objects of kind {kind} in all namespaces, or with `watch` their changes.",
-                parameters.LIST, {"200": self._list_name}, media=(*MEDIA_TYPES, WATCH_TYPE),
+                parameters.LIST, {"200": self._list_name}, media=(*MEDIA_TYPES, *WATCH_TYPES),
             )  # fmt: skip
         one = f"{collection}/{{name}}"
         yield from self._of_object(one, self._gvk, "", resource.verbs)
@@ -130,7 +133,7 @@ class _Operations:
             yield self._operation(
                 path, "get", "list", "list", name,
                 f"All objects of kind {kind}, or with `watch` their changes.",
-                parameters.LIST, {"200": self._list_name}, media=(*MEDIA_TYPES, WATCH_TYPE),
+                parameters.LIST, {"200": self._list_name}, media=(*MEDIA_TYPES, *WATCH_TYPES),
             )  # fmt: skip
         if "create" in verbs:
             yield self._create(path, self._gvk, name)
@@ -214,7 +217,11 @@ class _Operations:
         made["responses"] = {
             code: {
                 "description": _WORDS[code],
-                "content": {media_type: {"schema": reference(answer)} for media_type in media},
+                "content": {
+                    media_type: {"schema": reference(answer)}
+                    for media_type in media
+                    if self._has_protobuf or not media_type.startswith(PROTOBUF)
+                },
             }
             for code, answer in answers.items()
         }

@@ -53,7 +53,6 @@ class ProtobufCodec(Generic[T]):
     def __init__(self, gvk: GroupVersionKind) -> None:
         self._gvk = gvk
         _, self._version = lookup(gvk)
-        self._target = target_of(gvk, self._version.cls)
 
     def in_version(self, gvk: GroupVersionKind) -> ProtobufCodec[T]:
         return ProtobufCodec(gvk)
@@ -110,7 +109,7 @@ class ProtobufCodec(Generic[T]):
         return WatchEvent(frame.type, hub, hub.metadata.resource_version)
 
     def _decode(self, content: bytes) -> T:
-        hub: T = self._version.to_hub(read(content, self._target))
+        hub: T = self._version.to_hub(read(content, target_of(self._gvk, self._version.cls)))
         return hub
 
 

@@ -23,8 +23,10 @@ class Target(NamedTuple):
     @property
     def identifier(self) -> str:
         """As part of a function's name."""
-        name = self.message.replace(".", "_")
-        return f"{name}__{self.cls.__name__}" if self.cls else name
+        name = self.message
+        if self.cls is not None:
+            name = f"{name}__{self.cls.__module__}.{self.cls.__name__}"
+        return name.replace(".", "_")
 
 
 class Member(NamedTuple):

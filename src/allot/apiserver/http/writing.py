@@ -278,7 +278,9 @@ class WriteHandlers:
         managers = managers_of_new(placed, request, target, self._objects.clock())
         return ReadBody(placed, warnings, managers)
 
-    async def read_body(self, request: ApiRequest, expected: GroupVersionKind) -> Body:
+    async def read_body(
+        self, request: ApiRequest, expected: GroupVersionKind | None = None
+    ) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
         return await self._workers.run(reading_size(request), lambda: json_body(request, expected))
 
@@ -374,7 +376,7 @@ def reading_size(request: ApiRequest) -> int:
 _READING_COSTS: Final = {YAML: SLOW, PROTOBUF: SLOW // 2}
 
 
-def json_body(request: ApiRequest, expected: GroupVersionKind) -> Body:
+def json_body(request: ApiRequest, expected: GroupVersionKind | None = None) -> Body:
     """The body of a request as JSON; 400 if it is empty."""
     try:
         body = read_body(request.body, request.header("content-type"), expected)

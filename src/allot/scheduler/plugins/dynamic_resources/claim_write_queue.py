@@ -20,11 +20,12 @@ from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
+from allot.scheduler.framework.backoff import Backoff
 from allot.scheduler.state.claim_tracker import version_of
 
 ATTEMPTS: Final = 8
-RETRY_SECONDS: Final = 0.005
-"""The pause after the second conflict; doubled after each further one."""
+CONFLICT_BACKOFF: Final = Backoff(initial_seconds=0.005, max_seconds=1.0)
+"""From the second conflict on; the first one is retried at once."""
 
 
 class ClaimChangedError(Exception):
@@ -127,7 +128,7 @@ class ClaimWriteQueue:
                 _fail(batch, error)
                 return
             if attempt > 1:
-                await self._client.clock.sleep(RETRY_SECONDS * 2 ** (attempt - 2))
+                await self._client.clock.sleep(CONFLICT_BACKOFF.after(attempt - 1))
             try:
                 current = await self._client.get(RESOURCE_CLAIMS, key)
             except ClientError as error:

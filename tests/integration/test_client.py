@@ -23,7 +23,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.apiserver.http.exchanges import MAX_BODY
+from allot.apiserver.http.http_exchange import MAX_BODY
 from allot.apiserver.http.link_server import LinkServer
 from allot.client.client import Client, without_retries
 from allot.client.connection import connect

@@ -20,7 +20,7 @@ import pytest
 
 from allot import features
 from allot.apiserver.http.connections import ConnectionLimits
-from allot.apiserver.http.exchanges import Pace, Paces
+from allot.apiserver.http.http_exchange import TransferLimits, TransferRate
 from allot.apiserver.http.protocol import ServerProtocol
 from allot.apiserver.http.serving import HANDSHAKE_BATCH, RECEIVE_BUFFER
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
@@ -113,10 +113,15 @@ class Clients:
 async def a_server(
     directory: Path,
     limits: ConnectionLimits,
-    paces: Paces = Paces(),  # noqa: B008 - a value
+    transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
 ) -> AsyncIterator[Clients]:
     options = ServerOptions(
-        directory, features.DEFAULTS, "memory", port=0, connection_limits=limits, paces=paces
+        directory,
+        features.DEFAULTS,
+        "memory",
+        port=0,
+        connection_limits=limits,
+        transfer_limits=transfer_limits,
     )
     async with running_server(options) as server:
         clients = Clients(server)
@@ -230,10 +235,10 @@ def test_a_client_that_sends_on_still_sees_the_answer(tmp_path: Path) -> None:
 
 
 def test_a_slow_body_is_answered_and_ended(tmp_path: Path) -> None:
-    paces = Paces(reading=Pace(0.3, 1e6))
+    transfer_limits = TransferLimits(reading=TransferRate(0.3, 1e6))
 
     async def story() -> None:
-        async with a_server(tmp_path, PATIENT, paces) as clients:
+        async with a_server(tmp_path, PATIENT, transfer_limits) as clients:
             client = await clients.connect()
             client.send(f"POST {MAPS} HTTP/1.1", "Content-Length: 1000", body=b"{")
             answer = await client.end()
@@ -243,10 +248,10 @@ def test_a_slow_body_is_answered_and_ended(tmp_path: Path) -> None:
 
 
 def test_who_does_not_read_a_large_answer_is_ended(tmp_path: Path) -> None:
-    paces = Paces(sending=Pace(0.3, 1e9))
+    transfer_limits = TransferLimits(sending=TransferRate(0.3, 1e9))
 
     async def story() -> None:
-        async with a_server(tmp_path, PATIENT, paces) as clients:
+        async with a_server(tmp_path, PATIENT, transfer_limits) as clients:
             for number in range(12):
                 body = b'{"metadata":{"name":"m-%d"},"data":{"a":"%b"}}' % (number, b"x" * 900_000)
                 client = await clients.connect()

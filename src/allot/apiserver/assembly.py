@@ -22,11 +22,11 @@ from allot.apiserver.auth.authorization import AdministratorsOnly, Authorizer
 from allot.apiserver.auth.bound_tokens import LiveTokens
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.app import App
-from allot.apiserver.http.endpoints import Pages
-from allot.apiserver.http.exchanges import Paces
+from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import FlowControl, FlowLimits
 from allot.apiserver.http.handlers import Handlers
 from allot.apiserver.http.health import Health
+from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.writing import WriteHandlers
@@ -73,7 +73,7 @@ class ApiServer:
         address: Callable[[], str] = lambda: "",
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
-        paces: Paces = Paces(),  # noqa: B008 - a value
+        transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
     ) -> None:
         self.store = store
         self.caches = Caches(store, window=window)
@@ -115,17 +115,17 @@ class ApiServer:
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
         served = ServedResources(gates, resources)
-        pages = Pages(health, self.metrics, authorizer, served, address)
+        endpoints = NonResourceEndpoints(health, self.metrics, authorizer, served, address)
         live_tokens = LiveTokens(tokens, self.caches, clock)
         self.app = App(
             handlers,
-            pages,
+            endpoints,
             Authentication([*authenticators, live_tokens]),
             authorizer,
             self.metrics,
             FlowControl(flow_limits, self.metrics),
             served,
-            paces,
+            transfer_limits,
         )
 
     async def start(self) -> None:

@@ -1,8 +1,7 @@
-"""Long work in short stretches, so that the server answers others meanwhile.
+"""Long work in short stretches, so that the server keeps answering other requests.
 
-What is long because there are many things is done thing by thing, with a `Pacer` that says when to let others
-have their turn. What is long because one thing is large is done by `Workers`, in threads: the interpreter passes
-from thread to thread every few milliseconds. It does not do so inside a single call into C, such as decoding a
+Work on many objects is done object by object, with a `Pacer` that says when to yield to the event loop. Work on one
+large object is done by `Workers`, in threads: the interpreter switches threads every few milliseconds. It does not do so inside a single call into C, such as decoding a
 document, which therefore is as long a stretch as the largest body allows.
 """
 

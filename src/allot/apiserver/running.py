@@ -23,8 +23,8 @@ from allot.apiserver.auth.credentials import (
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http import flow_control
 from allot.apiserver.http.connections import ConnectionLimits
-from allot.apiserver.http.exchanges import Paces
 from allot.apiserver.http.flow_control import FlowLimits
+from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.http.serving import Server, connections_for, listen, raise_file_limit
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL
 from allot.client.clock import wall_clock
@@ -65,7 +65,7 @@ class ServerOptions(NamedTuple):
     flow_limits: FlowLimits = FlowLimits()
     connection_limits: ConnectionLimits | None = None
     """As many connections as file descriptors allow by default."""
-    paces: Paces = Paces()
+    transfer_limits: TransferLimits = TransferLimits()
     event_ttl: timedelta = DEFAULT_TTL
     """How long events are kept after they were last written; zero: for ever."""
 
@@ -128,7 +128,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 address=lambda: address,
                 pool_status_limit=options.pool_status_limit,
                 flow_limits=options.flow_limits,
-                paces=options.paces,
+                transfer_limits=options.transfer_limits,
             )
             await server.start()
             web = Server(server.app, credentials, limits, server.metrics)

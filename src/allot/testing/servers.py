@@ -18,8 +18,8 @@ from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.apiserver.assembly import ApiServer
 from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
-from allot.apiserver.http.exchanges import Paces
 from allot.apiserver.http.flow_control import FlowLimits
+from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.client.clock import wall_clock
 from allot.features import FeatureGates
@@ -118,7 +118,7 @@ class LocalServer:
         clock: Callable[[], datetime] = wall_clock,
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
-        paces: Paces = Paces(),  # noqa: B008 - a value
+        transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS,))
@@ -133,7 +133,7 @@ class LocalServer:
             clock=clock,
             pool_status_limit=pool_status_limit,
             flow_limits=flow_limits,
-            paces=paces,
+            transfer_limits=transfer_limits,
         )
 
     async def __aenter__(self) -> Self:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.http.endpoints import Pages
+from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers
 from allot.apiserver.watch_cache.cache import WAKE_AT_ONCE, ResourceCache
@@ -159,13 +159,13 @@ def test_long_pages_are_made_in_threads(
     method: str, path: str, in_thread: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[int] = []
-    plain = Pages._find
+    plain = NonResourceEndpoints._find
 
     def noticing(*arguments: Any) -> Any:
         threads.append(threading.get_ident())
         return plain(*arguments)
 
-    monkeypatch.setattr(Pages, "_find", noticing)
+    monkeypatch.setattr(NonResourceEndpoints, "_find", noticing)
 
     async def run() -> None:
         async with LocalServer() as server:

@@ -20,18 +20,18 @@ from allot.apiserver.auth.authentication import (
     impersonation,
 )
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
-from allot.apiserver.http.endpoints import Pages
-from allot.apiserver.http.exchanges import (
+from allot.apiserver.http.endpoints import NonResourceEndpoints
+from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
+from allot.apiserver.http.handlers import SEVERAL, Handlers
+from allot.apiserver.http.http_exchange import (
     PIECE,
     ClientGoneError,
-    Exchange,
-    Paces,
+    HttpExchange,
     Receive,
     Scope,
     Send,
+    TransferLimits,
 )
-from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, Turn
-from allot.apiserver.http.handlers import SEVERAL, Handlers
 from allot.apiserver.http.metrics import Labels, Metrics
 from allot.apiserver.http.negotiation import error_format
 from allot.apiserver.http.requests import ApiRequest, parse_query
@@ -43,7 +43,7 @@ from allot.apiserver.registry.served import ServedResources
 log = logging.getLogger(__name__)
 
 _READING: Final = frozenset(("get", "list", "watch"))
-_PACES: Final = Paces()
+_TRANSFER_LIMITS: Final = TransferLimits()
 
 
 class App:
@@ -52,22 +52,22 @@ class App:
     def __init__(
         self,
         handlers: Handlers,
-        pages: Pages,
+        endpoints: NonResourceEndpoints,
         authentication: Authentication,
         authorizer: Authorizer,
         metrics: Metrics,
         flow: FlowControl,
         served: ServedResources,
-        paces: Paces = _PACES,
+        transfer_limits: TransferLimits = _TRANSFER_LIMITS,
     ) -> None:
         self._handlers = handlers
-        self._pages = pages
+        self._endpoints = endpoints
         self._authentication = authentication
         self._authorizer = authorizer
         self._metrics = metrics
         self._flow = flow
         self._served = served
-        self._paces = paces
+        self._transfer_limits = transfer_limits
         self._watchers: set[Watcher] = set()
         self._closing = False
 
@@ -80,7 +80,7 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        exchange = Exchange(scope, receive, send, self._paces)
+        exchange = HttpExchange(scope, receive, send, self._transfer_limits)
         try:
             await self._serve(exchange)
         except ClientGoneError:
@@ -90,7 +90,7 @@ class App:
                 raise
             exchange.abort("shutdown")
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: HttpExchange) -> None:
         started = time.perf_counter()
         call = _Call(Labels(exchange.scope["method"]))
         try:
@@ -104,7 +104,7 @@ class App:
         finally:
             call.end()
 
-    async def _respond(self, exchange: Exchange, call: _Call) -> Response | None:
+    async def _respond(self, exchange: HttpExchange, call: _Call) -> Response | None:
         scope = exchange.scope
         try:
             request = await self._request(exchange)
@@ -115,14 +115,16 @@ class App:
             call.labels = _labels(target, verb)
             self._handlers.authorize(request, target, verb)
             kind = READ_ONLY if verb in _READING else MUTATING
-            call.turn = turn = self._flow.turn(request.user, kind, exempt=exchange.is_in_process)
+            call.in_flight = in_flight = self._flow.request(
+                request.user, kind, exempt=exchange.is_in_process
+            )
             if verb == "watch":
                 await self._watch(request, target, exchange, call)
                 return None
             if kind is MUTATING:
-                request = request._replace(body=await exchange.read(turn))
+                request = request._replace(body=await exchange.read(in_flight))
             several = verb in SEVERAL
-            await turn.begin(self._handlers.seats(request, target) if several else 1)
+            await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
         except ApiError as error:
             return _shown(error, exchange)
@@ -132,14 +134,14 @@ class App:
             log.exception("%s %s failed", scope["method"], scope["path"])
             return _shown(api_errors.internal("the server made a mistake; see its log"), exchange)
 
-    async def _page(self, request: ApiRequest, exchange: Exchange, call: _Call) -> Response:
-        self._pages.authorize(request)
-        exempt = exchange.is_in_process or self._pages.is_health(request)
-        call.turn = self._flow.turn(request.user, READ_ONLY, exempt=exempt)
-        await call.turn.begin()
-        return await self._pages.answer(request)
+    async def _page(self, request: ApiRequest, exchange: HttpExchange, call: _Call) -> Response:
+        self._endpoints.authorize(request)
+        exempt = exchange.is_in_process or self._endpoints.is_health(request)
+        call.in_flight = self._flow.request(request.user, READ_ONLY, exempt=exempt)
+        await call.in_flight.begin()
+        return await self._endpoints.answer(request)
 
-    async def _request(self, exchange: Exchange) -> ApiRequest:
+    async def _request(self, exchange: HttpExchange) -> ApiRequest:
         scope = exchange.scope
         headers: dict[str, str] = {}
         impersonates = False
@@ -173,7 +175,7 @@ class App:
     # --- watches ---
 
     async def _watch(
-        self, request: ApiRequest, target: Target, exchange: Exchange, call: _Call
+        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
     ) -> None:
         if exchange.is_in_process:
             await self._begin_watch(request, target, exchange, call)
@@ -185,10 +187,10 @@ class App:
             self._flow.end_watch(request.user)
 
     async def _begin_watch(
-        self, request: ApiRequest, target: Target, exchange: Exchange, call: _Call
+        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
     ) -> None:
-        assert call.turn is not None
-        await call.turn.begin()
+        assert call.in_flight is not None
+        await call.in_flight.begin()
         watcher, response = await self._handlers.watch(request, target)
         call.end()  # it goes on without a seat
         labels = call.labels
@@ -217,17 +219,17 @@ class App:
 class _Call:
     """What is known of a request by now, and what it holds."""
 
-    __slots__ = ("labels", "turn")
+    __slots__ = ("in_flight", "labels")
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.turn: Turn | None = None
+        self.in_flight: InFlightRequest | None = None
 
     def end(self) -> None:
         """Free the seats. It may be called again."""
-        turn, self.turn = self.turn, None
-        if turn is not None:
-            turn.end()
+        in_flight, self.in_flight = self.in_flight, None
+        if in_flight is not None:
+            in_flight.end()
 
 
 def _shown(error: ApiError, exchange: Exchange) -> Response:
@@ -246,7 +248,7 @@ async def _stop_when_gone(watcher: Watcher, receive: Receive) -> None:
             return
 
 
-def _credentials(headers: dict[str, str], exchange: Exchange) -> Credentials:
+def _credentials(headers: dict[str, str], exchange: HttpExchange) -> Credentials:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else None
     return Credentials(bearer or None, exchange.certificate)

@@ -31,7 +31,7 @@ _NOT_FOUND: Final = "404 page not found\n"
 _OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
-class Pages:
+class NonResourceEndpoints:
     """Everything that is not a resource."""
 
     def __init__(

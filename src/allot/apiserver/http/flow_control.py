@@ -63,7 +63,7 @@ class PriorityLevel:
 
 
 class FlowControl:
-    """Gives every request its turn."""
+    """Limits the requests in flight per priority level, fairly among users."""
 
     def __init__(self, limits: FlowLimits, metrics: Metrics) -> None:
         self._limits = limits
@@ -81,10 +81,10 @@ class FlowControl:
             bodies = metrics.body_bytes.labels(level.name)
             bodies.set_function(partial(getattr, level.bodies, "in_use"))
 
-    def turn(self, user: User, kind: str, *, exempt: bool = False) -> Turn:
-        """What a request holds while it is answered. It holds nothing yet."""
+    def request(self, user: User, kind: str, *, exempt: bool = False) -> InFlightRequest:
+        """The seats and bytes that a request will hold; none yet."""
         level = None if exempt else self._levels[level_of(user)]
-        return Turn(self, level, user.name, kind)
+        return InFlightRequest(self, level, user.name, kind)
 
     def begin_watch(self, user: User) -> None:
         """Count a watch until `end_watch`; 429 if the user has too many."""
@@ -113,8 +113,8 @@ class FlowControl:
         )
 
 
-class Turn:
-    """The seats and the bytes one request holds. `end` gives back whatever it holds, any number of times."""
+class InFlightRequest:
+    """The seats and bytes that one request holds. `end` releases them; it may be called again."""
 
     __slots__ = ("_bytes", "_flow", "_is_counted", "_kind", "_level", "_seats", "_user")
 

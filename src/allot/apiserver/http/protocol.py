@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from allot.apiserver.auth.authentication import PeerCertificate
 from allot.apiserver.http.connections import Connections, Slot
-from allot.apiserver.http.exchanges import CONNECTION, TLS
+from allot.apiserver.http.http_exchange import CONNECTION, TLS
 from allot.apiserver.log_aggregation import RateFilter
 
 MAX_HEAD: Final = 256 * 1024

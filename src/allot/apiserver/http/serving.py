@@ -26,13 +26,13 @@ log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
 ACCEPT_BATCH: Final = 16
-"""Connections that are accepted before other work has its turn."""
+"""Connections that are accepted before the event loop runs other tasks."""
 HANDSHAKE_BATCH: Final = 8
-"""TLS handshakes that begin before other work has its turn; each takes about half a millisecond."""
+"""TLS handshakes that begin before the event loop runs other tasks; each takes about half a millisecond."""
 ACCEPT_PAUSE_SECONDS: Final = 0.2
 RECEIVE_BUFFER: Final = 32 * 1024
 """What one connection can have received before it is read, about. It bounds what one connection decrypts before others
-have their turn: with the kernel's default, 200 uploads that begin at once keep the event loop busy for 150 ms."""
+are served: with the kernel's default, 200 uploads that begin at once keep the event loop busy for 150 ms."""
 DRAIN_SECONDS: Final = 1.5
 """How long requests under way have when the server stops."""
 CANCEL_SECONDS: Final = 0.3

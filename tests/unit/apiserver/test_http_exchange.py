@@ -10,21 +10,23 @@ import pytest
 
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authentication import User
-from allot.apiserver.http.exchanges import (
+from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits, InFlightRequest
+from allot.apiserver.http.http_exchange import (
     CONNECTION,
     MAX_BODY,
     PIECE,
     ClientGoneError,
-    Exchange,
-    Pace,
-    Paces,
+    HttpExchange,
+    TransferLimits,
+    TransferRate,
 )
-from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits, Turn
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.responses import Response, StreamResponse
 from allot.testing.virtual_time import run_in_virtual_time
 
-PACES = Paces(reading=Pace(10, 1000), sending=Pace(20, 1000), watch_seconds=60)
+PACES = TransferLimits(
+    reading=TransferRate(10, 1000), sending=TransferRate(20, 1000), watch_seconds=60
+)
 
 
 class Client:
@@ -44,13 +46,13 @@ class Client:
     def abort(self, reason: str) -> None:
         self.aborted.append(reason)
 
-    def exchange(self, paces: Paces = PACES, length: str = "") -> Exchange:
+    def exchange(self, transfer_limits: TransferLimits = PACES, length: str = "") -> HttpExchange:
         scope = {
             "method": "POST",
             "headers": [(b"content-length", length.encode())] if length else [],
             "extensions": {CONNECTION: self},
         }
-        return Exchange(scope, self._receive, self._send, paces)
+        return HttpExchange(scope, self._receive, self._send, transfer_limits)
 
     async def _receive(self) -> dict[str, Any]:
         await asyncio.sleep(self._every)
@@ -65,8 +67,8 @@ class Client:
         return b"".join(bytes(message.get("body", b"")) for message in self.messages)
 
 
-def a_turn() -> Turn:
-    return FlowControl(FlowLimits(), Metrics()).turn(User("ann"), MUTATING)
+def a_turn() -> InFlightRequest:
+    return FlowControl(FlowLimits(), Metrics()).request(User("ann"), MUTATING)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_a_body_that_keeps_the_pace_may_take_its_time() -> None:
         with pytest.raises(ApiError) as refused:
             await (
                 Client(sends=100_000, every=50.0)
-                .exchange(Paces(reading=Pace(60, 2000)))
+                .exchange(TransferLimits(reading=TransferRate(60, 2000)))
                 .read(a_turn())
             )
         assert refused.value.code == 413  # it never ends, so it becomes too large

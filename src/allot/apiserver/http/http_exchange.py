@@ -1,7 +1,7 @@
-"""One request on its connection: a body comes in and an answer goes out, each within its time.
+"""One HTTP exchange on its connection: reads the request body and sends the response, each within a deadline.
 
-A client must keep a pace: some seconds are free, and every byte that comes through earns a little more. Who
-sends or takes nothing is given up after the free seconds, and who does so slowly not much later.
+A client must keep a minimum transfer rate: a grace period, and more time for every byte that is transferred. A client
+that transfers nothing is disconnected after the grace period, a slow one not much later.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mutabl
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
-from allot.apiserver.http.flow_control import Turn
+from allot.apiserver.http.flow_control import InFlightRequest
 from allot.apiserver.http.responses import GZIP_FROM, Gzip, Response, StreamResponse, compressed
 from allot.apiserver.registry.uids import new_uid
 from allot.client.asgi import WHOLE_BODY
@@ -23,7 +23,7 @@ PIECE: Final = 128 * 1024
 UNREAD_BODY: Final = 64 * 1024
 """A longer body that is not read ends the connection, as it costs less than reading it."""
 WATCH_SECONDS: Final = 60.0
-"""A watcher that takes nothing for so long is given up."""
+"""A watch whose client receives nothing for so long is ended."""
 TLS: Final = "allot.tls"
 CONNECTION: Final = "allot.connection"
 """ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
@@ -37,8 +37,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class Pace(NamedTuple):
-    """How slow a client may be."""
+class TransferRate(NamedTuple):
+    """The minimum rate of a transfer."""
 
     grace_seconds: float
     bytes_per_second: float
@@ -47,11 +47,11 @@ class Pace(NamedTuple):
         return started + self.grace_seconds + moved / self.bytes_per_second
 
 
-class Paces(NamedTuple):
-    """How slow clients may be in sending bodies and in taking answers."""
+class TransferLimits(NamedTuple):
+    """The minimum rates of receiving bodies and sending responses, and the timeout of watches."""
 
-    reading: Pace = Pace(10.0, 64 * 1024)
-    sending: Pace = Pace(20.0, 256 * 1024)
+    reading: TransferRate = TransferRate(10.0, 64 * 1024)
+    sending: TransferRate = TransferRate(20.0, 256 * 1024)
     watch_seconds: float = WATCH_SECONDS
 
 
@@ -67,17 +67,19 @@ class Connection(Protocol):
 
 
 class ClientGoneError(Exception):
-    """The client left, or was given up, before everything was said."""
+    """The client disconnected, or was disconnected, before the response was sent."""
 
 
-class Exchange:
-    """The request's bytes in, the answer's bytes out."""
+class HttpExchange:
+    """Reads the bytes of a request and sends those of its response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, paces: Paces) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, transfer_limits: TransferLimits
+    ) -> None:
         self.scope = scope
         self.receive = receive
         self._send = send
-        self._paces = paces
+        self._transfer_limits = transfer_limits
         extensions = scope.get("extensions", _NOTHING)
         self._whole: bytes | None = extensions.get(WHOLE_BODY)
         self.certificate: Any = extensions.get(TLS)
@@ -100,18 +102,18 @@ class Exchange:
 
     # --- what comes in ---
 
-    async def read(self, turn: Turn) -> bytes:
+    async def read(self, in_flight: InFlightRequest) -> bytes:
         """The whole body; 413 if it is too large, 429 if there is no memory for it now."""
         if self._whole is not None:
             _check_size(len(self._whole))
             return self._whole
         _check_size(self._announced)
         if size := MAX_BODY if self._is_chunked else self._announced:
-            await turn.take_body(size)
+            await in_flight.take_body(size)
         self._is_reading = True
         body = await self._read_all()
         self._is_read = True
-        turn.shrink_body(len(body))
+        in_flight.shrink_body(len(body))
         return body
 
     async def _read_all(self) -> bytes:
@@ -121,7 +123,9 @@ class Exchange:
         started = loop.time()
         while True:
             try:
-                async with asyncio.timeout_at(self._paces.reading.deadline(started, size)):
+                async with asyncio.timeout_at(
+                    self._transfer_limits.reading.deadline(started, size)
+                ):
                     message = await self.receive()
             except TimeoutError:
                 raise api_errors.request_timeout(
@@ -185,7 +189,7 @@ class Exchange:
 
     async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
         """Send an answer that goes on; raises `ClientGoneError` when the client takes nothing."""
-        seconds = self._paces.watch_seconds
+        seconds = self._transfer_limits.watch_seconds
         headers = [*_common_headers(response.content_type), *response.headers]
         await self._within(seconds, _start(200, headers))
         async for chunk in response.chunks:
@@ -199,7 +203,7 @@ class Exchange:
             self._connection.abort(reason)
 
     def _progress(self) -> _Progress:
-        return _Progress(self._within, self._paces.sending)
+        return _Progress(self._within, self._transfer_limits.sending)
 
     async def _within(self, seconds: float, message: Message) -> None:
         connection = self._connection
@@ -232,7 +236,9 @@ def _announced_size(length: bytes) -> int:
 class _Progress:
     """How far the sending of one answer is. Time that the server needs to make it is not the client's fault."""
 
-    def __init__(self, within: Callable[[float, Message], Awaitable[None]], pace: Pace) -> None:
+    def __init__(
+        self, within: Callable[[float, Message], Awaitable[None]], pace: TransferRate
+    ) -> None:
         self._within = within
         self._pace = pace
         self._clock = asyncio.get_running_loop().time

@@ -1,1 +1,11 @@
-"""The API server: HTTP in `http`, objects in `registry`, per-kind rules in `kinds`, `admission`, `auth`."""
+"""The API server. Imports point down this list.
+
+running, assembly      a server with its store and socket; its parts put together
+http                   connections, routes, negotiation, handlers of requests, discovery, OpenAPI
+registry               reads and writes of stored objects; the write pipeline
+admission              plugins that change or reject writes
+auth                   authentication, authorization, credentials
+watch_cache            all stored objects in memory, with their recent changes
+kinds                  one module per kind: strategy, defaults, table columns
+printers, defaults, schemas, selectors    what kinds are made of
+"""

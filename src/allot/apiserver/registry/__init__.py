@@ -1,1 +1,1 @@
-"""Objects of all kinds: storage, watch cache, reads, writes, patches, subresources."""
+"""The registry: reads and writes of stored objects of all kinds, the write pipeline, patches."""

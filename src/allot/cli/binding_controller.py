@@ -123,7 +123,7 @@ def binding_controller(
     """Make devices ready that claims wait for (binding conditions).
 
     Without --attacher nothing is attached: conditions are set as the script says, at once if it does not
-    say. Ctrl-C stops it; what was begun is taken up again by whoever comes next.
+    say. Ctrl-C stops it; what was begun is continued at the next start.
     """
     set_up_logging(verbose)
     options = Options(

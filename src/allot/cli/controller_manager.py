@@ -58,8 +58,8 @@ def controller_manager(
     """Run the cluster's controllers.
 
     Claims from templates and their reservations, pool status, evictions, garbage, namespaces, quotas,
-    workloads. Works with `allot apiserver` and, with those that Kubernetes lacks, beside its own manager.
-    Ctrl-C stops it; what is half done is finished by whoever comes next.
+    workloads. Works with `allot apiserver` and, with those that Kubernetes lacks, next to its own manager.
+    Ctrl-C stops it; what is half done is finished at the next start.
     """
     set_up_logging(verbose)
     lease = None

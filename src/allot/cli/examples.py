@@ -8,7 +8,7 @@ from allot.cli.errors import CommandError
 
 
 def examples_directory() -> Path:
-    """`examples/`: in the package where allot is installed, beside `src/` in a checkout."""
+    """`examples/`: in the package where allot is installed, next to `src/` in a checkout."""
     package = Path(__file__).parents[1]
     for directory in (package / "examples", package.parents[1] / "examples"):
         if directory.is_dir():

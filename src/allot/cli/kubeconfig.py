@@ -21,7 +21,7 @@ def kubeconfig(data_dir: Path, show: bool) -> int:
     """
     path = data_dir / KUBECONFIG
     if not path.exists():
-        raise CommandError(f"{path}: there is none yet; `allot up` writes it")
+        raise CommandError(f"{path}: no such file; `allot up` writes it")
     try:
         click.echo(path.read_text(encoding="utf-8") if show else path.absolute(), nl=not show)
     except OSError as error:

@@ -80,10 +80,10 @@ def nodes(
     port: int,
     verbose: int,
 ) -> int:
-    """Simulate nodes: pods that are bound to them run, end and go, without any container.
+    """Simulate nodes: pods bound to them run, end and are deleted, without containers.
 
-    Serves nodes with the label allot.dev/simulated=true, whoever creates them and when. Ctrl-C stops it; whoever
-    comes next goes on. Annotations of pods say what they do: docs/nodes.md has them.
+    Serves nodes with the label allot.dev/simulated=true, whichever client creates them and when. Ctrl-C stops it;
+    the next start continues. Annotations of pods control them: docs/nodes.md has them.
     """
     set_up_logging(verbose)
     if lists_profiles:

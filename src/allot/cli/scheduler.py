@@ -69,10 +69,10 @@ def scheduler(
     decision_timeout: str,
     verbose: int,
 ) -> int:
-    """Schedule pods, and give them their devices.
+    """Schedule pods, and allocate devices to their claims.
 
-    Works with `allot apiserver` and with Kubernetes. Ctrl-C stops it; what it has decided but not written
-    is decided again by whoever comes next.
+    Works with `allot apiserver` and with Kubernetes. Ctrl-C stops it; decisions that were not
+    written are made again at the next start.
     """
     set_up_logging(verbose)
     pages = PageOptions(PageAddress(bind_address, port), _token(debug_token_file))

@@ -109,7 +109,10 @@ class Served(NamedTuple):
 
 
 SERVED: Final = [
-    Served(resource, version) for resource in RESOURCES for version in resource.versions
+    Served(resource, version)
+    for resource in RESOURCES
+    for version in resource.versions
+    if resource.is_stored
 ]
 each_served: Final = pytest.mark.parametrize(
     "served", SERVED, ids=[f"{served.api_version}-{served.resource.plural}" for served in SERVED]

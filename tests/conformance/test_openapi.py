@@ -47,8 +47,7 @@ UNSERVED_PARAMETERS: Final = {
     "shardSelector": "lists are not cut into shards",
     "ignoreStoreReadErrorWithClusterBreakingPotential": "nothing stored is encrypted, so all can be read",
 }
-UNSERVED_MEDIA_TYPES: Final = {
-}
+UNSERVED_MEDIA_TYPES: Final[dict[str, str]] = {}
 ADDED_FIELDS: Final = {
     "v1alpha3.PoolStatus": ("sliceCount",),
     "v1alpha3.ResourcePoolStatusRequestStatus": (

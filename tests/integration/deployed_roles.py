@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from allot.apiserver.auth.authentication import MASTERS, User
-from allot.apiserver.auth.authorization import Attributes
+from allot.apiserver.auth.authorization import ALLOWED, NO_OPINION, Attributes, Decision
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 _DISCOVERY = ("/api", "/apis", "/version", "/healthz", "/readyz", "/livez", "/openapi")
@@ -55,7 +55,12 @@ class DeployedRoles:
                 granted = self._rules.setdefault(account, [])
                 granted += [(namespace, rule) for rule in role["rules"]]
 
-    def allows(self, user: User, attributes: Attributes) -> bool:
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        return ALLOWED if self._allows(user, attributes) else NO_OPINION
+
+    explain = authorize
+
+    def _allows(self, user: User, attributes: Attributes) -> bool:
         if MASTERS in user.groups:
             return True
         if not attributes.resource:

@@ -42,6 +42,8 @@ class Kind:
     """The version it is stored in; the preferred one if empty."""
     stored_as: tuple[str, str] | None = None
     """Group and plural of the kind under which it is stored, if it is another view of that kind."""
+    is_stored: bool = True
+    """Whether there are objects of it. Reviews are answered and not stored."""
 
     def __post_init__(self) -> None:
         if not self.storage_version:
@@ -75,6 +77,8 @@ _ALL: Final = ("all",)
 _core = partial(Kind, "")
 _apps = partial(Kind, "apps")
 _batch = partial(Kind, "batch")
+_authentication = partial(Kind, "authentication.k8s.io", is_stored=False)
+_authorization = partial(Kind, "authorization.k8s.io", is_stored=False)
 _rbac = partial(Kind, "rbac.authorization.k8s.io")
 _storage = partial(Kind, "storage.k8s.io")
 _dra = partial(Kind, DRA)
@@ -103,6 +107,12 @@ KINDS: Final[tuple[Kind, ...]] = (
     _apps("ReplicaSet", "replicasets", short_names=("rs",), categories=_ALL),
     _apps("StatefulSet", "statefulsets", short_names=("sts",), categories=_ALL),
     Kind("events.k8s.io", "Event", "events", short_names=("ev",), stored_as=("", "events")),
+    _authentication("SelfSubjectReview", "selfsubjectreviews", namespaced=False),
+    _authentication("TokenReview", "tokenreviews", namespaced=False),
+    _authorization("LocalSubjectAccessReview", "localsubjectaccessreviews"),
+    _authorization("SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False),
+    _authorization("SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False),
+    _authorization("SubjectAccessReview", "subjectaccessreviews", namespaced=False),
     _batch("CronJob", "cronjobs", short_names=("cj",), categories=_ALL),
     _batch("Job", "jobs", categories=_ALL),
     Kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", short_names=("pdb",)),

@@ -12,14 +12,21 @@ from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import Admission, AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
 from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
+from allot.apiserver.admission.escalation import EscalationCheck
 from allot.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from allot.apiserver.admission.node_restriction import NodeRestriction
 from allot.apiserver.admission.priority import Priority
 from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
+from allot.apiserver.auth.access_reviews import AccessReviews
 from allot.apiserver.auth.authentication import Authentication, Authenticator
-from allot.apiserver.auth.authorization import AdministratorsOnly, Authorizer
+from allot.apiserver.auth.authorization import AuthorizerChain, ExplainingAuthorizer
 from allot.apiserver.auth.bound_tokens import LiveTokens
+from allot.apiserver.auth.node_authorizer import NodeAuthorizer
+from allot.apiserver.auth.node_graph import NodeGraph
+from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
+from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.app import App
 from allot.apiserver.http.endpoints import NonResourceEndpoints
@@ -34,6 +41,7 @@ from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.pacing import Workers
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
+from allot.apiserver.registry.bootstrap_roles import ensure_bootstrap_roles
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
@@ -64,7 +72,7 @@ class ApiServer:
         authenticators: Sequence[Authenticator],
         tokens: ServiceAccountTokens,
         *,
-        authorizer: Authorizer | None = None,
+        authorizer: ExplainingAuthorizer | None = None,
         plugins: Sequence[AdmissionPlugin] = (),
         resources: Sequence[Resource] = RESOURCES,
         clock: Callable[[], datetime] = wall_clock,
@@ -76,13 +84,22 @@ class ApiServer:
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
     ) -> None:
         self.store = store
+        self._gates = gates
         self.caches = Caches(store, window=window)
         self.metrics = Metrics()
         show_gates(gates, self.metrics.registry)
-        authorizer = authorizer or AdministratorsOnly()
+        self._policies = policies = PolicyFeed(self.caches)
+        self._graph = NodeGraph(self.caches)
+        authorizer = authorizer or AuthorizerChain(
+            [NodeAuthorizer(self._graph), RbacAuthorizer(policies)]
+        )
+        authentication = Authentication([*authenticators, LiveTokens(tokens, self.caches, clock)])
+        node_restriction = NodeRestriction(self._graph, authorizer)
         quotas = ResourceQuotaAdmission(self.caches, gates, clock)
         admission = Admission(
             [
+                EscalationCheck(policies),
+                node_restriction,
                 NamespaceLifecycle(),
                 Priority(self.caches),
                 *plugins,
@@ -102,10 +119,18 @@ class ApiServer:
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
         requests = TokenRequests(self.reader, tokens, clock)
         parts = Subresources(
-            self.objects, self.reader, self.caches, writes, requests, clock, workers
+            self.objects,
+            self.reader,
+            self.caches,
+            writes,
+            requests,
+            node_restriction.check_token,
+            clock,
+            workers,
         )
+        reviews = AccessReviews(authorizer, policies, authentication, clock)
         handlers = Handlers(
-            store, self.caches, self.reader, writes, parts, authorizer, clock, workers
+            store, self.caches, self.reader, writes, parts, reviews, authorizer, clock, workers
         )
         self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
         self._sweeping: asyncio.Task[None] | None = None
@@ -116,11 +141,10 @@ class ApiServer:
         )
         served = ServedResources(gates, resources)
         endpoints = NonResourceEndpoints(health, self.metrics, authorizer, served, address)
-        live_tokens = LiveTokens(tokens, self.caches, clock)
         self.app = App(
             handlers,
             endpoints,
-            Authentication([*authenticators, live_tokens]),
+            authentication,
             authorizer,
             self.metrics,
             FlowControl(flow_limits, self.metrics),
@@ -135,6 +159,9 @@ class ApiServer:
             await self._ensure(
                 namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
+        await ensure_bootstrap_roles(self.store, self.caches, self._gates, self.objects.clock)
+        await self._policies.start()
+        await self._graph.start()
         self._sweeping = asyncio.create_task(self._expiry.run())
         self._ready = True
 

@@ -16,7 +16,7 @@ from allot import features
 from allot.apiserver.admission.chain import AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.apiserver.assembly import ApiServer
-from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
+from allot.apiserver.auth.authentication import AUTHENTICATED, MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.http_exchange import TransferLimits
@@ -121,7 +121,7 @@ class LocalServer:
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
     ) -> None:
         self.store = store or MemoryStore()
-        admin = User("admin", groups=(MASTERS,))
+        admin = User("admin", groups=(MASTERS, AUTHENTICATED))
         self.server = ApiServer(
             self.store,
             gates,

@@ -11,7 +11,27 @@ Part = Mapping[str, Any]
 def parts(owner: Part, field: str) -> list[Part]:
     """The objects in a list."""
     items = owner.get(field)
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return (
+        [item for item in items if isinstance(item, dict)]
+        if isinstance(items, (list, tuple))
+        else []
+    )
+
+
+def texts(owner: Part, field: str) -> tuple[str, ...]:
+    """The texts in a list."""
+    items = owner.get(field)
+    return (
+        tuple(text for text in items if isinstance(text, str))
+        if isinstance(items, (list, tuple))
+        else ()
+    )
+
+
+def text(owner: Part, field: str) -> str:
+    """The text in a field; an empty one if there is none."""
+    found = owner.get(field)
+    return found if isinstance(found, str) else ""
 
 
 def part(owner: Part, field: str) -> Part:

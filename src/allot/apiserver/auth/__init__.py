@@ -1,1 +1,1 @@
-"""Authentication, authorization, credentials and service account tokens."""
+"""Authentication, authorization (`rbac/`, nodes), access reviews, credentials and service account tokens."""

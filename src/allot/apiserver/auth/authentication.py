@@ -7,12 +7,14 @@ import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
-from urllib.parse import unquote
 
-from allot.apiserver.api_errors import bad_request, unauthorized
+from allot.apiserver.api_errors import unauthorized
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 
 
 class User(NamedTuple):
@@ -24,7 +26,12 @@ class User(NamedTuple):
     extra: Mapping[str, tuple[str, ...]] = {}
 
 
-ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS: Final = User("system:anonymous", groups=(UNAUTHENTICATED,))
+
+
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    """The groups of every service account of a namespace."""
+    return SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED
 
 
 class PeerCertificate(NamedTuple):
@@ -88,44 +95,6 @@ class Authentication:
         if credentials.bearer_token is not None:
             raise unauthorized()
         return ANONYMOUS
-
-
-IMPERSONATE: Final = "impersonate-"
-
-
-class Impersonation(NamedTuple):
-    """The user that the caller impersonates."""
-
-    user: User
-    asked: tuple[tuple[str, str], ...]
-    """What the caller must be allowed to impersonate: pairs of resource and name."""
-
-
-def impersonation(headers: Iterable[tuple[str, str]]) -> Impersonation | None:
-    """What the Impersonate-* headers ask for; 400 if they make no sense. They come in lower case."""
-    name, uid, groups = "", "", []
-    extra: dict[str, tuple[str, ...]] = {}
-    for header, value in headers:
-        if not header.startswith(IMPERSONATE):
-            continue
-        match header.removeprefix(IMPERSONATE):
-            case "user":
-                name = value
-            case "group":
-                groups.append(value)
-            case "uid":
-                uid = value
-            case rest if rest.startswith("extra-"):
-                key = unquote(rest.removeprefix("extra-"))
-                extra[key] = (*extra.get(key, ()), value)
-    if not name:
-        if uid or groups or extra:
-            raise bad_request("requested [Impersonate-*] headers without impersonating a user")
-        return None
-    asked = [("users", name)] + [("groups", group) for group in groups]
-    asked += [("uids", uid)] if uid else []
-    asked += [(f"userextras/{key}", value) for key, values in extra.items() for value in values]
-    return Impersonation(User(name, uid, (*groups, AUTHENTICATED), extra), tuple(asked))
 
 
 class TokenFileError(Exception):

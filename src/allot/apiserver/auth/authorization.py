@@ -1,7 +1,8 @@
-"""Who may do what. Until there are roles, administrators may do everything and others next to nothing."""
+"""Who may do what: authorizers in order, and the words in which a request is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from allot.apiserver.api_errors import ApiError, Details
@@ -18,46 +19,92 @@ class Attributes(NamedTuple):
     """With its subresource, such as `pods/status`; empty for paths."""
     namespace: str = ""
     name: str = ""
+    field_values: tuple[tuple[str, str], ...] = ()
+    """What the field selector of a list, watch or deletecollection asks for: pairs of field and value."""
+
+
+class Decision(NamedTuple):
+    """Allowed or not. A refusal that has a reason says it to the client."""
+
+    allowed: bool
+    reason: str = ""
+
+
+ALLOWED: Final = Decision(True)
+NO_OPINION: Final = Decision(False)
 
 
 class Authorizer(Protocol):
-    def allows(self, user: User, attributes: Attributes) -> bool: ...
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
+        """Whether the user may do it. Nothing is waited for."""
 
 
-PUBLIC_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version")
+class ExplainingAuthorizer(Authorizer, Protocol):
+    def explain(self, user: User, attributes: Attributes) -> Decision:
+        """The same answer, with a reason also if it is allowed."""
 
 
-class AdministratorsOnly:
-    """The group system:masters may do everything; everybody may ask how the server is."""
+class AuthorizerChain:
+    """The group system:masters may do everything; others what the first authorizer that allows it says."""
 
-    def allows(self, user: User, attributes: Attributes) -> bool:
+    def __init__(self, authorizers: Sequence[ExplainingAuthorizer]) -> None:
+        self._authorizers = tuple(authorizers)
+
+    def authorize(self, user: User, attributes: Attributes) -> Decision:
         if MASTERS in user.groups:
-            return True
-        if attributes.resource or attributes.verb != "get":
-            return False
-        path = attributes.path.rstrip("/")
-        return any(path == public or path.startswith(f"{public}/") for public in PUBLIC_PATHS)
+            return ALLOWED
+        refused = NO_OPINION
+        for authorizer in self._authorizers:
+            decision = authorizer.authorize(user, attributes)
+            if decision.allowed:
+                return decision
+            if decision.reason:
+                refused = _joined(refused, decision)
+        return refused
+
+    def explain(self, user: User, attributes: Attributes) -> Decision:
+        if MASTERS in user.groups:
+            return ALLOWED
+        for authorizer in self._authorizers:
+            decision = authorizer.explain(user, attributes)
+            if decision.allowed:
+                return decision
+        return self.authorize(user, attributes)
 
 
-def refusal(user: User, attributes: Attributes) -> ApiError:
+def _joined(first: Decision, second: Decision) -> Decision:
+    return Decision(False, f"{first.reason}\n{second.reason}") if first.reason else second
+
+
+def require(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
+    """403 unless the user may do it."""
+    decision = authorizer.authorize(user, attributes)
+    if not decision.allowed:
+        raise refusal(user, attributes, decision.reason)
+
+
+def refusal(user: User, attributes: Attributes, reason: str = "") -> ApiError:
     """403, in the words of Kubernetes."""
-    if not attributes.resource:
-        return ApiError(
-            403,
-            "Forbidden",
-            f'forbidden: User "{user.name}" cannot {attributes.verb} path "{attributes.path}"',
-            Details(),
-        )
     plural = attributes.resource.partition("/")[0]
+    message = refusal_text(user.name, attributes, reason)
+    if not attributes.resource:
+        return ApiError(403, "Forbidden", f"forbidden: {message}", Details())
     qualified = f"{plural}.{attributes.group}" if attributes.group else plural
     named = f'{qualified} "{attributes.name}"' if attributes.name else qualified
+    details = Details(attributes.name, attributes.group, plural)
+    return ApiError(403, "Forbidden", f"{named} is forbidden: {message}", details)
+
+
+def refusal_text(user: str, attributes: Attributes, reason: str = "") -> str:
+    because = f": {reason}" if reason else ""
+    if not attributes.resource:
+        return f'User "{user}" cannot {attributes.verb} path "{attributes.path}"{because}'
     where = (
         f'in the namespace "{attributes.namespace}"'
         if attributes.namespace
         else "at the cluster scope"
     )
-    message = (
-        f'{named} is forbidden: User "{user.name}" cannot {attributes.verb} resource '
-        f'"{attributes.resource}" in API group "{attributes.group}" {where}'
+    return (
+        f'User "{user}" cannot {attributes.verb} resource "{attributes.resource}" '
+        f'in API group "{attributes.group}" {where}{because}'
     )
-    return ApiError(403, "Forbidden", message, Details(attributes.name, attributes.group, plural))

@@ -12,14 +12,9 @@ from typing import Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.auth.authentication import (
-    IMPERSONATE,
-    Authentication,
-    Credentials,
-    User,
-    impersonation,
-)
-from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.auth.authentication import Authentication, Credentials, User
+from allot.apiserver.auth.authorization import Authorizer
+from allot.apiserver.auth.impersonation import IMPERSONATE, impersonated
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
 from allot.apiserver.http.handlers import SEVERAL, Handlers
@@ -111,9 +106,8 @@ class App:
             target = find_target(request.path, self._served)
             if target is None:
                 return await self._page(request, exchange, call)
-            verb = self._handlers.verb(request, target)
+            verb, _ = self._handlers.authorized_verb(request, target)
             call.labels = _labels(target, verb)
-            self._handlers.authorize(request, target, verb)
             kind = READ_ONLY if verb in _READING else MUTATING
             call.in_flight = in_flight = self._flow.request(
                 request.user, kind, exempt=exchange.is_in_process
@@ -163,14 +157,7 @@ class App:
         pairs = (
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
         )
-        wanted = impersonation(pairs)
-        if wanted is None:
-            return user
-        for resource, name in wanted.asked:
-            attributes = Attributes("impersonate", scope["path"], resource=resource, name=name)
-            if not self._authorizer.allows(user, attributes):
-                raise refusal(user, attributes)
-        return wanted.user
+        return impersonated(user, pairs, scope["path"], self._authorizer) or user
 
     # --- watches ---
 
@@ -232,7 +219,7 @@ class _Call:
             in_flight.end()
 
 
-def _shown(error: ApiError, exchange: Exchange) -> Response:
+def _shown(error: ApiError, exchange: HttpExchange) -> Response:
     """An error in the format that the client reads."""
     response = error_response(error)
     accept = exchange.header(b"accept").decode("latin-1")

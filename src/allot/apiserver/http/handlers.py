@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.auth.access_reviews import AccessReviews
+from allot.apiserver.auth.authorization import Attributes, Authorizer, require
 from allot.apiserver.http.flow_control import seats_for
 from allot.apiserver.http.list_bodies import list_response
 from allot.apiserver.http.list_options import list_options, selection_for
@@ -32,7 +33,8 @@ from allot.apiserver.http.protobuf_rendering import (
     protobuf_renderer,
 )
 from allot.apiserver.http.rendering import Renderer, renderer_for
-from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.request_attributes import target_attributes
+from allot.apiserver.http.requests import ApiRequest, write_options
 from allot.apiserver.http.responses import (
     Response,
     StreamResponse,
@@ -66,6 +68,7 @@ class Handlers:
         reader: Reader,
         writes: WriteHandlers,
         subresources: Subresources,
+        reviews: AccessReviews,
         authorizer: Authorizer,
         clock: Callable[[], datetime],
         workers: Workers,
@@ -75,27 +78,19 @@ class Handlers:
         self._reader = reader
         self._writes = writes
         self._subresources = subresources
+        self._reviews = reviews
         self._authorizer = authorizer
         self._clock = clock
         self._workers = workers
 
-    def verb(self, request: ApiRequest, target: Target) -> str:
+    def authorized_verb(self, request: ApiRequest, target: Target) -> tuple[str, Attributes]:
+        """What the request does, which its user may do; 403 if not, 405 if nobody can."""
         verb = verb_of(request.method, target, watch=request.flag("watch"))
+        attributes = target_attributes(request, target, verb)
+        require(self._authorizer, request.user, attributes)
         if verb is None:
             raise api_errors.method_not_allowed()
-        return verb
-
-    def authorize(self, request: ApiRequest, target: Target, verb: str) -> None:
-        attributes = Attributes(
-            verb,
-            request.path,
-            target.resource.group,
-            target.attribute_resource,
-            target.namespace,
-            target.name,
-        )
-        if not self._authorizer.allows(request.user, attributes):
-            raise refusal(request.user, attributes)
+        return verb, attributes
 
     def seats(self, request: ApiRequest, target: Target) -> int:
         """How many seats a request for several objects takes."""
@@ -117,6 +112,8 @@ class Handlers:
             return await answer.formatted(await self._subresources.handle(request, target, verb))
         if part is not None and part.name == "finalize":
             return await answer.written(200, await self._subresources.finalize(request, target))
+        if not target.resource.is_stored:
+            return await answer.formatted(await self._review(request, target))
         match verb:
             case "get":
                 key = ObjectKey(target.namespace, target.name)
@@ -143,6 +140,14 @@ class Handlers:
                 selection = selection_for(request, target)
                 listing = await self._writes.delete_collection(request, target, selection)
                 return await answer.listed(listing.objects, listing.meta)
+
+    async def _review(self, request: ApiRequest, target: Target) -> Response:
+        write_options(request, "create")
+        gvk = target.resource.gvk(target.version)
+        review = await self._subresources.document(request, gvk)
+        review = {**review, "kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+        answered = await self._reviews.answer(gvk.kind, target.namespace, review, request.user)
+        return json_response(201, answered)
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""

@@ -67,7 +67,7 @@ def _find(group_version: GroupVersion, rest: list[str], served: ServedResources)
     match names:
         case []:
             return Target(resource, version, namespace)
-        case [name]:
+        case [name] if resource.is_stored:
             return Target(resource, version, namespace, name)
         case [name, part]:
             subresource = resource.subresource(part)

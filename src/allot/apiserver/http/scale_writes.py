@@ -118,7 +118,7 @@ def document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any
     if problem is not None:
         raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
     found = (document.get("metadata") or {}).get("name")
-    if found and found != name:
+    if name and found and found != name:
         raise bad_request(
             f"the name of the object ({found}) does not match the name on the URL ({name})"
         )

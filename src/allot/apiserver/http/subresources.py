@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from allot.api.core import Pod
-from allot.api.identities import ObjectKey
+from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
+from allot.apiserver.auth.authentication import User
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
 from allot.apiserver.http.requests import (
     ApiRequest,
@@ -54,6 +55,10 @@ from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
 
+TokenCheck = Callable[[User, str, str, dict[str, Any]], None]
+"""Raises `ApiError` if the user must not have this token for the account of that namespace and name."""
+
+
 class Subresources:
     """What can be done with parts of objects."""
 
@@ -64,6 +69,7 @@ class Subresources:
         caches: Caches,
         writes: WriteHandlers,
         tokens: TokenRequests,
+        check_token: TokenCheck,
         clock: Callable[[], datetime],
         workers: Workers,
     ) -> None:
@@ -72,6 +78,7 @@ class Subresources:
         self._caches = caches
         self._writes = writes
         self._tokens = tokens
+        self._check_token = check_token
         self._clock = clock
         self._workers = workers
         self._budgets = resource_named("policy", "poddisruptionbudgets")
@@ -210,6 +217,7 @@ class Subresources:
     async def _token(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
         asked = await self._document(request, target)
+        self._check_token(request.user, target.namespace, target.name, asked)
         key = ObjectKey(target.namespace, target.name)
         issued = await self._tokens.issue(target.resource, key, asked)
         if options.dry_run:
@@ -235,6 +243,11 @@ class Subresources:
         """The body as JSON values, of the kind that belongs here."""
         assert target.subresource is not None
         assert target.subresource.kind is not None
-        kind = target.subresource.kind
+        return await self.document(request, target.subresource.kind, target.name)
+
+    async def document(
+        self, request: ApiRequest, kind: GroupVersionKind, name: str = ""
+    ) -> dict[str, Any]:
+        """The body as JSON values; 400 if it is of another kind, or has another name."""
         body = (await self._writes.read_body(request, kind)).json
-        return await self._workers.run(len(body), lambda: document_of(kind, body, target.name))
+        return await self._workers.run(len(body), lambda: document_of(kind, body, name))

@@ -16,7 +16,7 @@ from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import MAGIC, open_envelope
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
-from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.auth.authorization import Attributes, Authorizer, require
 from allot.apiserver.http.apply_bodies import read_configuration as read_applied
 from allot.apiserver.http.apply_bodies import refuse_duplicates
 from allot.apiserver.http.field_tracking import (
@@ -179,8 +179,7 @@ class WriteHandlers:
         attributes = Attributes(
             "create", request.path, resource.group, resource.plural, target.namespace, target.name
         )
-        if not self._authorizer.allows(request.user, attributes):
-            raise refusal(request.user, attributes)
+        require(self._authorizer, request.user, attributes)
         info = self.request_info(request, target, "create", options)
         new, managers = await self._workers.run(
             info.size, lambda: new_object(configuration, target, self._objects.clock())
@@ -246,13 +245,13 @@ class WriteHandlers:
 
         def may(permission: Permission) -> bool:
             verb, resource, namespace, name = permission
-            return authorizer.allows(
-                user, Attributes(verb, request.path, group, resource, namespace, name)
-            )
+            attributes = Attributes(verb, request.path, group, resource, namespace, name)
+            return authorizer.authorize(user, attributes).allowed
 
-        caller = Caller(user.name, user.extra, may)
+        caller = Caller(user.name, user.extra, may, user.groups)
         size = work_size(request, target)
-        return RequestInfo(caller, target.version, verb, options.dry_run, size)
+        part = target.subresource.name if target.subresource else ""
+        return RequestInfo(caller, target.version, verb, options.dry_run, size, part)
 
     async def read_object(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str

@@ -28,6 +28,7 @@ class Caller(NamedTuple):
     name: str
     extra: Mapping[str, tuple[str, ...]]
     may: Callable[[Permission], bool]
+    groups: tuple[str, ...] = ()
 
 
 class RequestInfo(NamedTuple):
@@ -39,6 +40,7 @@ class RequestInfo(NamedTuple):
     dry_run: bool = False
     size: int = 0
     """The work of handling the request, in bytes of a plain object, without that of the stored object."""
+    subresource: str = ""
 
 
 class WriteRequest(NamedTuple):

@@ -54,6 +54,11 @@ class Resource:
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
 
     @property
+    def is_stored(self) -> bool:
+        """Whether there are objects of it. Reviews are answered and forgotten."""
+        return self.info.is_stored
+
+    @property
     def singular(self) -> str:
         return self.info.singular
 
@@ -107,7 +112,7 @@ def definition_of(kind: Kind) -> KindDefinition:
     """
     name = module_of(kind)
     if find_spec(name) is None:
-        return KindDefinition()
+        return KindDefinition() if kind.is_stored else KindDefinition(verbs=("create",))
     module = import_module(name)
     by_group: Mapping[str, KindDefinition] = getattr(module, "DEFINITION_BY_GROUP", {})
     definition: KindDefinition = by_group.get(kind.group) or module.DEFINITION

@@ -56,6 +56,11 @@ class FieldSelector(NamedTuple):
                 return requirement.value
         return None
 
+    @property
+    def values(self) -> tuple[tuple[str, str], ...]:
+        """The fields that must have a value, each with that value."""
+        return tuple((each.field, each.value) for each in self.requirements if each.is_equal)
+
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 

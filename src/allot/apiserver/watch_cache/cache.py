@@ -226,6 +226,12 @@ class ResourceCache:
             self.revision = max(self.revision, revision)
             return self.revision
 
+    def catch_up(self) -> None:
+        """Take in what has arrived, without waiting. Nothing happens before it is loaded, or while it is loaded again."""
+        if self._watch is not None:
+            with contextlib.suppress(CompactedError, SlowWatcherError):
+                self._apply_pending()
+
     def _apply_pending(self) -> None:
         assert self._watch is not None
         pending = self._watch.pending()
@@ -357,6 +363,11 @@ class ResourceCache:
     def window_start(self) -> int:
         """The window has every change after this revision."""
         return self._window_start
+
+    @property
+    def position(self) -> int:
+        """The cursor of a watcher that has seen everything."""
+        return self._taken + len(self._changes)
 
     def position_after(self, revision: int) -> int:
         """The cursor of a watcher that has seen everything up to `revision`."""

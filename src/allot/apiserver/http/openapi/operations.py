@@ -104,7 +104,7 @@ class _Operations:
         prefix = "/namespaces/{namespace}" if resource.namespaced else ""
         collection = f"{self._base}{prefix}/{resource.plural}"
         yield from self._of_collection(collection)
-        if resource.namespaced:
+        if resource.namespaced and "list" in resource.verbs:
             yield self._operation(
                 f"{self._base}/{resource.plural}", "get", "list", "list", f"{kind}ForAllNamespaces",
                 f"All objects of kind {kind} in all namespaces, or with `watch` their changes.",

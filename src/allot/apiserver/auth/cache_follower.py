@@ -1,0 +1,36 @@
+"""Follows a cache from request to request, for what must be known without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+
+
+class CacheFollower:
+    """A cursor into the changes of one cache."""
+
+    def __init__(self, cache: ResourceCache) -> None:
+        self._cache = cache
+        self._epoch = 0
+        self._position = 0
+
+    async def start(self) -> None:
+        await self._cache.start()
+
+    def news(self) -> Sequence[ObjectChange] | None:
+        """The changes since the last call; None if everything must be read again."""
+        cache = self._cache
+        cache.catch_up()
+        if cache.epoch == self._epoch:
+            if cache.position == self._position:
+                return ()
+            changes = cache.changes_from(self._position, cache.window_length)
+            self._position = cache.position
+            return changes
+        self._epoch, self._position = cache.epoch, cache.position
+        return None
+
+    def objects(self) -> list[StoredObject]:
+        return self._cache.select(self._cache.prefix)

@@ -1,0 +1,237 @@
+"""The roles and bindings that every cluster has from the beginning, and what is missing of them.
+
+`bootstrap_roles.txt` has those of Kubernetes v1.38, `component_roles.txt` those of allot's own components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from allot.apiserver.auth.rbac.escalation import uncovered
+from allot.apiserver.auth.rbac.rules import PolicyRule
+from allot.validation.parts import part, parts, text, texts
+
+GROUP: Final = "rbac.authorization.k8s.io"
+API_VERSION: Final = f"{GROUP}/v1"
+AUTO_UPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+CORE: Final = "core"
+TABLES: Final = ("bootstrap_roles.txt", "component_roles.txt")
+
+Document = dict[str, Any]
+
+
+class BootstrapRole(NamedTuple):
+    """A role of the table, and its binding if it has one."""
+
+    role: Document
+    binding: Document | None = None
+    gate: str = ""
+    """The feature gate without which it does not exist."""
+
+
+@cache
+def bootstrap_roles() -> tuple[BootstrapRole, ...]:
+    """All roles of the tables. Roles that collect others have the rules of those."""
+    place = files(__package__)
+    found = [
+        role
+        for table in TABLES
+        for role in read_roles(place.joinpath(table).read_text(encoding="utf-8"))
+    ]
+    roles = [each.role for each in found]
+    # A role that collects may be collected itself: admin has edit, which has view.
+    for _ in range(3):
+        for role in roles:
+            if "aggregationRule" in role:
+                role["rules"] = [rule.to_document() for rule in aggregated_rules(role, roles)]
+    return tuple(found)
+
+
+def read_roles(text: str) -> Iterator[BootstrapRole]:
+    """The roles of a table; its first lines say how it is written."""
+    current: BootstrapRole | None = None
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if not line.startswith(" "):
+            if current is not None:
+                yield current
+            current = _role(words)
+            continue
+        assert current is not None, line
+        if words[0] == "bound":
+            current = current._replace(binding=_binding(current.role, words[1:]))
+        else:
+            current.role["rules"].append(_rule(words))
+    if current is not None:
+        yield current
+
+
+def _role(words: list[str]) -> BootstrapRole:
+    kind, place, *options = words
+    namespace, _, name = place.rpartition("/") if kind == "Role" else ("", "", place)
+    role: Document = {
+        "kind": kind,
+        "apiVersion": API_VERSION,
+        "metadata": _metadata(namespace, name),
+        "rules": [],
+    }
+    gate = ""
+    for option in options:
+        key, _, value = option.partition("=")
+        match key:
+            case "part":
+                role["metadata"]["labels"][f"{GROUP}/{value}"] = "true"
+            case "sum":
+                labels = {f"{GROUP}/{value}": "true"}
+                role["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": labels}]}
+            case "gate":
+                gate = value
+    return BootstrapRole(role, gate=gate)
+
+
+def _metadata(namespace: str, name: str) -> Document:
+    placed = {"namespace": namespace} if namespace else {}
+    return {
+        "name": name,
+        **placed,
+        "labels": dict(BOOTSTRAPPING),
+        "annotations": {AUTO_UPDATE: "true"},
+    }
+
+
+def _rule(words: list[str]) -> Document:
+    lists = [["" if each == CORE else each for each in word.split(",")] for word in words]
+    if len(lists) == 2:
+        return PolicyRule(tuple(lists[0]), non_resource_urls=tuple(lists[1])).to_document()
+    return PolicyRule(*(tuple(each) for each in lists)).to_document()
+
+
+def _binding(role: Document, words: list[str]) -> Document:
+    metadata = role["metadata"]
+    name = metadata["name"]
+    if words and words[0].startswith("as="):
+        name = words.pop(0).removeprefix("as=")
+    kind = "RoleBinding" if role["kind"] == "Role" else "ClusterRoleBinding"
+    return {
+        "kind": kind,
+        "apiVersion": API_VERSION,
+        "metadata": _metadata(metadata.get("namespace", ""), name),
+        "subjects": [_subject(word) for word in words],
+        "roleRef": {"apiGroup": GROUP, "kind": role["kind"], "name": metadata["name"]},
+    }
+
+
+def _subject(word: str) -> Document:
+    kind, _, name = word.partition(":")
+    if kind == "ServiceAccount":
+        namespace, _, account = name.partition("/")
+        return {"kind": kind, "name": account, "namespace": namespace}
+    return {"kind": kind, "apiGroup": GROUP, "name": name}
+
+
+# --- aggregation ---
+
+
+def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether a label selector of an aggregation rule matches. An empty one matches everything."""
+    for name, value in part(selector, "matchLabels").items():
+        if labels.get(name) != value:
+            return False
+    for expression in parts(selector, "matchExpressions"):
+        if not _expression_holds(expression, labels):
+            return False
+    return True
+
+
+def _expression_holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = text(expression, "key"), texts(expression, "values")
+    match expression.get("operator"):
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+    return False
+
+
+def aggregated_rules(
+    role: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]
+) -> list[PolicyRule]:
+    """The rules of all roles that an aggregation rule selects, each once, by the names of the roles."""
+    selectors = parts(part(role, "aggregationRule"), "clusterRoleSelectors")
+    own = role["metadata"]["name"]
+    rules: dict[PolicyRule, None] = {}
+    for selector in selectors:
+        for other in sorted(roles, key=lambda each: each["metadata"]["name"]):
+            metadata = other["metadata"]
+            if metadata["name"] != own and selects(selector, part(metadata, "labels")):
+                rules |= dict.fromkeys(PolicyRule.all_of(other))
+    return list(rules)
+
+
+# --- reconciliation ---
+
+
+def reconciled_role(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Document | None:
+    """The stored role with what it lacks; None if it lacks nothing or does not want to be updated.
+
+    What others added is kept.
+    """
+    metadata = _reconciled_metadata(stored, wanted)
+    if metadata is None:
+        return None
+    found = dict(stored)
+    found["metadata"] = metadata
+    if "aggregationRule" in wanted:
+        selectors = parts(part(stored, "aggregationRule"), "clusterRoleSelectors")
+        lacking = [
+            each
+            for each in wanted["aggregationRule"]["clusterRoleSelectors"]
+            if each not in selectors
+        ]
+        if lacking:
+            found["aggregationRule"] = {"clusterRoleSelectors": selectors + lacking}
+    else:
+        rules = PolicyRule.all_of(stored)
+        lacking_rules = [rule for rule in PolicyRule.all_of(wanted) if uncovered(rules, [rule])]
+        if lacking_rules:
+            added = [rule.to_document() for rule in lacking_rules]
+            found["rules"] = [*parts(stored, "rules"), *added]
+    return found if found != stored else None
+
+
+def reconciled_binding(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Document | None:
+    """Likewise for a binding. One that is for another role is replaced, as that cannot be changed."""
+    metadata = _reconciled_metadata(stored, wanted)
+    if metadata is None:
+        return None
+    if stored.get("roleRef") != wanted["roleRef"]:
+        return dict(wanted)
+    found = dict(stored)
+    found["metadata"] = metadata
+    subjects = parts(stored, "subjects")
+    lacking = [each for each in wanted["subjects"] if each not in subjects]
+    if lacking:
+        found["subjects"] = subjects + lacking
+    return found if found != stored else None
+
+
+def _reconciled_metadata(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Document | None:
+    metadata = dict(stored["metadata"])
+    if (metadata.get("annotations") or {}).get(AUTO_UPDATE) == "false":
+        return None
+    for name in ("labels", "annotations"):
+        kept = metadata.get(name) or {}
+        lacking = {key: value for key, value in wanted["metadata"][name].items() if key not in kept}
+        if lacking:
+            metadata[name] = {**kept, **lacking}
+    return metadata

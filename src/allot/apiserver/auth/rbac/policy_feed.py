@@ -1,0 +1,71 @@
+"""Keeps a `PolicyIndex` up to date with the roles and bindings in the store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.apiserver.auth.cache_follower import CacheFollower
+from allot.apiserver.auth.rbac.bootstrap import GROUP
+from allot.apiserver.auth.rbac.policy_index import PolicyIndex
+from allot.apiserver.watch_cache.cache import ObjectChange
+from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+
+ROLES: Final = ("clusterroles", "roles")
+BINDINGS: Final = ("clusterrolebindings", "rolebindings")
+
+
+class PolicyFeed:
+    """The roles and bindings of one API server's store, as of now."""
+
+    def __init__(self, caches: Caches) -> None:
+        self.index = PolicyIndex()
+        self._version = 0
+        self._followers = tuple(
+            (plural in ROLES, CacheFollower(caches.of(resource_named(GROUP, plural))))
+            for plural in (*ROLES, *BINDINGS)
+        )
+
+    async def start(self) -> None:
+        for _, follower in self._followers:
+            await follower.start()
+        self.catch_up()
+
+    def catch_up(self) -> int:
+        """Take in what was written before this call; another number after every change."""
+        for is_role, follower in self._followers:
+            changes = follower.news()
+            if changes is None:
+                self._read_all()
+                break
+            if changes:
+                self._version += 1
+                for change in changes:
+                    self._apply(change, is_role=is_role)
+        return self._version
+
+    def _read_all(self) -> None:
+        self._version += 1
+        self.index = PolicyIndex()
+        for is_role, follower in self._followers:
+            follower.news()  # what it shows next comes after what is read here
+            for stored in follower.objects():
+                self._put(stored, is_role=is_role)
+
+    def _apply(self, change: ObjectChange, *, is_role: bool) -> None:
+        if change.new is not None:
+            self._put(change.new, is_role=is_role)
+            return
+        assert change.old is not None
+        key = change.old.object.key
+        if is_role:
+            self.index.remove_role(*key)
+        else:
+            self.index.remove_binding(*key)
+
+    def _put(self, stored: StoredObject, *, is_role: bool) -> None:
+        document = stored.object.data
+        if is_role:
+            self.index.put_role(document)
+        else:
+            self.index.put_binding(document)

@@ -1,0 +1,87 @@
+"""What a request wants to do, as authorizers see it.
+
+For what is served that follows from its target. Other paths are read in the same way, so that those who may not see
+something do not learn whether it exists.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from allot.apiserver.auth.authorization import Attributes
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.routes import Target
+from allot.apiserver.selectors import SelectorError, parse_field_selector
+
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_NAMESPACE_PARTS: Final = ("status", "finalize")
+
+
+def target_attributes(request: ApiRequest, target: Target, verb: str | None) -> Attributes:
+    """Of a request for something that is served; without a verb, if it is one that nothing has."""
+    resource = target.resource
+    namespace, name = target.namespace, target.name
+    if not resource.group and resource.plural == "namespaces":
+        namespace = name
+    asked = verb or _verb(request, name)
+    if "fieldSelector" in request.query and not name:
+        return _with_fields(request, asked, resource.group, target.attribute_resource, namespace)
+    return Attributes(
+        asked, request.path, resource.group, target.attribute_resource, namespace, name
+    )
+
+
+def path_attributes(request: ApiRequest) -> Attributes:
+    """Of a request for a path where no resource is served."""
+    parts = [unquote(part) for part in request.path.split("/") if part]
+    match parts:
+        case ["api", _, first, *rest]:
+            group = ""
+        case ["apis", group, _, first, *rest]:
+            pass
+        case _:
+            return Attributes(request.method.lower(), request.path)
+    is_watch = first == "watch"
+    place = rest if is_watch else [first, *rest]
+    namespace = ""
+    if place[:1] == ["namespaces"] and len(place) > 1:
+        namespace = place[1]
+        if len(place) > 2 and place[2] not in _NAMESPACE_PARTS:
+            place = place[2:]
+    resource = place[0] if place else ""
+    name = place[1] if len(place) > 1 else ""
+    if len(place) > 2:
+        resource = f"{resource}/{place[2]}"
+    verb = "watch" if is_watch else _verb(request, name)
+    if "fieldSelector" in request.query and not name:
+        return _with_fields(request, verb, group, resource, namespace)
+    return Attributes(verb, request.path, group, resource, namespace, name)
+
+
+def _verb(request: ApiRequest, name: str) -> str:
+    match request.method:
+        case "GET" | "HEAD":
+            if name:
+                return "get"
+            return "watch" if request.flag("watch") else "list"
+        case "DELETE":
+            return "delete" if name else "deletecollection"
+    return _VERBS.get(request.method, "")
+
+
+def _with_fields(
+    request: ApiRequest, verb: str, group: str, resource: str, namespace: str
+) -> Attributes:
+    """A selector that names one object is a request for that object."""
+    name = ""
+    values: tuple[tuple[str, str], ...] = ()
+    if verb in ("list", "watch", "deletecollection"):
+        try:
+            selector = parse_field_selector(request.query["fieldSelector"])
+        except SelectorError:
+            pass  # refused as a bad request, if the user may ask at all
+        else:
+            name = selector.exact("metadata.name") or ""
+            values = selector.values
+    return Attributes(verb, request.path, group, resource, namespace, name, values)

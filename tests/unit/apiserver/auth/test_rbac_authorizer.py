@@ -1,0 +1,161 @@
+"""Answers of RBAC follow roles and bindings at once, and cost little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from allot.apiserver.auth.authentication import User
+from allot.apiserver.auth.authorization import Attributes
+from allot.apiserver.auth.rbac import authorizer as module
+from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
+from allot.apiserver.auth.rbac.policy_index import Grant, MissingRole, PolicyIndex
+
+ALICE = User("alice", groups=("devs", "system:authenticated"))
+
+
+class Policies:
+    """Roles and bindings of a test; counts how often they are searched."""
+
+    def __init__(self) -> None:
+        self.index = PolicyIndex()
+        self.version = 0
+
+    def catch_up(self) -> int:
+        return self.version
+
+    def count_searches(self) -> list[str]:
+        """The namespaces that are searched from now on."""
+        searched: list[str] = []
+
+        class Counting(PolicyIndex):
+            def grants(self, user: User, namespace: str) -> Iterator[Grant | MissingRole]:
+                searched.append(namespace)
+                return super().grants(user, namespace)
+
+        self.index.__class__ = Counting
+        return searched
+
+    def role(self, name: str, *rules: dict[str, Any], namespace: str = "") -> None:
+        metadata = {"name": name, "namespace": namespace}
+        self.index.put_role({"metadata": metadata, "rules": list(rules)})
+        self.version += 1
+
+    def bind(self, name: str, role: str, *subjects: dict[str, Any], namespace: str = "") -> None:
+        ref = {"kind": "ClusterRole", "name": role}
+        metadata = {"name": name, "namespace": namespace}
+        self.index.put_binding({"metadata": metadata, "roleRef": ref, "subjects": list(subjects)})
+        self.version += 1
+
+
+def rule(verb: str, resource: str, *names: str) -> dict[str, Any]:
+    return {
+        "verbs": [verb],
+        "apiGroups": [""],
+        "resources": [resource],
+        "resourceNames": list(names),
+    }
+
+
+def get(resource: str, namespace: str = "", name: str = "") -> Attributes:
+    return Attributes("get", "", "", resource, namespace, name)
+
+
+def a_user(name: str) -> dict[str, str]:
+    return {"kind": "User", "name": name}
+
+
+def test_a_binding_holds_where_it_is() -> None:
+    policies = Policies()
+    policies.role("read", rule("get", "pods"))
+    policies.bind("here", "read", a_user("alice"), namespace="a")
+    authorizer = RbacAuthorizer(policies)
+
+    assert authorizer.authorize(ALICE, get("pods", "a")).allowed
+    assert not authorizer.authorize(ALICE, get("pods", "b")).allowed
+    assert not authorizer.authorize(ALICE, get("pods")).allowed
+    policies.bind("everywhere", "read", {"kind": "Group", "name": "devs"})
+    assert authorizer.authorize(ALICE, get("pods", "b")).allowed
+    assert authorizer.authorize(ALICE, get("pods")).allowed
+
+
+def test_names_are_told_apart() -> None:
+    policies = Policies()
+    policies.role("one", rule("get", "pods", "p"), rule("get", "pods", "q"))
+    policies.bind("one", "one", a_user("alice"))
+    authorizer = RbacAuthorizer(policies)
+
+    allowed = [
+        name for name in "opq" if authorizer.authorize(ALICE, get("pods", "a", name)).allowed
+    ]
+
+    assert allowed == ["p", "q"]
+
+
+def test_what_changes_counts_at_once() -> None:
+    policies = Policies()
+    policies.role("read", rule("get", "pods"))
+    policies.bind("b", "read", a_user("alice"))
+    authorizer = RbacAuthorizer(policies)
+    assert authorizer.authorize(ALICE, get("pods")).allowed
+
+    policies.index.remove_binding("", "b")
+    policies.version += 1
+
+    assert not authorizer.authorize(ALICE, get("pods")).allowed
+
+
+def test_a_binding_with_other_subjects_is_no_longer_for_the_first() -> None:
+    policies = Policies()
+    policies.role("read", rule("get", "pods"))
+    policies.bind("b", "read", a_user("alice"))
+    policies.bind("b", "read", a_user("bob"))
+    authorizer = RbacAuthorizer(policies)
+
+    assert not authorizer.authorize(ALICE, get("pods")).allowed
+    assert authorizer.authorize(User("bob"), get("pods")).allowed
+
+
+def test_a_service_account_without_a_namespace_is_of_that_of_the_binding() -> None:
+    policies = Policies()
+    policies.role("read", rule("get", "pods"))
+    policies.bind("b", "read", {"kind": "ServiceAccount", "name": "s"}, namespace="a")
+    authorizer = RbacAuthorizer(policies)
+
+    assert authorizer.authorize(User("system:serviceaccount:a:s"), get("pods", "a")).allowed
+
+
+def test_a_missing_role_is_told() -> None:
+    policies = Policies()
+    policies.bind("b", "missing", a_user("alice"))
+
+    assert RbacAuthorizer(policies).authorize(ALICE, get("pods")).reason == (
+        'rbac: RBAC: clusterrole.rbac.authorization.k8s.io "missing" not found'
+    )
+
+
+def test_an_answer_is_looked_up_once() -> None:
+    policies = Policies()
+    policies.role("read", rule("get", "pods"))
+    policies.bind("b", "read", a_user("alice"))
+    authorizer = RbacAuthorizer(policies)
+    searched = policies.count_searches()
+
+    for number in range(100):
+        assert authorizer.authorize(ALICE, get("pods", "a", f"p{number}")).allowed
+
+    assert searched == ["a"]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    policies = Policies()
+    authorizer = RbacAuthorizer(policies)
+
+    for number in range(3 * module.MAX_ANSWERS):
+        authorizer.authorize(ALICE, Attributes("get", f"/{number}"))
+    for number in range(3 * module.MAX_USERS):
+        authorizer.authorize(User(f"u{number}"), get("pods"))
+
+    remembered = authorizer._answers
+    assert len(remembered) <= module.MAX_USERS + 1
+    assert all(len(answers) <= module.MAX_ANSWERS + 1 for answers in remembered.values())

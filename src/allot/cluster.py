@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from allot.apiserver.assembly import ApiServer
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
 from allot.client.client import Client
+from allot.client.component_users import ComponentUser
 from allot.client.in_process import InProcessTransport
 from allot.components import REAL_TIME, ClusterParts, ClusterTime, Components
 from allot.exposition import Exposition, exposition
@@ -38,7 +39,7 @@ class Cluster:
         self._time = times
         self.clients: list[Client] = []
         self.components = Components(
-            self.client, parts, gates, times, root_certificates=root_certificates
+            self._component_client, parts, gates, times, root_certificates=root_certificates
         )
         for name, registry in self.components.registries.items():
             server.metrics.others[name] = partial(_shown, registry)
@@ -46,6 +47,12 @@ class Cluster:
     def client(self, user_agent: str = "allot") -> Client:
         """A new client of the API server, as its admin."""
         transport = InProcessTransport(self.server.app, self._admin_token, user_agent)
+        client = Client(transport, clock=self._time.clock)
+        self.clients.append(client)
+        return client
+
+    def _component_client(self, user: ComponentUser, user_agent: str) -> Client:
+        transport = InProcessTransport(self.server.app, user, user_agent)
         client = Client(transport, clock=self._time.clock)
         self.clients.append(client)
         return client

@@ -18,8 +18,16 @@ from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
 from allot.client.clock import Clock, LoopClock, wall_clock
+from allot.client.component_users import (
+    CONTROLLER_MANAGER,
+    DRIVERS,
+    NODES,
+    SCHEDULER,
+    ComponentUser,
+    controller_user,
+)
 from allot.client.supervision import run_with_restarts, wait_until_ready
-from allot.controllers.manager import ControllerManager, Factory
+from allot.controllers.manager import COMPONENT, ControllerManager, Factory
 from allot.controllers.namespace_objects import RootCaPublisher
 from allot.controllers.node_lifecycle import NodeLifecycleController
 from allot.controllers.node_lifecycle import NodeLifecycleSettings as LifecycleSettings
@@ -45,6 +53,9 @@ class ClusterParts:
     """The scheduler's feature gates, if they differ from those of the API server."""
     controller_gates: FeatureGates | None = None
     """The same for the controllers."""
+
+
+NewClient = Callable[[ComponentUser, str], Client]
 
 
 class ClusterTime(NamedTuple):
@@ -77,14 +88,14 @@ class Components:
 
     def __init__(
         self,
-        new_client: Callable[[str], Client],
+        new_client: NewClient,
         parts: ClusterParts,
         gates: FeatureGates,
         times: ClusterTime = REAL_TIME,
         *,
         root_certificates: str = "",
     ) -> None:
-        """`new_client` creates the client of a component from its user agent.
+        """`new_client` creates the client of a component from its user and user agent.
 
         `root_certificates` are the CA certificates that are published for pods.
         """
@@ -101,7 +112,7 @@ class Components:
     def _add_parts(self, parts: ClusterParts, gates: FeatureGates) -> None:
         if parts.scheduler is not None:
             scheduler = RestartingScheduler(
-                self._new_client("allot-scheduler"),
+                self._new_client(SCHEDULER, "allot-scheduler"),
                 parts.scheduler,
                 gates if parts.scheduler_gates is None else parts.scheduler_gates,
                 self._time,
@@ -109,17 +120,21 @@ class Components:
             self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
             self.registries["scheduler"] = lambda: scheduler.registry
         if factories := select_controllers(parts.controllers, self._own_controllers()):
-            client = self._new_client("allot-controller-manager")
+            client = self._new_client(CONTROLLER_MANAGER, COMPONENT)
             own_gates = gates if parts.controller_gates is None else parts.controller_gates
-            manager = ControllerManager(client, factories, own_gates)
+            manager = ControllerManager(client, factories, own_gates, self._controller_client)
             self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
             self.registries["controllers"] = lambda: manager.registry
         if parts.nodes is not None:
-            client = self._new_client("allot-nodes")
-            nodes = SimulatedHardware(client, parts.nodes, parts.hardware)
+            client = self._new_client(NODES, "allot-nodes")
+            drivers = self._new_client(DRIVERS, "allot-driver")
+            nodes = SimulatedHardware(client, parts.nodes, parts.hardware, drivers)
             self._nodes = nodes
             self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
             self.registries["nodes"] = lambda: nodes.registry
+
+    def _controller_client(self, controller: str) -> Client:
+        return self._new_client(controller_user(controller), f"{COMPONENT}/{controller}")
 
     def _own_controllers(self) -> dict[str, Factory]:
         """Factories that differ in a cluster of simulated nodes."""

@@ -19,12 +19,17 @@ class SimulatedHardware:
     """Runs the simulated kubelets of all nodes, and publishes the devices of hardware descriptions."""
 
     def __init__(
-        self, client: Client, settings: KubeletSettings, described: Sequence[Hardware] = ()
+        self,
+        client: Client,
+        settings: KubeletSettings,
+        described: Sequence[Hardware] = (),
+        drivers: Client | None = None,
     ) -> None:
+        """`drivers` is the client of those who publish devices, if they are not the same as those who run nodes."""
         self._client = client
         self._described = described
         self._nodes = NodeSimulation(client, settings)
-        self._publishers = [SlicePublisher(client, hardware) for hardware in described]
+        self._publishers = [SlicePublisher(drivers or client, hardware) for hardware in described]
 
     @property
     def is_ready(self) -> bool:

@@ -27,7 +27,12 @@ import yaml
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from allot.apiserver.auth.credentials import prepare_credentials, write_kubeconfig
-from allot.cli.data_directory import COMPONENTS_KUBECONFIG
+from allot.cli.data_directory import (
+    CONTROLLER_MANAGER_KUBECONFIG,
+    DRIVER_KUBECONFIG,
+    NODES_KUBECONFIG,
+    SCHEDULER_KUBECONFIG,
+)
 from allot.testing.http_client import Address
 from tests.acceptance.runner.rest import RestClient
 from tests.acceptance.server_process import PROGRAM
@@ -269,18 +274,24 @@ def _apart(directory: Path) -> Cluster:
     cluster = Cluster(
         directory, port, data / "kubeconfig", data / "pki" / "ca.crt", [Part("apiserver", command)]
     )
-    cluster.parts += _components(cluster, data / COMPONENTS_KUBECONFIG)
+    cluster.parts += _components(cluster, lambda name: data / name)
     return cluster
 
 
-def _components(cluster: Cluster, kubeconfig: Path) -> Iterator[Part]:
-    connection = ["--kubeconfig", str(kubeconfig)]
-    alone = [*connection, "--no-leader-elect", "--port", "0"]
+def _components(cluster: Cluster, file: Callable[[str], Path]) -> Iterator[Part]:
+    def connected(name: str) -> list[str]:
+        return ["--kubeconfig", str(file(name))]
+
+    alone = ["--no-leader-elect", "--port", "0"]
     limit = ["--decision-timeout", f"{DECISION_SECONDS:g}s"]
     hardware = ["--hardware", str(hardware_file(cluster.directory))]
-    yield Part("scheduler", [*PROGRAM, "scheduler", *alone, *limit])
-    yield Part("controller-manager", [*PROGRAM, "controller-manager", *alone])
-    yield Part("nodes", [*PROGRAM, "nodes", *connection, *hardware])
+    yield Part(
+        "scheduler", [*PROGRAM, "scheduler", *connected(SCHEDULER_KUBECONFIG), *alone, *limit]
+    )
+    manager = [*connected(CONTROLLER_MANAGER_KUBECONFIG), "--use-service-account-credentials"]
+    yield Part("controller-manager", [*PROGRAM, "controller-manager", *manager, *alone])
+    driver = ["--driver-kubeconfig", str(file(DRIVER_KUBECONFIG))]
+    yield Part("nodes", [*PROGRAM, "nodes", *connected(NODES_KUBECONFIG), *driver, *hardware])
 
 
 def _with_kubernetes(directory: Path) -> Cluster:
@@ -344,7 +355,7 @@ def _with_kubernetes(directory: Path) -> Cluster:
         [etcd],
         foreign=frozenset({server.name}),
     )
-    cluster.parts += _components(cluster, kubeconfig)
+    cluster.parts += _components(cluster, lambda _: kubeconfig)
     return cluster
 
 

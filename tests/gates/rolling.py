@@ -11,6 +11,7 @@ from allot.apiserver.assembly import ApiServer
 from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.client.client import Client
+from allot.client.component_users import ComponentUser
 from allot.client.in_process import InProcessTransport
 from allot.components import ClusterParts, ClusterTime, Components
 from allot.features import FeatureGates
@@ -54,7 +55,7 @@ class RollingCluster(VirtualTimeCluster):
         await self._start_server()
         for name in ("scheduler", "controllers", "nodes"):
             await self._start_component(name)
-        self.client = self._new_client("allot-testing")
+        self.client = self._new_client(_TOKEN, "allot-testing")
 
     async def _stop(self) -> None:
         for component in self._components.values():
@@ -91,8 +92,8 @@ class RollingCluster(VirtualTimeCluster):
         self._components[name] = started
         await started.start()
 
-    def _new_client(self, user_agent: str) -> Client:
-        transport = InProcessTransport(self._answer, _TOKEN, user_agent)
+    def _new_client(self, user: ComponentUser | str, user_agent: str) -> Client:
+        transport = InProcessTransport(self._answer, user, user_agent)
         client = Client(transport, clock=self._clock)
         self._clients.append(client)
         return client

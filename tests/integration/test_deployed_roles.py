@@ -21,6 +21,7 @@ from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.client.apply import apply
 from allot.client.client import Client
+from allot.client.component_users import ComponentUser
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import LeaderElector
 from allot.client.options import DeleteOptions
@@ -70,8 +71,8 @@ def a_server(roles: DeployedRoles, clock: VirtualClock) -> ApiServer:
 class DeployedCluster(Cluster):
     """A cluster whose scheduler and controllers may do what `deploy/` allows them."""
 
-    def client(self, user_agent: str = "allot") -> Client:
-        token = ACCOUNTS.get(user_agent, ADMIN)
+    def _component_client(self, user: ComponentUser, user_agent: str) -> Client:
+        token = ACCOUNTS.get(user_agent.partition("/")[0], ADMIN)
         transport = InProcessTransport(self.server.app, token, user_agent)
         client = Client(transport, clock=self._time.clock)
         self.clients.append(client)

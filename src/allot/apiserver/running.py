@@ -21,27 +21,27 @@ from allot.apiserver.auth.credentials import (
     write_kubeconfig,
 )
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
-from allot.apiserver.http import flow_control
 from allot.apiserver.http.connections import ConnectionLimits
 from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.http.serving import Server, connections_for, listen, raise_file_limit
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL
 from allot.client.clock import wall_clock
+from allot.client.component_users import CONTROLLER_MANAGER, DRIVERS, NODES, SCHEDULER
 from allot.features import FeatureGates
 from allot.storage.opening import open_store
 
 log = logging.getLogger(__name__)
 
-COMPONENTS_KUBECONFIG: Final = Path("pki", "components.kubeconfig")
-"""In the data directory: for components that run as processes of their own."""
+COMPONENT_KUBECONFIGS: Final = {
+    "scheduler.kubeconfig": SCHEDULER,
+    "controller-manager.kubeconfig": CONTROLLER_MANAGER,
+    "nodes.kubeconfig": NODES,
+    "driver.kubeconfig": DRIVERS,
+}
+"""In the data directory, for components that run as processes of their own: allot's or Kubernetes'."""
 ADMIN: Final = authentication.User(
     "allot-admin", groups=(authentication.MASTERS, authentication.AUTHENTICATED)
-)
-
-
-COMPONENTS: Final = authentication.User(
-    flow_control.COMPONENTS, groups=(authentication.MASTERS, authentication.AUTHENTICATED)
 )
 
 
@@ -116,11 +116,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 [
                     authentication.CertificateAuthenticator(),
                     authentication.StaticTokens(
-                        {
-                            **users,
-                            credentials.admin_token: ADMIN,
-                            credentials.component_token: COMPONENTS,
-                        }
+                        {**users, **_component_users(credentials), credentials.admin_token: ADMIN}
                     ),
                 ],
                 ServiceAccountTokens(credentials.signing_key),
@@ -132,12 +128,15 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
             )
             await server.start()
             web = Server(server.app, credentials, limits, server.metrics)
-            for path, user, token in (
-                (kubeconfig, ADMIN, credentials.admin_token),
-                (options.data_dir / COMPONENTS_KUBECONFIG, COMPONENTS, credentials.component_token),
-            ):
-                write_kubeconfig(path, f"https://{address}", credentials.ca_file, user.name, token)
-            _warn_of_exposed_files(pki, kubeconfig, options.token_file)
+            owners = {
+                options.data_dir / name: user.name for name, user in COMPONENT_KUBECONFIGS.items()
+            }
+            tokens = {path: credentials.component_token(name) for path, name in owners.items()}
+            owners[kubeconfig], tokens[kubeconfig] = ADMIN.name, credentials.admin_token
+            for path, name in owners.items():
+                url = f"https://{address}"
+                write_kubeconfig(path, url, credentials.ca_file, name, tokens[path])
+            _warn_of_exposed_files(pki, *owners, options.token_file)
             serving = asyncio.create_task(web.serve(sockets=[listener]))
             running = RunningServer(
                 server, credentials, f"https://{address}", kubeconfig, serving, web
@@ -150,6 +149,14 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 await server.close()
         finally:
             await store.close()
+
+
+def _component_users(credentials: Credentials) -> dict[str, authentication.User]:
+    """The users of components by their tokens."""
+    return {
+        credentials.component_token(user.name): authentication.User(user.name, groups=user.groups)
+        for user in COMPONENT_KUBECONFIGS.values()
+    }
 
 
 def _warn_of_exposed_files(pki: Path, *others: Path | None) -> None:

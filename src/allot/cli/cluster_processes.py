@@ -16,7 +16,13 @@ from allot.cli.child_processes import (
     stopped,
 )
 from allot.cli.components import READY
-from allot.cli.data_directory import COMPONENTS_KUBECONFIG, KUBECONFIG
+from allot.cli.data_directory import (
+    CONTROLLER_MANAGER_KUBECONFIG,
+    DRIVER_KUBECONFIG,
+    KUBECONFIG,
+    NODES_KUBECONFIG,
+    SCHEDULER_KUBECONFIG,
+)
 from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
 
 if TYPE_CHECKING:
@@ -42,19 +48,26 @@ def api_server_command(asked: ClusterOptions) -> Command:
 
 def other_commands(asked: ClusterOptions) -> Iterator[Command]:
     """The commands of the components other than the API server."""
-    connection = ("--kubeconfig", str(asked.data_dir / COMPONENTS_KUBECONFIG))
-    alone = (*connection, *_common(asked), "--no-leader-elect", "--port", "0")
+    alone = (*_common(asked), "--no-leader-elect", "--port", "0")
     if asked.has_scheduler:
         config = ("--config", str(asked.scheduler_config)) if asked.scheduler_config else ()
-        yield Command("scheduler", (*alone, *config))
+        yield Command("scheduler", (*_as(asked, SCHEDULER_KUBECONFIG), *alone, *config))
     if asked.controllers:
-        yield Command("controller-manager", (*alone, "--controllers", asked.controllers))
+        connection = _as(asked, CONTROLLER_MANAGER_KUBECONFIG)
+        own = ("--use-service-account-credentials", "--controllers", asked.controllers)
+        yield Command("controller-manager", (*connection, *alone, *own))
     if asked.has_nodes:
         hardware = tuple(f"--hardware={reference}" for reference in asked.hardware)
         served = ("--all",) if asked.all_nodes else ()
         completes = (f"--complete-annotation={asked.complete_annotation}",)
         verbose = ("-v",) * asked.verbose
-        yield Command("nodes", (*connection, *verbose, *hardware, *served, *completes))
+        connection = _as(asked, NODES_KUBECONFIG)
+        driver = ("--driver-kubeconfig", str(asked.data_dir / DRIVER_KUBECONFIG))
+        yield Command("nodes", (*connection, *driver, *verbose, *hardware, *served, *completes))
+
+
+def _as(asked: ClusterOptions, kubeconfig: str) -> tuple[str, str]:
+    return "--kubeconfig", str(asked.data_dir / kubeconfig)
 
 
 def _common(asked: ClusterOptions) -> tuple[str, ...]:

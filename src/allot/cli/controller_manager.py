@@ -31,6 +31,11 @@ from allot.rules import RuleSet
     metavar="*,NAME,-NAME",
     help="Which ones run: * the usual ones, NAME this one, -NAME not this one.",
 )
+@click.option(
+    "--use-service-account-credentials",
+    is_flag=True,
+    help="Let each controller use a service account of its own in kube-system, whose tokens the user of the kubeconfig asks for.",
+)
 @gate_options()
 @click.option(
     "--leader-elect/--no-leader-elect",
@@ -46,6 +51,7 @@ def controller_manager(
     kubeconfig: Path | None,
     context: str | None,
     controllers: str,
+    use_service_account_credentials: bool,
     feature_gates: str,
     rules: RuleSet | None,
     leader_elect: bool,
@@ -68,7 +74,15 @@ def controller_manager(
     gates = gates_from_option(feature_gates, rules)
     with component_runner() as runner:
         runner.run(
-            _run(kubeconfig, context, controllers, gates, lease, PageAddress(bind_address, port))
+            _run(
+                kubeconfig,
+                context,
+                controllers,
+                use_service_account_credentials,
+                gates,
+                lease,
+                PageAddress(bind_address, port),
+            )
         )
     return EXIT_OK
 
@@ -77,10 +91,13 @@ async def _run(
     kubeconfig: Path | None,
     context: str | None,
     controllers: str,
+    has_accounts: bool,
     gates: FeatureGates,
     lease: tuple[str, str] | None,
     address: PageAddress,
 ) -> None:
+    from allot.client.client import Client
+    from allot.client.component_users import ACCOUNT_NAMESPACE, controller_account
     from allot.client.connection import connect
     from allot.client.errors import ClientError
     from allot.client.leader_election import ElectionTimes
@@ -98,7 +115,18 @@ async def _run(
         )
     except (UnknownControllerError, ClientError) as error:
         raise CommandError(str(error)) from error
-    manager = ControllerManager(client, factories, gates)
+
+    def controller_client(controller: str) -> Client:
+        return connect(
+            kubeconfig,
+            context,
+            limit=RequestLimit(),
+            user_agent=f"allot-controller-manager/{controller}",
+            service_account=(ACCOUNT_NAMESPACE, controller_account(controller)),
+        )
+
+    own = controller_client if has_accounts else None
+    manager = ControllerManager(client, factories, gates, own)
     election = Election(*lease, ElectionTimes()) if lease else None
     click.echo(f"allot controller-manager: {len(factories)} controllers")
     pages = ComponentEndpoints(lambda: not manager.is_starting, lambda: manager.registry)

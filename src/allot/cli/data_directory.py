@@ -18,9 +18,21 @@ from allot.cli.errors import CommandError
 
 DEFAULT: Final = Path(".allot")
 KUBECONFIG: Final = "kubeconfig"
-COMPONENTS_KUBECONFIG: Final = Path("pki", "components.kubeconfig")
+SCHEDULER_KUBECONFIG: Final = "scheduler.kubeconfig"
+CONTROLLER_MANAGER_KUBECONFIG: Final = "controller-manager.kubeconfig"
+NODES_KUBECONFIG: Final = "nodes.kubeconfig"
+DRIVER_KUBECONFIG: Final = "driver.kubeconfig"
 _PID_FILE: Final = "up.pid"
-_OURS: Final = ("pki", KUBECONFIG, _PID_FILE, "allot.db")
+_OURS: Final = (
+    "pki",
+    KUBECONFIG,
+    SCHEDULER_KUBECONFIG,
+    CONTROLLER_MANAGER_KUBECONFIG,
+    NODES_KUBECONFIG,
+    DRIVER_KUBECONFIG,
+    _PID_FILE,
+    "allot.db",
+)
 _POLL_SECONDS: Final = 0.05
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allot.apiserver.http.app import App
     from allot.apiserver.http.link_server import LinkServer
     from allot.client.link import RequestFrame, ResponseFrame
-    from allot.components import Components
+    from allot.components import Components, NewClient
     from allot.exposition import Exposition
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class LinkedComponents:
 
     def __init__(self, asked: ClusterOptions) -> None:
         self._asked = asked
-        self._server: asyncio.Future[tuple[App, str]] = asyncio.get_running_loop().create_future()
+        self._server: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         self._link: LinkServer | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._is_ready = asyncio.Event()
@@ -57,9 +57,9 @@ class LinkedComponents:
         # The process loads its modules while the API server starts.
         self._keeping = asyncio.create_task(self._keep())
 
-    def connect(self, app: App, token: str) -> None:
-        """Connect it to an API server, as the user of `token`."""
-        self._server.set_result((app, token))
+    def connect(self, app: App) -> None:
+        """Connect it to an API server. Each component has a user of its own."""
+        self._server.set_result(app)
 
     async def ready(self) -> None:
         """Returns when all components are ready; `CommandError` if the process ends before that."""
@@ -132,8 +132,7 @@ class LinkedComponents:
     async def _serve(self, connection: socket.socket) -> None:
         from allot.apiserver.http.link_server import LinkServer
 
-        app, token = await asyncio.shield(self._server)
-        link = LinkServer(app, token)
+        link = LinkServer(await asyncio.shield(self._server))
         await link.start(connection)
         self._link = link
 
@@ -156,6 +155,7 @@ def main() -> None:
 async def _run(connection: socket.socket, asked: ClusterOptions) -> None:
     import allot.components  # noqa: F401 - takes a while, in which the API server can start
     from allot.client.client import Client
+    from allot.client.component_users import CONTROLLER_MANAGER
     from allot.client.errors import ClientError
     from allot.client.link import Link, LinkTransport
 
@@ -163,8 +163,9 @@ async def _run(connection: socket.socket, asked: ClusterOptions) -> None:
     stopping = asyncio.Event()
     try:
         with stopped_by_signals(stopping.set, (signal.SIGTERM,)):
-            await LinkTransport(link).request("GET", "/version")  # answered as soon as it is there
-            parts = made(asked, lambda name: Client(LinkTransport(link, name)))
+            # Answered as soon as the API server is there.
+            await LinkTransport(link, CONTROLLER_MANAGER).request("GET", "/version")
+            parts = made(asked, lambda user, agent: Client(LinkTransport(link, user, agent)))
             link.serve = _serving(parts)
             ending = [asyncio.create_task(each.wait()) for each in (stopping, link.is_lost)]
             try:
@@ -195,7 +196,7 @@ async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
     click.echo(READY)
 
 
-def made(asked: ClusterOptions, new_client: Callable[[str], Any]) -> Components:
+def made(asked: ClusterOptions, new_client: NewClient) -> Components:
     """The components that the options select; `CommandError` for unusable options."""
     from allot.cli.nodes import load_all
     from allot.cli.scheduler import load_configuration

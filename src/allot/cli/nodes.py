@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     metavar="FILE[=N]",
     help="Create these nodes, N of them, with their devices: a file, or a profile (see --profiles).",
 )
+@click.option(
+    "--driver-kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Publish the devices as the user of this file. Default: as that of --kubeconfig.",
+)
 @click.option("--profiles", "lists_profiles", is_flag=True, help="List the profiles, and end.")
 @click.option(
     "--all",
@@ -70,6 +75,7 @@ def nodes(
     kubeconfig: Path | None,
     context: str | None,
     hardware: tuple[str, ...],
+    driver_kubeconfig: Path | None,
     lists_profiles: bool,
     all_nodes: bool,
     run_seconds: float | None,
@@ -101,7 +107,7 @@ def nodes(
     described = load_all(hardware)
     with component_runner() as runner:
         address = PageAddress(bind_address, port)
-        runner.run(_run(kubeconfig, context, settings, described, address))
+        runner.run(_run(kubeconfig, context, driver_kubeconfig, settings, described, address))
     return EXIT_OK
 
 
@@ -140,6 +146,7 @@ def load_all(references: Sequence[str]) -> list[Hardware]:
 async def _run(
     kubeconfig: Path | None,
     context: str | None,
+    driver_kubeconfig: Path | None,
     settings: KubeletSettings,
     described: Sequence[Hardware],
     address: PageAddress,
@@ -151,13 +158,16 @@ async def _run(
 
     try:
         client = connect(kubeconfig, context, user_agent="allot-nodes")
+        drivers = client
+        if driver_kubeconfig is not None:
+            drivers = connect(driver_kubeconfig, user_agent="allot-driver")
     except ClientError as error:
         raise CommandError(str(error)) from error
     click.echo(f"allot nodes: {'all nodes' if settings.all_nodes else settings.node_selector}")
     for hardware in described:
         nodes, pools = len(hardware.nodes), len(hardware.sources)
         click.echo(f"  {hardware.name}: {nodes} node(s), {pools} pool(s)")
-    simulation = SimulatedHardware(client, settings, described)
+    simulation = SimulatedHardware(client, settings, described, drivers)
     pages = ComponentEndpoints(lambda: simulation.is_ready, lambda: simulation.registry)
     component = Component(client, lambda: _simulate(simulation), lambda: simulation.is_ready, pages)
     await run_until_stopped(component, None, address)

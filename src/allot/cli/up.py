@@ -183,7 +183,7 @@ async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Clien
             running = await stack.enter_async_context(running_server(options))
             stack.push_async_callback(components.stop)  # before the server does
             token = running.credentials.admin_token
-            components.connect(running.server.app, running.credentials.component_token)
+            components.connect(running.server.app)
             for name in ("scheduler", "controllers", "nodes"):
                 running.server.metrics.others[name] = partial(components.metrics, name)
             await components.ready()

@@ -6,10 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 from urllib.parse import unquote
 
+from allot.client.component_users import ComponentUser
 from allot.client.transport import JSON
 
 WHOLE_BODY: Final = "allot.body"
 """An ASGI extension: the complete request body. Applications that do not know it receive the body as usual."""
+
+USER: Final = "allot.user"
+"""The ASGI extension with the user who asks, a `ComponentUser`: a component of the cluster, which needs no credentials."""
 
 Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
@@ -28,9 +32,17 @@ _JSON_TYPE: Final = (_CONTENT_TYPE, JSON.encode())
 
 
 def http_scope(
-    method: str, path: str, query: bytes, headers: Headers, body: bytes = b""
+    method: str,
+    path: str,
+    query: bytes,
+    headers: Headers,
+    body: bytes = b"",
+    user: ComponentUser | None = None,
 ) -> dict[str, Any]:
-    """The scope of a request with a known body. `path` is escaped."""
+    """The scope of a request with a known body. `path` is escaped. Without a user, headers authenticate."""
+    extensions: dict[str, Any] = {WHOLE_BODY: body}
+    if user is not None:
+        extensions[USER] = user
     return {
         "type": "http",
         "method": method,
@@ -38,7 +50,7 @@ def http_scope(
         "raw_path": path.encode(),
         "query_string": query,
         "headers": headers,
-        "extensions": {WHOLE_BODY: body},
+        "extensions": extensions,
     }
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from allot.client.client import Client
 from allot.client.http import ConnectionLimits, HttpTransport
-from allot.client.kubeconfig import find_access
+from allot.client.kubeconfig import AccessSource, find_access
 from allot.client.rate_limits import RequestLimit
+from allot.client.service_account import ServiceAccountAccess
 
 
 def connect(
@@ -17,8 +18,14 @@ def connect(
     limit: RequestLimit | None = None,
     connections: ConnectionLimits | None = None,
     user_agent: str = "allot",
+    service_account: tuple[str, str] | None = None,
 ) -> Client:
-    """A client. The kubeconfig is read with the first request."""
-    source = find_access(kubeconfig, context)
+    """A client. The kubeconfig is read with the first request.
+
+    With a `service_account`, by namespace and name, the user of the kubeconfig only requests its tokens.
+    """
+    source: AccessSource = find_access(kubeconfig, context)
+    if service_account is not None:
+        source = ServiceAccountAccess(source, *service_account)
     transport = HttpTransport(source, connections or ConnectionLimits(), user_agent)
     return Client(transport, limit=limit, prefers_protobuf=True)

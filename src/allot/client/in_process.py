@@ -20,19 +20,22 @@ from allot.client.asgi import (
     headers_with,
     http_scope,
 )
+from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
 from allot.client.transport import JSON, Query, Response, Stream
 
 
 class InProcessTransport:
-    """Requests to an ASGI application, as the user of `token`."""
+    """Requests to an ASGI application, as a component of the cluster or as the user that a token stands for."""
 
-    def __init__(self, app: Application, token: str, user_agent: str = "allot") -> None:
+    def __init__(
+        self, app: Application, user: str | ComponentUser, user_agent: str = "allot"
+    ) -> None:
         self._app = app
-        self._headers = [
-            (b"authorization", f"Bearer {token}".encode()),
-            (b"user-agent", user_agent.encode()),
-        ]
+        self._headers = [(b"user-agent", user_agent.encode())]
+        self._user = user if isinstance(user, ComponentUser) else None
+        if isinstance(user, str):
+            self._headers.append((b"authorization", f"Bearer {user}".encode()))
         self._streams: set[_Handover] = set()
 
     async def request(
@@ -47,7 +50,7 @@ class InProcessTransport:
         given = headers_with(self._headers, body, content_type, headers)
         body = body or b""
         answer = CollectedAnswer(body)
-        scope = http_scope(method, path, _encoded(query), given, body)
+        scope = http_scope(method, path, _encoded(query), given, body, self._user)
         # With storage in memory a request never waits: yield to other tasks.
         await asyncio.sleep(0)
         await self._app(scope, answer.receive, answer.send)
@@ -66,7 +69,7 @@ class InProcessTransport:
     ) -> AsyncIterator[Stream]:
         handover = _Handover()
         given = headers_with(self._headers, None, headers=headers)
-        handover.run(self._app, http_scope("GET", path, _encoded(query), given))
+        handover.run(self._app, http_scope("GET", path, _encoded(query), given, user=self._user))
         self._streams.add(handover)
         try:
             await handover.started()

@@ -24,6 +24,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from allot.client.asgi import Headers, headers_with
+from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
 from allot.client.transport import JSON, Query, Response, Stream
 
@@ -45,6 +46,8 @@ class RequestFrame(Frame, tag=0, frozen=True):
     headers: Headers
     body: bytes
     is_stream: bool
+    user: str = ""
+    """The component that asks."""
 
 
 class ResponseFrame(Frame, tag=1, frozen=True):
@@ -177,26 +180,26 @@ class Link:
             stream.received(EndFrame(0, LOST))
 
     async def ask(
-        self, method: str, path: str, query: str, headers: Headers, body: bytes
+        self, method: str, path: str, query: str, headers: Headers, body: bytes, user: str = ""
     ) -> Response:
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
         number = next(self._ids)
         answer: asyncio.Future[ResponseFrame] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
-        self._protocol.send(RequestFrame(number, method, path, query, headers, body, False))
+        self._protocol.send(RequestFrame(number, method, path, query, headers, body, False, user))
         try:
             frame = await answer
         finally:
             self._answers.pop(number, None)
         return Response(frame.code, frame.headers, frame.body)
 
-    def open(self, path: str, query: str, headers: Headers) -> _Incoming:
+    def open(self, path: str, query: str, headers: Headers, user: str = "") -> _Incoming:
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
         number = next(self._ids)
         stream = self._streams[number] = _Incoming(number, self._protocol.send)
-        self._protocol.send(RequestFrame(number, "GET", path, query, headers, b"", True))
+        self._protocol.send(RequestFrame(number, "GET", path, query, headers, b"", True, user))
         return stream
 
     def end(self, stream: _Incoming) -> None:
@@ -263,10 +266,11 @@ class _Incoming:
 
 
 class LinkTransport:
-    """The transport over a link. The server determines its user."""
+    """Requests over a link, as a component of the cluster."""
 
-    def __init__(self, link: Link, user_agent: str = "allot") -> None:
+    def __init__(self, link: Link, user: ComponentUser, user_agent: str = "allot") -> None:
         self._link = link
+        self._user = user.name
         self._headers: Headers = [(b"user-agent", user_agent.encode())]
         self._streams: set[_Incoming] = set()
 
@@ -281,7 +285,7 @@ class LinkTransport:
     ) -> Response:
         given = headers_with(self._headers, body, content_type, headers)
         return await self._link.ask(
-            method, path, urlencode(query) if query else "", given, body or b""
+            method, path, urlencode(query) if query else "", given, body or b"", self._user
         )
 
     @asynccontextmanager
@@ -294,7 +298,7 @@ class LinkTransport:
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         given = headers_with(self._headers, None, headers=headers)
-        incoming = self._link.open(path, urlencode(query) if query else "", given)
+        incoming = self._link.open(path, urlencode(query) if query else "", given, self._user)
         self._streams.add(incoming)
         try:
             head = await incoming.started(idle_seconds)

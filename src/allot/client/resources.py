@@ -147,6 +147,7 @@ CSI_DRIVERS: Final = _raw(RawObject, "storage.k8s.io", "csidrivers")
 CSI_STORAGE_CAPACITIES: Final = _raw(RawObject, "storage.k8s.io", "csistoragecapacities")
 VOLUME_ATTACHMENTS: Final = _raw(RawObject, "storage.k8s.io", "volumeattachments")
 
+CLUSTER_ROLES: Final = _raw(RawObject, "rbac.authorization.k8s.io", "clusterroles")
 LEASES: Final = _raw(RawObject, "coordination.k8s.io", "leases")
 PRIORITY_CLASSES: Final = _raw(RawObject, "scheduling.k8s.io", "priorityclasses")
 
@@ -164,5 +165,6 @@ RESOURCE_POOL_STATUS_REQUESTS: Final = _typed(
 RESOURCES: Final[tuple[Resource[Any], ...]] = tuple(
     _named.get((kind.group, kind.plural)) or _raw(kind.view, kind.group, kind.plural)
     for kind in KINDS
+    if kind.is_stored
 )
-"""Every kind of the table."""
+"""Every kind of the table that there are objects of."""

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Hashable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -51,6 +52,12 @@ class ControllerContext:
     @property
     def clock(self) -> Clock:
         return self.client.clock
+
+    def with_client(self, client: Client) -> ControllerContext:
+        """The same, for a controller that has a client of its own."""
+        own = copy(self)
+        object.__setattr__(own, "client", client)
+        return own
 
 
 class Controller(ABC):

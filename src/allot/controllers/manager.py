@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 from prometheus_client import CollectorRegistry
 
@@ -26,9 +27,18 @@ class ControllerManager:
     """Runs controllers until cancelled. Can be run again, such as after losing and regaining the lease."""
 
     def __init__(
-        self, client: Client, factories: Sequence[Factory], gates: FeatureGates = DEFAULTS
+        self,
+        client: Client,
+        factories: Sequence[Factory],
+        gates: FeatureGates = DEFAULTS,
+        controller_client: Callable[[str], Client] | None = None,
     ) -> None:
+        """`controller_client` gives a controller a client of its own, by its name; without it all use `client`.
+
+        Informers and events are the manager's in any case.
+        """
         self.client = client
+        self._controller_client = controller_client
         self.registry = CollectorRegistry()
         """The metrics of the current run."""
         self._factories = factories
@@ -51,7 +61,7 @@ class ControllerManager:
         recorder = EventRecorder(self.client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
         context = ControllerContext(self.client, informers, recorder, self._gates)
         show_gates(self._gates, context.registry)
-        controllers = [make(context) for make in self._factories]
+        controllers = [make(self._own_context(context, make)) for make in self._factories]
         self._informers, self.registry = informers, context.registry
         informers.start()
         recorder.start()
@@ -62,6 +72,13 @@ class ControllerManager:
             self._informers = None
             await recorder.stop()
             await informers.stop()
+
+    def _own_context(self, context: ControllerContext, make: Factory) -> ControllerContext:
+        """What is given to one controller."""
+        if self._controller_client is None:
+            return context
+        cls = cast("type[Controller]", make.func if isinstance(make, partial) else make)
+        return context.with_client(self._controller_client(cls.name))
 
 
 async def _run_all(controllers: Iterable[Controller], context: ControllerContext) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from allot.controllers.cluster_role_aggregation import ClusterRoleAggregationController
 from allot.controllers.device_taint_eviction import DeviceTaintEvictionController
 from allot.controllers.garbage_collector import GarbageCollector
 from allot.controllers.manager import Factory
@@ -63,6 +64,7 @@ _ENTRIES: Final = (
     ControllerEntry("statefulset-controller", StatefulSetController),
     ControllerEntry("daemonset-controller", DaemonSetController),
     ControllerEntry("job-controller", JobController),
+    ControllerEntry("clusterrole-aggregation-controller", ClusterRoleAggregationController),
 )
 CONTROLLERS: Final[Mapping[str, ControllerEntry]] = MappingProxyType(
     {entry.name: entry for entry in _ENTRIES}

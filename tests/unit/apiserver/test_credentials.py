@@ -36,7 +36,7 @@ def test_credentials_are_kept(tmp_path: Path) -> None:
     (tmp_path / "components.token").unlink()  # data directories of earlier versions have none
     second = prepare_credentials(tmp_path, [], NOW)
     assert second.admin_token == first.admin_token
-    assert second.component_token != first.component_token
+    assert second.component_secret != first.component_secret
     changed = {path.name for path in tmp_path.iterdir() if path.read_bytes() != kept[path.name]}
     assert changed == {"components.token"}
 

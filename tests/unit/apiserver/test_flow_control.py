@@ -12,7 +12,6 @@ import pytest
 from allot.apiserver.auth.authentication import MASTERS, User
 from allot.apiserver.http.fair_limiter import QueueLimits
 from allot.apiserver.http.flow_control import (
-    COMPONENTS,
     SYSTEM,
     WORKLOAD,
     FlowLimits,
@@ -308,7 +307,7 @@ def test_components_in_the_same_process_are_exempt() -> None:
 @pytest.mark.parametrize(
     ("user", "level"),
     [
-        (User(COMPONENTS), SYSTEM),
+        (User("allot:driver"), SYSTEM),
         (User("system:kube-scheduler"), SYSTEM),
         (User("system:kube-controller-manager"), SYSTEM),
         (User("system:node:n", groups=("system:nodes",)), SYSTEM),

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from allot.apiserver.http.link_server import LinkLostError, LinkServer
+from allot.client.asgi import USER
+from allot.client.component_users import CONTROLLER_MANAGER, SCHEDULER, ComponentUser
 from allot.client.errors import TransportError
 from allot.client.link import WINDOW, Link, LinkTransport, RequestFrame, ResponseFrame
 
@@ -59,7 +61,7 @@ class Application:
 @contextlib.asynccontextmanager
 async def linked(app: Application) -> AsyncIterator[tuple[Link, LinkServer]]:
     ours, theirs = socket.socketpair()
-    server = LinkServer(app, "secret")
+    server = LinkServer(app)
     await server.start(theirs)
     link = await Link.over(ours)
     yield link, server
@@ -81,7 +83,7 @@ def played(story: Story) -> None:
 
 def test_requests_carry_everything() -> None:
     async def story(app: Application, link: Link, _: LinkServer) -> None:
-        transport = LinkTransport(link, "me")
+        transport = LinkTransport(link, SCHEDULER, "me")
         body = bytes(range(256)) * 10_000
         response = await transport.request(
             "POST", "/a%2Fb", {"q": "ä&"}, body, "text/odd", {"Accept": "x"}
@@ -89,10 +91,10 @@ def test_requests_carry_everything() -> None:
 
         assert (response.code, response.body) == (200, b"<" + body + b">")
         scope = app.scopes[0]
+        assert scope["extensions"][USER] == SCHEDULER
         assert (scope["path"], scope["raw_path"]) == ("/a/b", b"/a%2Fb")
         assert scope["query_string"] == b"q=%C3%A4%26"
         assert scope["headers"] == [
-            (b"authorization", b"Bearer secret"),
             (b"user-agent", b"me"),
             (b"content-type", b"text/odd"),
             (b"accept", b"x"),
@@ -103,7 +105,7 @@ def test_requests_carry_everything() -> None:
 
 def test_many_requests_at_once() -> None:
     async def story(_app: Application, link: Link, _: LinkServer) -> None:
-        transport = LinkTransport(link)
+        transport = LinkTransport(link, SCHEDULER)
         asked = [transport.request("POST", "/", body=str(n).encode()) for n in range(500)]
         answers = await asyncio.gather(*asked)
 
@@ -114,7 +116,7 @@ def test_many_requests_at_once() -> None:
 
 def test_a_slow_reader_holds_up_only_its_stream() -> None:
     async def story(app: Application, link: Link, _: LinkServer) -> None:
-        transport = LinkTransport(link)
+        transport = LinkTransport(link, SCHEDULER)
         async with transport.stream("/stream/100000") as stream:
             answers = [await transport.request("POST", "/", body=b"a") for _ in range(50)]
             assert len(answers) == 50
@@ -130,7 +132,7 @@ def test_a_slow_reader_holds_up_only_its_stream() -> None:
 
 def test_leaving_a_stream_is_noticed() -> None:
     async def story(app: Application, link: Link, _: LinkServer) -> None:
-        async with LinkTransport(link).stream("/watch") as stream:
+        async with LinkTransport(link, SCHEDULER).stream("/watch") as stream:
             assert await anext(stream.chunks) == b"first"
         await app.left.wait()
 
@@ -139,7 +141,7 @@ def test_leaving_a_stream_is_noticed() -> None:
 
 def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
     async def story(_app: Application, link: Link, _: LinkServer) -> None:
-        async with LinkTransport(link).stream("/watch", idle_seconds=0.01) as stream:
+        async with LinkTransport(link, SCHEDULER).stream("/watch", idle_seconds=0.01) as stream:
             assert await anext(stream.chunks) == b"first"
             with pytest.raises(TransportError, match=r"no data for 0\.01 s"):
                 await anext(stream.chunks)
@@ -149,7 +151,7 @@ def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
 
 def test_an_application_that_fails() -> None:
     async def story(_app: Application, link: Link, _: LinkServer) -> None:
-        transport = LinkTransport(link)
+        transport = LinkTransport(link, SCHEDULER)
         assert (await transport.request("GET", "/broken")).code == 500
         with pytest.raises(TransportError, match="the stream broke: broken"):
             async with transport.stream("/broken"):
@@ -160,7 +162,7 @@ def test_an_application_that_fails() -> None:
 
 def test_a_lost_link_ends_everything() -> None:
     async def story(_app: Application, link: Link, server: LinkServer) -> None:
-        transport = LinkTransport(link)
+        transport = LinkTransport(link, SCHEDULER)
         hanging = asyncio.create_task(transport.request("GET", "/hang"))
         async with transport.stream("/watch") as stream:
             assert await anext(stream.chunks) == b"first"
@@ -196,12 +198,23 @@ def test_the_server_can_ask_too() -> None:
 
 def test_closing_a_transport_leaves_the_others_alone() -> None:
     async def story(_app: Application, link: Link, _: LinkServer) -> None:
-        one, other = LinkTransport(link), LinkTransport(link)
+        one, other = LinkTransport(link, SCHEDULER), LinkTransport(link, SCHEDULER)
         async with one.stream("/watch") as stream:
             assert await anext(stream.chunks) == b"first"
             await one.close()
             with pytest.raises(TransportError, match="the client was closed"):
                 await anext(stream.chunks)
         assert (await other.request("GET", "/")).code == 200
+
+    played(story)
+
+
+def test_each_component_asks_as_itself_and_others_not_at_all() -> None:
+    async def story(app: Application, link: Link, _: LinkServer) -> None:
+        for user in (SCHEDULER, CONTROLLER_MANAGER, ComponentUser("root", ("system:masters",))):
+            await LinkTransport(link, user).request("GET", "/")
+
+        found = [scope["extensions"].get(USER) for scope in app.scopes]
+        assert found == [SCHEDULER, CONTROLLER_MANAGER, None]
 
     played(story)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
+import hmac
 import ipaddress
 import os
 import secrets
@@ -44,9 +46,14 @@ class Credentials(NamedTuple):
     cert_file: Path
     key_file: Path
     admin_token: str
-    component_token: str
-    """Of the components that `allot up` starts as processes of their own."""
+    component_secret: str
+    """What the tokens of the components are made from."""
     signing_key: ec.EllipticCurvePrivateKey
+
+    def component_token(self, user: str) -> str:
+        """The token of a component that runs as a process of its own."""
+        secret = self.component_secret.encode()
+        return hmac.new(secret, user.encode(), hashlib.sha256).hexdigest()
 
 
 def prepare_credentials(directory: Path, hosts: Iterable[str], now: datetime) -> Credentials:

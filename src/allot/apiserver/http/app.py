@@ -144,7 +144,11 @@ class App:
             headers.setdefault(name, value.decode("latin-1"))
             if name.startswith(IMPERSONATE):
                 impersonates = True
-        user = await self._authentication.user_for(_credentials(headers, exchange))
+        component = exchange.component
+        if component is not None:
+            user = User(component.name, groups=component.groups)
+        else:
+            user = await self._authentication.user_for(_credentials(headers, exchange))
         if impersonates:
             user = self._impersonated(user, scope)
         # Not decoded yet: an escaped slash in a name does not divide it.

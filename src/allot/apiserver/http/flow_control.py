@@ -19,6 +19,7 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.http.fair_limiter import FairLimiter, QueueLimits, RejectedError
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.log_aggregation import Notice
+from allot.client.component_users import CONTROLLER_MANAGER, DRIVERS, NODES, SCHEDULER
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +32,8 @@ OBJECTS_PER_SEAT: Final = 100
 MAX_SEATS: Final = 10
 """A list of many objects takes more than one seat, as in Kubernetes."""
 
-COMPONENTS: Final = "system:allot-components"
-"""The user of components that `allot up` starts as processes of their own."""
 SYSTEM_USERS: Final = frozenset(
-    (COMPONENTS, "system:kube-scheduler", "system:kube-controller-manager")
+    user.name for user in (SCHEDULER, CONTROLLER_MANAGER, NODES, DRIVERS)
 )
 SYSTEM_GROUPS: Final = frozenset(("system:nodes", "system:serviceaccounts:kube-system"))
 

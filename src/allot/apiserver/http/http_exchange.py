@@ -14,7 +14,8 @@ from allot.apiserver import api_errors
 from allot.apiserver.http.flow_control import InFlightRequest
 from allot.apiserver.http.responses import GZIP_FROM, Gzip, Response, StreamResponse, compressed
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import WHOLE_BODY
+from allot.client.asgi import USER, WHOLE_BODY
+from allot.client.component_users import ComponentUser
 
 MAX_BODY: Final = 3 * 1024 * 1024
 """Larger bodies are refused, as Kubernetes does."""
@@ -84,6 +85,7 @@ class HttpExchange:
         self._whole: bytes | None = extensions.get(WHOLE_BODY)
         self.certificate: Any = extensions.get(TLS)
         self._connection: Connection | None = extensions.get(CONNECTION)
+        self.component: ComponentUser | None = extensions.get(USER)
         self.is_in_process = self._whole is not None
         """Whether the client is in this process, so that nothing needs to be waited for."""
         self._announced = 0

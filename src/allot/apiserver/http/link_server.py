@@ -17,6 +17,7 @@ from allot.client.asgi import (
     Message,
     http_scope,
 )
+from allot.client.component_users import component_user
 from allot.client.link import (
     WINDOW,
     AnyFrame,
@@ -38,11 +39,10 @@ class LinkLostError(Exception):
 
 
 class LinkServer:
-    """Answers what comes over one link, as requests of the user that `token` authenticates."""
+    """Answers what comes over one link, as requests of the components that they name."""
 
-    def __init__(self, app: Application, token: str) -> None:
+    def __init__(self, app: Application) -> None:
         self._app = app
-        self._authorization = (b"authorization", f"Bearer {token}".encode())
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[int, _Outgoing] = {}
@@ -124,8 +124,10 @@ class LinkServer:
         self._protocol.send(EndFrame(frame.id, failure))
 
     def _scope(self, frame: RequestFrame) -> dict[str, Any]:
-        headers = [self._authorization, *frame.headers]
-        return http_scope(frame.method, frame.path, frame.query.encode(), headers, frame.body)
+        # Who is no component of a cluster needs credentials, which do not come over a link.
+        user = component_user(frame.user)
+        query = frame.query.encode()
+        return http_scope(frame.method, frame.path, query, frame.headers, frame.body, user)
 
 
 class _Outgoing:

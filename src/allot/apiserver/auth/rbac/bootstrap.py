@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from allot.apiserver.auth.rbac.escalation import uncovered
 from allot.apiserver.auth.rbac.rules import PolicyRule
-from allot.validation.parts import part, parts, text, texts
+from allot.validation.parts import part, parts
+from allot.validation.role_aggregation import aggregated_rules
 
 GROUP: Final = "rbac.authorization.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1"
@@ -47,7 +48,7 @@ def bootstrap_roles() -> tuple[BootstrapRole, ...]:
     for _ in range(3):
         for role in roles:
             if "aggregationRule" in role:
-                role["rules"] = [rule.to_document() for rule in aggregated_rules(role, roles)]
+                role["rules"] = aggregated_rules(role, roles)
     return tuple(found)
 
 
@@ -133,49 +134,6 @@ def _subject(word: str) -> Document:
         namespace, _, account = name.partition("/")
         return {"kind": kind, "name": account, "namespace": namespace}
     return {"kind": kind, "apiGroup": GROUP, "name": name}
-
-
-# --- aggregation ---
-
-
-def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a label selector of an aggregation rule matches. An empty one matches everything."""
-    for name, value in part(selector, "matchLabels").items():
-        if labels.get(name) != value:
-            return False
-    for expression in parts(selector, "matchExpressions"):
-        if not _expression_holds(expression, labels):
-            return False
-    return True
-
-
-def _expression_holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = text(expression, "key"), texts(expression, "values")
-    match expression.get("operator"):
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-    return False
-
-
-def aggregated_rules(
-    role: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]
-) -> list[PolicyRule]:
-    """The rules of all roles that an aggregation rule selects, each once, by the names of the roles."""
-    selectors = parts(part(role, "aggregationRule"), "clusterRoleSelectors")
-    own = role["metadata"]["name"]
-    rules: dict[PolicyRule, None] = {}
-    for selector in selectors:
-        for other in sorted(roles, key=lambda each: each["metadata"]["name"]):
-            metadata = other["metadata"]
-            if metadata["name"] != own and selects(selector, part(metadata, "labels")):
-                rules |= dict.fromkeys(PolicyRule.all_of(other))
-    return list(rules)
 
 
 # --- reconciliation ---

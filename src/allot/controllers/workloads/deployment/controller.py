@@ -257,15 +257,10 @@ class DeploymentController(WorkloadController):
     async def _with_revision(self, deployment: RawObject, revision: int) -> RawObject:
         if annotations_of(deployment).get(sets_of.REVISION) == str(revision):
             return deployment
-        patch = {
-            "metadata": {
-                "uid": uid_of(deployment),
-                # A precondition: observedGeneration refers to the version that was read.
-                "resourceVersion": deployment.get("metadata", "resourceVersion"),
-                "annotations": {sets_of.REVISION: str(revision)},
-            }
-        }
-        return await self.client.patch(self.resource, deployment.key, patch)
+        annotations = {**annotations_of(deployment), sets_of.REVISION: str(revision)}
+        # An update is a precondition: observedGeneration refers to the version that was read.
+        changed = deployment.with_value(annotations, "metadata", "annotations")
+        return await self.client.update(self.resource, changed)
 
     async def _say(self, deployment: RawObject, condition: ConditionUpdate) -> RawObject:
         conditions = progress.set_condition(conditions_of(deployment), condition, self.today())

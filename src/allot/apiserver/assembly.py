@@ -19,9 +19,10 @@ from allot.apiserver.admission.priority import Priority
 from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
+from allot.apiserver.audit.auditor import Auditor
 from allot.apiserver.auth.access_reviews import AccessReviews
 from allot.apiserver.auth.authentication import Authentication, Authenticator
-from allot.apiserver.auth.authorization import AuthorizerChain, ExplainingAuthorizer
+from allot.apiserver.auth.authorization import Authorizer, AuthorizerChain
 from allot.apiserver.auth.bound_tokens import LiveTokens
 from allot.apiserver.auth.node_authorizer import NodeAuthorizer
 from allot.apiserver.auth.node_graph import NodeGraph
@@ -72,7 +73,7 @@ class ApiServer:
         authenticators: Sequence[Authenticator],
         tokens: ServiceAccountTokens,
         *,
-        authorizer: ExplainingAuthorizer | None = None,
+        authorizer: Authorizer | None = None,
         plugins: Sequence[AdmissionPlugin] = (),
         resources: Sequence[Resource] = RESOURCES,
         clock: Callable[[], datetime] = wall_clock,
@@ -82,6 +83,7 @@ class ApiServer:
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
+        auditor: Auditor | None = None,
     ) -> None:
         self.store = store
         self._gates = gates
@@ -129,9 +131,7 @@ class ApiServer:
             workers,
         )
         reviews = AccessReviews(authorizer, policies, authentication, clock)
-        handlers = Handlers(
-            store, self.caches, self.reader, writes, parts, reviews, authorizer, clock, workers
-        )
+        handlers = Handlers(store, self.caches, self.reader, writes, parts, reviews, clock, workers)
         self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
         self._sweeping: asyncio.Task[None] | None = None
         self._ready = False
@@ -140,7 +140,7 @@ class ApiServer:
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
         served = ServedResources(gates, resources)
-        endpoints = NonResourceEndpoints(health, self.metrics, authorizer, served, address)
+        endpoints = NonResourceEndpoints(health, self.metrics, served, address)
         self.app = App(
             handlers,
             endpoints,
@@ -150,6 +150,7 @@ class ApiServer:
             FlowControl(flow_limits, self.metrics),
             served,
             transfer_limits,
+            auditor,
         )
 
     async def start(self) -> None:

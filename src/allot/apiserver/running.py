@@ -7,12 +7,15 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.apiserver.assembly import ApiServer
+from allot.apiserver.audit.auditor import Auditor
+from allot.apiserver.audit.log_file import LogFile, Rotation
+from allot.apiserver.audit.policy import read_policy
 from allot.apiserver.auth import authentication
 from allot.apiserver.auth.credentials import (
     Credentials,
@@ -49,6 +52,14 @@ class AddressError(Exception):
     """The server cannot listen there; the message says why."""
 
 
+class AuditOptions(NamedTuple):
+    """Where the audit log goes, and what it has."""
+
+    policy_file: Path
+    log_path: Path
+    rotation: Rotation = Rotation()
+
+
 class ServerOptions(NamedTuple):
     """The options of a server: data directory, storage, address, credentials and limits."""
 
@@ -68,6 +79,7 @@ class ServerOptions(NamedTuple):
     transfer_limits: TransferLimits = TransferLimits()
     event_ttl: timedelta = DEFAULT_TTL
     """How long events are kept after they were last written; zero: for ever."""
+    audit: AuditOptions | None = None
 
 
 @dataclass(frozen=True)
@@ -92,9 +104,10 @@ class RunningServer:
 async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]:
     """A server that answers until the end of the block, or until it is stopped.
 
-    Raises `AddressError`, `CredentialError`, `StorageError` or `TokenFileError`, each with a sentence for users.
+    Raises `AddressError`, `AuditPolicyError`, `CredentialError`, `StorageError` or `TokenFileError`, each with a sentence for users.
     """
     users = authentication.read_token_file(options.token_file) if options.token_file else {}
+    auditor = _auditor(options.audit) if options.audit is not None else None
     limits = options.connection_limits or ConnectionLimits(connections_for(raise_file_limit()))
     pki = options.data_dir / "pki"
     try:
@@ -125,6 +138,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 pool_status_limit=options.pool_status_limit,
                 flow_limits=options.flow_limits,
                 transfer_limits=options.transfer_limits,
+                auditor=auditor,
             )
             await server.start()
             web = Server(server.app, credentials, limits, server.metrics)
@@ -149,6 +163,21 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 await server.close()
         finally:
             await store.close()
+            if auditor is not None:
+                auditor.close()
+
+
+def _auditor(options: AuditOptions) -> Auditor:
+    policy = read_policy(options.policy_file)
+    try:
+        log_file = LogFile(options.log_path, options.rotation, _utc_now)
+    except OSError as error:
+        raise AddressError(f"{options.log_path}: {error.strerror or error}") from error
+    return Auditor(policy, log_file, _utc_now)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _component_users(credentials: Credentials) -> dict[str, authentication.User]:

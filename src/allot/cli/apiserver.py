@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from allot.cli.audit_options import AuditArguments, audit_options
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import EXIT_OK, CommandError, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How long events are kept after they were last written. 0 keeps them for ever.",
 )
+@audit_options
 @click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def apiserver(
     storage: str,
@@ -107,6 +109,11 @@ def apiserver(
     max_mutating_requests_inflight: int,
     max_connections: int | None,
     event_ttl: float,
+    audit_policy_file: str | None,
+    audit_log_path: str | None,
+    audit_log_maxage: int,
+    audit_log_maxbackup: int,
+    audit_log_maxsize: int,
     verbose: int,
 ) -> int:
     """Run the API server: kubectl, client libraries, drivers and controllers can use it.
@@ -132,12 +139,20 @@ def apiserver(
         flow_limits=FlowLimits(max_requests_inflight, max_mutating_requests_inflight),
         connection_limits=ConnectionLimits(max_connections) if max_connections else None,
         event_ttl=timedelta(seconds=event_ttl),
+        audit=AuditArguments(
+            audit_policy_file,
+            audit_log_path,
+            audit_log_maxage,
+            audit_log_maxbackup,
+            audit_log_maxsize,
+        ).options(),
     )
     _run(options)
     return EXIT_OK
 
 
 def _run(options: ServerOptions) -> None:
+    from allot.apiserver.audit.policy import AuditPolicyError
     from allot.apiserver.auth.authentication import TokenFileError
     from allot.apiserver.auth.credentials import CredentialError
     from allot.apiserver.running import AddressError
@@ -148,7 +163,7 @@ def _run(options: ServerOptions) -> None:
             runner.run(_serve(options))
     except StorageError as error:
         raise storage_error(error) from error
-    except (AddressError, CredentialError, TokenFileError) as error:
+    except (AddressError, AuditPolicyError, CredentialError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from allot.cli.audit_options import AuditArguments
 from allot.rules import RuleSet
 
 
@@ -26,6 +27,7 @@ class ClusterOptions(NamedTuple):
     all_nodes: bool
     complete_annotation: str
     verbose: int
+    audit: AuditArguments = AuditArguments()
 
     def to_json(self) -> str:
         """For another process of the same cluster."""
@@ -39,6 +41,7 @@ class ClusterOptions(NamedTuple):
             "data_dir": Path(fields["data_dir"]),
             "hardware": tuple(fields["hardware"]),
             "rules": RuleSet(fields["rules"]),
+            "audit": AuditArguments(*fields["audit"]),
             "scheduler_config": None if config is None else Path(config),
         }
         return cls(**fields)

@@ -43,7 +43,8 @@ class Command(NamedTuple):
 
 def api_server_command(asked: ClusterOptions) -> Command:
     arguments = ("--storage", asked.storage, "--data-dir", str(asked.data_dir))
-    return Command("apiserver", (*arguments, "--port", str(asked.port), *_common(asked)))
+    own = ("--port", str(asked.port), *asked.audit.arguments())
+    return Command("apiserver", (*arguments, *own, *_common(asked)))
 
 
 def other_commands(asked: ClusterOptions) -> Iterator[Command]:

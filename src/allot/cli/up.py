@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from allot.cli.audit_options import AuditArguments, audit_options
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import (
     component_runner,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
+@audit_options
 @click.option("--separate", is_flag=True, help="Run every component in a separate process.")
 @click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def up(
@@ -102,6 +104,11 @@ def up(
     no_nodes: bool,
     all_nodes: bool,
     complete_annotation: str,
+    audit_policy_file: str | None,
+    audit_log_path: str | None,
+    audit_log_maxage: int,
+    audit_log_maxbackup: int,
+    audit_log_maxsize: int,
     separate: bool,
     verbose: int,
 ) -> int:
@@ -125,7 +132,15 @@ def up(
         all_nodes=all_nodes,
         complete_annotation=complete_annotation,
         verbose=verbose,
+        audit=AuditArguments(
+            audit_policy_file,
+            audit_log_path,
+            audit_log_maxage,
+            audit_log_maxbackup,
+            audit_log_maxsize,
+        ),
     )
+    asked.audit.options()  # says what is missing
     if hardware and no_nodes:
         raise CommandError("--hardware needs simulated nodes: leave out --no-nodes")
     with occupied(data_dir), component_runner() as runner:
@@ -167,6 +182,7 @@ async def _work(
 @asynccontextmanager
 async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Client]]:
     """The API server in this process, all other components in a second one."""
+    from allot.apiserver.audit.policy import AuditPolicyError
     from allot.apiserver.auth.authentication import TokenFileError
     from allot.apiserver.auth.credentials import CredentialError
     from allot.apiserver.running import AddressError, ServerOptions, running_server
@@ -175,7 +191,9 @@ async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Clien
     from allot.storage.interface import StorageError
 
     gates = gates_from_option(asked.feature_gates, asked.rules)
-    options = ServerOptions(asked.data_dir, gates, asked.storage, port=asked.port)
+    options = ServerOptions(
+        asked.data_dir, gates, asked.storage, port=asked.port, audit=asked.audit.options()
+    )
     components = LinkedComponents(asked)
     try:
         async with AsyncExitStack() as stack:
@@ -192,7 +210,7 @@ async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Clien
             yield running.url, client
     except StorageError as error:
         raise storage_error(error) from error
-    except (AddressError, CredentialError, TokenFileError) as error:
+    except (AddressError, AuditPolicyError, CredentialError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -16,6 +16,7 @@ from allot import features
 from allot.apiserver.admission.chain import AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit
 from allot.apiserver.assembly import ApiServer
+from allot.apiserver.audit.auditor import Auditor
 from allot.apiserver.auth.authentication import AUTHENTICATED, MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.flow_control import FlowLimits
@@ -119,6 +120,7 @@ class LocalServer:
         pool_status_limit: CreationLimit = CreationLimit(),  # noqa: B008 - a value
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
+        auditor: Auditor | None = None,
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS, AUTHENTICATED))
@@ -134,6 +136,7 @@ class LocalServer:
             pool_status_limit=pool_status_limit,
             flow_limits=flow_limits,
             transfer_limits=transfer_limits,
+            auditor=auditor,
         )
 
     async def __aenter__(self) -> Self:

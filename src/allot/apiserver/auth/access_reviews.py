@@ -12,7 +12,7 @@ from typing import Any, Final
 from allot.api.times import written_time
 from allot.apiserver.api_errors import ApiError, bad_request, invalid
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
-from allot.apiserver.auth.authorization import Attributes, ExplainingAuthorizer
+from allot.apiserver.auth.authorization import Attributes, Authorizer
 from allot.apiserver.auth.node_authorizer import node_of
 from allot.apiserver.auth.rbac.authorizer import Policies, listed
 from allot.apiserver.auth.service_account_tokens import ISSUER
@@ -33,7 +33,7 @@ class AccessReviews:
 
     def __init__(
         self,
-        authorizer: ExplainingAuthorizer,
+        authorizer: Authorizer,
         policies: Policies,
         authentication: Authentication,
         clock: Callable[[], datetime],
@@ -68,7 +68,7 @@ class AccessReviews:
             errors.append(invalid_field(FieldPath("metadata"), metadata, "must be empty"))
         if errors:
             raise invalid("authorization.k8s.io", "", "", errors)
-        decision = self._authorizer.explain(user, _attributes(review["spec"]))
+        decision = self._authorizer.authorize(user, _attributes(review["spec"]))
         status: Document = {"allowed": decision.allowed}
         if decision.reason:
             status["reason"] = decision.reason

@@ -24,7 +24,7 @@ class Attributes(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Allowed or not. A refusal that has a reason says it to the client."""
+    """Allowed or not, and why. The reason of a refusal is told the client, the other one access reviews and the audit log."""
 
     allowed: bool
     reason: str = ""
@@ -39,15 +39,10 @@ class Authorizer(Protocol):
         """Whether the user may do it. Nothing is waited for."""
 
 
-class ExplainingAuthorizer(Authorizer, Protocol):
-    def explain(self, user: User, attributes: Attributes) -> Decision:
-        """The same answer, with a reason also if it is allowed."""
-
-
 class AuthorizerChain:
     """The group system:masters may do everything; others what the first authorizer that allows it says."""
 
-    def __init__(self, authorizers: Sequence[ExplainingAuthorizer]) -> None:
+    def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = tuple(authorizers)
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
@@ -62,15 +57,6 @@ class AuthorizerChain:
                 refused = _joined(refused, decision)
         return refused
 
-    def explain(self, user: User, attributes: Attributes) -> Decision:
-        if MASTERS in user.groups:
-            return ALLOWED
-        for authorizer in self._authorizers:
-            decision = authorizer.explain(user, attributes)
-            if decision.allowed:
-                return decision
-        return self.authorize(user, attributes)
-
 
 def _joined(first: Decision, second: Decision) -> Decision:
     return Decision(False, f"{first.reason}\n{second.reason}") if first.reason else second
@@ -78,7 +64,11 @@ def _joined(first: Decision, second: Decision) -> Decision:
 
 def require(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
     """403 unless the user may do it."""
-    decision = authorizer.authorize(user, attributes)
+    check(authorizer.authorize(user, attributes), user, attributes)
+
+
+def check(decision: Decision, user: User, attributes: Attributes) -> None:
+    """403 unless it is allowed."""
     if not decision.allowed:
         raise refusal(user, attributes, decision.reason)
 

@@ -61,9 +61,6 @@ class NodeAuthorizer:
         decision = special(node, attributes, plural, subresource) if special else None
         return self._by_role(attributes) if decision is None else decision
 
-    def explain(self, user: User, attributes: Attributes) -> Decision:
-        return self.authorize(user, attributes)
-
     def _by_role(self, attributes: Attributes) -> Decision:
         allowed = any(rule.allows(attributes) for rule in self._rules)
         return ALLOWED if allowed else NO_OPINION

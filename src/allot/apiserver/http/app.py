@@ -12,8 +12,9 @@ from typing import Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
+from allot.apiserver.audit.auditor import Answered, Audited, Auditor
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
-from allot.apiserver.auth.authorization import Authorizer
+from allot.apiserver.auth.authorization import Attributes, Authorizer, check
 from allot.apiserver.auth.impersonation import IMPERSONATE, impersonated
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
@@ -29,9 +30,14 @@ from allot.apiserver.http.http_exchange import (
 )
 from allot.apiserver.http.metrics import Labels, Metrics
 from allot.apiserver.http.negotiation import error_format
+from allot.apiserver.http.request_attributes import (
+    path_attributes,
+    target_attributes,
+    version_in,
+)
 from allot.apiserver.http.requests import ApiRequest, parse_query
 from allot.apiserver.http.responses import Response, error_response, in_format
-from allot.apiserver.http.routes import Target, find_target
+from allot.apiserver.http.routes import Target, find_target, verb_of
 from allot.apiserver.http.watching import Watcher
 from allot.apiserver.registry.served import ServedResources
 
@@ -39,6 +45,7 @@ log = logging.getLogger(__name__)
 
 _READING: Final = frozenset(("get", "list", "watch"))
 _TRANSFER_LIMITS: Final = TransferLimits()
+LOOPBACK: Final = "127.0.0.1"
 
 
 class App:
@@ -54,6 +61,7 @@ class App:
         flow: FlowControl,
         served: ServedResources,
         transfer_limits: TransferLimits = _TRANSFER_LIMITS,
+        auditor: Auditor | None = None,
     ) -> None:
         self._handlers = handlers
         self._endpoints = endpoints
@@ -63,6 +71,7 @@ class App:
         self._flow = flow
         self._served = served
         self._transfer_limits = transfer_limits
+        self._auditor = auditor
         self._watchers: set[Watcher] = set()
         self._closing = False
 
@@ -89,7 +98,12 @@ class App:
         started = time.perf_counter()
         call = _Call(Labels(exchange.scope["method"]))
         try:
+            if self._auditor is not None:
+                call.audited = self._begin_audit(self._auditor, exchange)
             response = await self._respond(exchange, call)
+            if self._auditor is not None and call.audited is not None:
+                answered = Answered(response.code, response.body) if response else Answered(200)
+                self._auditor.completed(call.audited, answered, is_stream=response is None)
             if response is None:
                 return  # a watch, which has been answered
             self._metrics.count(call.labels, response.code, time.perf_counter() - started)
@@ -99,14 +113,25 @@ class App:
         finally:
             call.end()
 
+    def _begin_audit(self, auditor: Auditor, exchange: HttpExchange) -> Audited:
+        scope = exchange.scope
+        query: bytes = scope["query_string"]
+        uri = scope["raw_path"] + (b"?" + query if query else b"")
+        audited = auditor.begin(uri.decode("latin-1"), exchange.audit_id)
+        audited.source = (scope.get("client") or (LOOPBACK,))[0]
+        return audited
+
     async def _respond(self, exchange: HttpExchange, call: _Call) -> Response | None:
         scope = exchange.scope
         try:
-            request = await self._request(exchange)
+            request = await self._request(exchange, call)
             target = find_target(request.path, self._served)
             if target is None:
                 return await self._page(request, exchange, call)
-            verb, _ = self._handlers.authorized_verb(request, target)
+            verb = verb_of(request.method, target, watch=request.flag("watch"))
+            self._authorize(request, target_attributes(request, target, verb), call)
+            if verb is None:
+                raise api_errors.method_not_allowed()
             call.labels = _labels(target, verb)
             kind = READ_ONLY if verb in _READING else MUTATING
             call.in_flight = in_flight = self._flow.request(
@@ -117,6 +142,8 @@ class App:
                 return None
             if kind is MUTATING:
                 request = request._replace(body=await exchange.read(in_flight))
+                if call.audited is not None:
+                    call.audited.request_body = request.body
             several = verb in SEVERAL
             await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
@@ -128,14 +155,22 @@ class App:
             log.exception("%s %s failed", scope["method"], scope["path"])
             return _shown(api_errors.internal("the server made a mistake; see its log"), exchange)
 
+    def _authorize(self, request: ApiRequest, attributes: Attributes, call: _Call) -> None:
+        """403 unless the user may do it."""
+        decision = self._authorizer.authorize(request.user, attributes)
+        if call.audited is not None:
+            call.audited.attributes, call.audited.decision = attributes, decision
+            call.audited.version = version_in(request.path)
+        check(decision, request.user, attributes)
+
     async def _page(self, request: ApiRequest, exchange: HttpExchange, call: _Call) -> Response:
-        self._endpoints.authorize(request)
+        self._authorize(request, path_attributes(request), call)
         exempt = exchange.is_in_process or self._endpoints.is_health(request)
         call.in_flight = self._flow.request(request.user, READ_ONLY, exempt=exempt)
         await call.in_flight.begin()
         return await self._endpoints.answer(request)
 
-    async def _request(self, exchange: HttpExchange) -> ApiRequest:
+    async def _request(self, exchange: HttpExchange, call: _Call) -> ApiRequest:
         scope = exchange.scope
         headers: dict[str, str] = {}
         impersonates = False
@@ -149,8 +184,13 @@ class App:
             user = User(component.name, groups=component.groups)
         else:
             user = await self._authentication.user_for(_credentials(headers, exchange))
+        audited = call.audited
+        if audited is not None:
+            audited.user, audited.user_agent = user, headers.get("user-agent", "")
         if impersonates:
             user = self._impersonated(user, scope)
+            if audited is not None:
+                audited.impersonated = user
         # Not decoded yet: an escaped slash in a name does not divide it.
         path = scope["raw_path"].decode("latin-1")
         query = parse_query(scope["query_string"])
@@ -183,6 +223,8 @@ class App:
         assert call.in_flight is not None
         await call.in_flight.begin()
         watcher, response = await self._handlers.watch(request, target)
+        if self._auditor is not None and call.audited is not None:
+            self._auditor.started(call.audited)
         call.end()  # it goes on without a seat
         labels = call.labels
         self._metrics.requests.count_watch(labels)
@@ -210,11 +252,12 @@ class App:
 class _Call:
     """What is known of a request by now, and what it holds."""
 
-    __slots__ = ("in_flight", "labels")
+    __slots__ = ("audited", "in_flight", "labels")
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
         self.in_flight: InFlightRequest | None = None
+        self.audited: Audited | None = None
 
     def end(self) -> None:
         """Free the seats. It may be called again."""

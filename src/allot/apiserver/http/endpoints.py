@@ -10,7 +10,6 @@ from typing import Final
 from allot.api.identities import GroupVersion
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.auth.authorization import Attributes, Authorizer, require
 from allot.apiserver.http import discovery
 from allot.apiserver.http.health import Health
 from allot.apiserver.http.metrics import Metrics
@@ -21,7 +20,6 @@ from allot.apiserver.http.negotiation import (
     negotiate,
 )
 from allot.apiserver.http.openapi.documents import INFO, document, document_hash, index
-from allot.apiserver.http.request_attributes import path_attributes
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import Response, in_format, json_response, text_response
 from allot.apiserver.registry.served import ServedResources
@@ -39,21 +37,13 @@ class NonResourceEndpoints:
         self,
         health: Health,
         metrics: Metrics,
-        authorizer: Authorizer,
         served: ServedResources,
         address: Callable[[], str],
     ) -> None:
         self._health = health
         self._metrics = metrics
-        self._authorizer = authorizer
         self._served = served
         self._address = address
-
-    def authorize(self, request: ApiRequest) -> Attributes:
-        """What the request wants, which its user may do; 403 if not."""
-        attributes = path_attributes(request)
-        require(self._authorizer, request.user, attributes)
-        return attributes
 
     def is_health(self, request: ApiRequest) -> bool:
         """Whether it asks how the server is, which is answered also when it is too busy for the rest."""

@@ -1,4 +1,4 @@
-"""Handles one API request: authorization, negotiation, and the handler of its verb."""
+"""Handles one authorized API request: negotiation, and the handler of its verb."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.access_reviews import AccessReviews
-from allot.apiserver.auth.authorization import Attributes, Authorizer, require
 from allot.apiserver.http.flow_control import seats_for
 from allot.apiserver.http.list_bodies import list_response
 from allot.apiserver.http.list_options import list_options, selection_for
@@ -33,7 +32,6 @@ from allot.apiserver.http.protobuf_rendering import (
     protobuf_renderer,
 )
 from allot.apiserver.http.rendering import Renderer, renderer_for
-from allot.apiserver.http.request_attributes import target_attributes
 from allot.apiserver.http.requests import ApiRequest, write_options
 from allot.apiserver.http.responses import (
     Response,
@@ -42,7 +40,7 @@ from allot.apiserver.http.responses import (
     json_response,
     warning_headers,
 )
-from allot.apiserver.http.routes import Target, verb_of
+from allot.apiserver.http.routes import Target
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.watching import Watcher, watch_options
 from allot.apiserver.http.writing import WriteHandlers
@@ -69,7 +67,6 @@ class Handlers:
         writes: WriteHandlers,
         subresources: Subresources,
         reviews: AccessReviews,
-        authorizer: Authorizer,
         clock: Callable[[], datetime],
         workers: Workers,
     ) -> None:
@@ -79,18 +76,8 @@ class Handlers:
         self._writes = writes
         self._subresources = subresources
         self._reviews = reviews
-        self._authorizer = authorizer
         self._clock = clock
         self._workers = workers
-
-    def authorized_verb(self, request: ApiRequest, target: Target) -> tuple[str, Attributes]:
-        """What the request does, which its user may do; 403 if not, 405 if nobody can."""
-        verb = verb_of(request.method, target, watch=request.flag("watch"))
-        attributes = target_attributes(request, target, verb)
-        require(self._authorizer, request.user, attributes)
-        if verb is None:
-            raise api_errors.method_not_allowed()
-        return verb, attributes
 
     def seats(self, request: ApiRequest, target: Target) -> int:
         """How many seats a request for several objects takes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
@@ -21,6 +22,7 @@ MAX_BODY: Final = 3 * 1024 * 1024
 """Larger bodies are refused, as Kubernetes does."""
 PIECE: Final = 128 * 1024
 """Answers are sent in pieces, so that the buffers of a connection stay small."""
+MAX_AUDIT_ID: Final = 64
 UNREAD_BODY: Final = 64 * 1024
 """A longer body that is not read ends the connection, as it costs less than reading it."""
 WATCH_SECONDS: Final = 60.0
@@ -96,6 +98,12 @@ class HttpExchange:
         self._is_reading = False
         self._is_read = False
 
+    @cached_property
+    def audit_id(self) -> str:
+        """Names the request in its answer and in the audit log; a client may bring its own."""
+        given = self.header(b"audit-id").decode("latin-1")
+        return given if 0 < len(given) <= MAX_AUDIT_ID else new_uid()
+
     def header(self, name: bytes) -> bytes:
         for found, value in self.scope["headers"]:
             if found == name:
@@ -152,7 +160,7 @@ class HttpExchange:
         )
         if wants_gzip and response.more is None:
             response = await asyncio.to_thread(compressed, response)
-        headers = [*_common_headers(response.content_type), *response.headers]
+        headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         if not self.is_in_process and self._leaves_body_unread:
             headers.append((b"connection", b"close"))
         if response.more is not None:
@@ -192,7 +200,7 @@ class HttpExchange:
     async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
         """Send an answer that goes on; raises `ClientGoneError` when the client takes nothing."""
         seconds = self._transfer_limits.watch_seconds
-        headers = [*_common_headers(response.content_type), *response.headers]
+        headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         await self._within(seconds, _start(200, headers))
         async for chunk in response.chunks:
             for piece in (chunk,) if self.is_in_process else _pieces(chunk):
@@ -294,6 +302,6 @@ def _accepts_gzip(header: bytes) -> bool:
 _CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
 
 
-def _common_headers(content_type: str) -> Headers:
-    audit_id = (b"audit-id", new_uid().encode())
-    return [audit_id, _CACHE_CONTROL, (b"content-type", content_type.encode())]
+def _common_headers(content_type: str, audit_id: str) -> Headers:
+    named = (b"audit-id", audit_id.encode("latin-1"))
+    return [named, _CACHE_CONTROL, (b"content-type", content_type.encode())]

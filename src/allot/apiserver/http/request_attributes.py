@@ -59,6 +59,14 @@ def path_attributes(request: ApiRequest) -> Attributes:
     return Attributes(verb, request.path, group, resource, namespace, name)
 
 
+def version_in(path: str) -> str:
+    """The API version that a path names."""
+    match path.split("/", 4):
+        case ["", "api", version, *_] | ["", "apis", _, version, *_]:
+            return version
+    return ""
+
+
 def _verb(request: ApiRequest, name: str) -> str:
     match request.method:
         case "GET" | "HEAD":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
 from allot.apiserver.auth.authentication import User
-from allot.apiserver.auth.authorization import ALLOWED, NO_OPINION, Attributes, Decision
+from allot.apiserver.auth.authorization import NO_OPINION, Attributes, Decision
 from allot.apiserver.auth.rbac.policy_index import Grant, PolicyIndex
 
 MAX_USERS: Final = 4096
@@ -25,8 +26,8 @@ class Policies(Protocol):
 class _Answer(NamedTuple):
     """What is allowed of a verb on a resource: all objects, those of some names, or nothing."""
 
-    everything: bool
-    names: frozenset[str]
+    everything: Decision | None
+    names: Mapping[str, Decision]
     refused: Decision
 
 
@@ -58,12 +59,12 @@ class RbacAuthorizer:
             if len(known) > MAX_ANSWERS:
                 known.clear()
             answer = known[key] = self._find(user, attributes)
-        if answer.everything or attributes.name in answer.names:
-            return ALLOWED
-        return answer.refused
+        if answer.everything is not None:
+            return answer.everything
+        return answer.names.get(attributes.name, answer.refused)
 
     def _find(self, user: User, attributes: Attributes) -> _Answer:
-        names: set[str] = set()
+        names: dict[str, Decision] = {}
         missing: list[str] = []
         verb, group, resource = attributes.verb, attributes.group, attributes.resource
         for grant in self._policies.index.grants(user, attributes.namespace):
@@ -71,25 +72,15 @@ class RbacAuthorizer:
                 missing.append(grant.role.not_found)
                 continue
             rule = grant.rule
-            if not resource:
-                if rule.allows(attributes):
-                    return _Answer(True, frozenset(), NO_OPINION)
-            elif rule.has_kind(verb, group, resource):
-                if not rule.resource_names:
-                    return _Answer(True, frozenset(), NO_OPINION)
-                names.update(rule.resource_names)
+            if not (rule.has_kind(verb, group, resource) if resource else rule.allows(attributes)):
+                continue
+            allowed = Decision(True, grant.binding.granted(grant.subject))
+            if not resource or not rule.resource_names:
+                return _Answer(allowed, names, NO_OPINION)
+            for name in rule.resource_names:
+                names.setdefault(name, allowed)
         refused = Decision(False, f"rbac: RBAC: {listed(missing)}") if missing else NO_OPINION
-        return _Answer(False, frozenset(names), refused)
-
-    def explain(self, user: User, attributes: Attributes) -> Decision:
-        """The same answer with the binding that allows it, for access reviews."""
-        decision = self.authorize(user, attributes)
-        if not decision.allowed:
-            return decision
-        for grant in self._policies.index.grants(user, attributes.namespace):
-            if isinstance(grant, Grant) and grant.rule.allows(attributes):
-                return Decision(True, grant.binding.granted(grant.subject))
-        return decision
+        return _Answer(None, names, refused)
 
 
 def listed(problems: list[str]) -> str:

@@ -1,0 +1,173 @@
+"""Makes audit events of requests, as Kubernetes writes them, and puts them into the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from allot.apiserver.audit.policy import AuditPolicy, Level
+from allot.apiserver.auth.access_reviews import user_info
+from allot.apiserver.auth.authentication import User
+from allot.apiserver.auth.authorization import Attributes, Decision
+
+
+class Sink(Protocol):
+    """Where lines go."""
+
+    def write(self, lines: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Audited(msgspec.Struct):
+    """What is known of a request by now."""
+
+    uri: str
+    received: datetime
+    audit_id: str
+    source: str = ""
+    user_agent: str = ""
+    version: str = ""
+    user: User | None = None
+    impersonated: User | None = None
+    attributes: Attributes | None = None
+    decision: Decision | None = None
+    request_body: bytes = b""
+
+
+class Answered(NamedTuple):
+    """What was answered."""
+
+    code: int
+    body: bytes = b""
+
+
+class Auditor:
+    """Logs requests as a policy says. Lines that come together are written together."""
+
+    def __init__(self, policy: AuditPolicy, sink: Sink, now: Callable[[], datetime]) -> None:
+        self._policy = policy
+        self._sink = sink
+        self._now = now
+        self._lines: list[bytes] = []
+
+    def begin(self, uri: str, audit_id: str) -> Audited:
+        return Audited(uri, self._now(), audit_id)
+
+    def started(self, audited: Audited) -> None:
+        """The answer to a watch has begun."""
+        self._log(audited, ("RequestReceived", "ResponseStarted"), Answered(200))
+
+    def completed(self, audited: Audited, answered: Answered, *, is_stream: bool = False) -> None:
+        """The answer is complete; that of a watch has been told of when it began."""
+        stages = ("ResponseComplete",) if is_stream else ("RequestReceived", "ResponseComplete")
+        self._log(audited, stages, answered)
+
+    def close(self) -> None:
+        self._flush()
+        self._sink.close()
+
+    def _log(self, audited: Audited, stages: tuple[str, ...], answered: Answered) -> None:
+        user = audited.user or User("")
+        attributes = audited.attributes or Attributes("", audited.uri.partition("?")[0])
+        level, omitted = self._policy.decide(audited.impersonated or user, attributes)
+        if level is Level.NONE:
+            return
+        for stage in stages:
+            if stage not in omitted:
+                event = self._event(audited, attributes, level, stage, answered)
+                if not self._lines:
+                    asyncio.get_running_loop().call_soon(self._flush)
+                self._lines.append(msgspec.json.encode(event) + b"\n")
+
+    def _flush(self) -> None:
+        if self._lines:
+            lines, self._lines = self._lines, []
+            self._sink.write(b"".join(lines))
+
+    def _event(
+        self,
+        audited: Audited,
+        attributes: Attributes,
+        level: Level,
+        stage: str,
+        answered: Answered,
+    ) -> dict[str, Any]:
+        event: dict[str, Any] = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": level.shown,
+            "auditID": audited.audit_id,
+            "stage": stage,
+            "requestURI": audited.uri,
+            "verb": attributes.verb,
+            "user": user_info(audited.user) if audited.user else {},
+        }
+        if audited.impersonated is not None:
+            event["impersonatedUser"] = user_info(audited.impersonated)
+        event["sourceIPs"] = [audited.source]
+        if audited.user_agent:
+            event["userAgent"] = audited.user_agent
+        if attributes.resource:
+            event["objectRef"] = _object_ref(attributes, audited.version)
+        if stage != "RequestReceived":
+            event["responseStatus"] = _status(answered)
+            if level >= Level.REQUEST and (body := json_or_nothing(audited.request_body)):
+                event["requestObject"] = msgspec.Raw(body)
+            if level >= Level.REQUEST_RESPONSE and (body := json_or_nothing(answered.body)):
+                event["responseObject"] = msgspec.Raw(body)
+        event["requestReceivedTimestamp"] = _micro(audited.received)
+        event["stageTimestamp"] = _micro(
+            audited.received if stage == "RequestReceived" else self._now()
+        )
+        if audited.decision is not None and stage != "RequestReceived":
+            event["annotations"] = {
+                "authorization.k8s.io/decision": "allow" if audited.decision.allowed else "forbid",
+                "authorization.k8s.io/reason": audited.decision.reason,
+            }
+        return event
+
+
+def _object_ref(attributes: Attributes, version: str) -> dict[str, str]:
+    plural, _, part = attributes.resource.partition("/")
+    reference = {
+        "resource": plural,
+        "namespace": attributes.namespace,
+        "name": attributes.name,
+        "apiGroup": attributes.group,
+        "apiVersion": version,
+        "subresource": part,
+    }
+    return {name: value for name, value in reference.items() if value}
+
+
+def _status(answered: Answered) -> dict[str, Any]:
+    """The Status of a failure, only the code of a success."""
+    if answered.code < 400 or not json_or_nothing(answered.body):
+        return {"metadata": {}, "code": answered.code}
+    found: dict[str, Any] = msgspec.json.decode(answered.body)
+    shown: dict[str, Any] = {
+        name: found[name]
+        for name in ("metadata", "status", "message", "reason", "details")
+        if name in found
+    }
+    return {"metadata": {}, **shown, "code": answered.code}
+
+
+def _micro(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def json_or_nothing(body: bytes) -> bytes:
+    """The body if it is JSON."""
+    if not body:
+        return b""
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b""
+    return body

@@ -133,6 +133,10 @@ class EtcdStore(Store):
     def trouble(self) -> str | None:
         return self._trouble
 
+    @property
+    def announced(self) -> int:
+        return self._broadcast.revision
+
     async def revision(self) -> int:
         with self._in_use():
             moment = await read_moment(self._client, self._layout)

@@ -170,6 +170,11 @@ class Store(ABC):
         """
         return None
 
+    @property
+    def announced(self) -> int:
+        """The newest revision that watches can be read up to without waiting; -1 if it is not known."""
+        return -1
+
     @abstractmethod
     async def revision(self) -> int:
         """The revision of the last write; reads that follow show at least that."""

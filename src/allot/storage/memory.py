@@ -67,6 +67,10 @@ class MemoryStore(Store):
             await asyncio.sleep(history_seconds)
             await self.compact(then)
 
+    @property
+    def announced(self) -> int:
+        return self._broadcast.revision
+
     async def revision(self) -> int:
         return self._broadcast.revision
 

@@ -140,6 +140,10 @@ class SqliteStore(Store):
     def trouble(self) -> str | None:
         return self._trouble
 
+    @property
+    def announced(self) -> int:
+        return self._broadcast.revision
+
     async def revision(self) -> int:
         return self._broadcast.revision
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache
 from allot.apiserver.watch_cache.stored_objects import StoredObject
@@ -18,6 +18,10 @@ class CacheFollower:
 
     async def start(self) -> None:
         await self._cache.start()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when the cache has changed, or was loaded again."""
+        self._cache.listen(listener)
 
     def news(self) -> Sequence[ObjectChange] | None:
         """The changes since the last call; None if everything must be read again."""

@@ -61,6 +61,11 @@ class Caches:
         )
         return found
 
+    @property
+    def announced(self) -> int:
+        """What the store has announced: as long as it is the same number, no cache has anything to catch up with."""
+        return self._store.announced
+
     def key(self, resource: Resource, namespace: str, name: str) -> str:
         return key_prefix(resource, namespace) + name
 

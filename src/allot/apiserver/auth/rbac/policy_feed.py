@@ -20,7 +20,9 @@ class PolicyFeed:
 
     def __init__(self, caches: Caches) -> None:
         self.index = PolicyIndex()
+        self._caches = caches
         self._version = 0
+        self._caught_up_with = -1
         self._followers = tuple(
             (plural in ROLES, CacheFollower(caches.of(resource_named(GROUP, plural))))
             for plural in (*ROLES, *BINDINGS)
@@ -29,10 +31,15 @@ class PolicyFeed:
     async def start(self) -> None:
         for _, follower in self._followers:
             await follower.start()
+            follower.listen(self._look_again)
         self.catch_up()
 
     def catch_up(self) -> int:
         """Take in what was written before this call; another number after every change."""
+        announced = self._caches.announced
+        if announced == self._caught_up_with and announced >= 0:
+            return self._version
+        self._caught_up_with = announced
         for is_role, follower in self._followers:
             changes = follower.news()
             if changes is None:
@@ -43,6 +50,9 @@ class PolicyFeed:
                 for change in changes:
                     self._apply(change, is_role=is_role)
         return self._version
+
+    def _look_again(self) -> None:
+        self._caught_up_with = -1
 
     def _read_all(self) -> None:
         self._version += 1

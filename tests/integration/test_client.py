@@ -436,7 +436,9 @@ def test_a_token_that_was_replaced_is_read_again(process: ApiServerProcess, tmp_
     asyncio.run(main())
 
 
-def client_certificate(pki: Path, directory: Path, name: str, group: str) -> dict[str, str]:
+def client_certificate(
+    pki: Path, directory: Path, name: str, group: str, age: timedelta = timedelta(minutes=1)
+) -> dict[str, str]:
     """A kubeconfig user whom the server's own authority vouches for."""
     authority = x509.load_pem_x509_certificate((pki / "ca.crt").read_bytes())
     signer = serialization.load_pem_private_key((pki / "ca.key").read_bytes(), None)
@@ -455,8 +457,8 @@ def client_certificate(pki: Path, directory: Path, name: str, group: str) -> dic
         .issuer_name(authority.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now - age)
+        .not_valid_after(now - age + timedelta(hours=1))
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(signer, hashes.SHA256())
     )
@@ -506,6 +508,32 @@ class Proxy:
         inner_reader, inner_writer = await asyncio.open_connection(*self._target)
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         await asyncio.gather(relay(reader, inner_writer), relay(inner_reader, writer))
+
+
+def test_an_expired_certificate_is_nobodys(process: ApiServerProcess, tmp_path: Path) -> None:
+    """A token beside it counts."""
+    config = yaml.safe_load(process.kubeconfig.read_text())
+    token = config["users"][0]["user"]
+    pki = process.directory / "pki"
+    old = client_certificate(pki, tmp_path, "carl", "system:masters", timedelta(hours=2))
+    path = tmp_path / "kubeconfig"
+
+    async def code(user: dict[str, str]) -> int:
+        config["users"][0]["user"] = user
+        path.write_text(yaml.dump(config))
+        client = connect(path)
+        try:
+            await client.list(CONFIG_MAPS)
+            return 200
+        except ApiStatusError as error:
+            return error.code
+        finally:
+            await client.close()
+
+    async def main() -> None:
+        assert [await code(old), await code({**old, **token})] == [401, 200]
+
+    asyncio.run(main())
 
 
 def test_certificates_proxies_and_names_of_servers(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -39,6 +41,9 @@ class PeerCertificate(NamedTuple):
 
     common_name: str
     organizations: tuple[str, ...]
+    not_before: float = 0.0
+    not_after: float = math.inf
+    """When it is good, in seconds since 1970."""
 
 
 class Credentials(NamedTuple):
@@ -56,9 +61,14 @@ class Authenticator(Protocol):
 class CertificateAuthenticator:
     """Client certificates: the common name is the user, the organizations are the groups."""
 
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+
     async def authenticate(self, credentials: Credentials) -> User | None:
         certificate = credentials.certificate
         if certificate is None or not certificate.common_name:
+            return None
+        if not certificate.not_before <= self._clock() <= certificate.not_after:
             return None
         return User(certificate.common_name, groups=(*certificate.organizations, AUTHENTICATED))
 
@@ -91,7 +101,7 @@ class Authentication:
             user = await authenticator.authenticate(credentials)
             if user is not None:
                 return user
-        if credentials.bearer_token is not None:
+        if credentials.bearer_token is not None or credentials.certificate is not None:
             raise unauthorized()
         return ANONYMOUS
 

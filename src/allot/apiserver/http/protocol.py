@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -218,10 +219,11 @@ def _nothing(*_: object) -> None:
 
 
 def peer_certificate(parsed: Any) -> PeerCertificate | None:
-    """The subject of a certificate that was verified; None if there was none."""
+    """The subject and the times of a certificate whose signature was verified; None if there was none."""
     if not parsed:
         return None
     pairs = [pair for part in parsed.get("subject", ()) for pair in part]
     name = next((value for kind, value in pairs if kind == "commonName"), "")
     groups = tuple(value for kind, value in pairs if kind == "organizationName")
-    return PeerCertificate(name, groups)
+    start, end = (ssl.cert_time_to_seconds(parsed[field]) for field in ("notBefore", "notAfter"))
+    return PeerCertificate(name, groups, start, end)

@@ -74,6 +74,10 @@ def connections_for(files: int, most: int = MAX_CONNECTIONS) -> int:
     return max(1, min(most, files - min(RESERVED_FILES, files // 3)))
 
 
+NO_CHECK_TIME: Final = 0x200000
+"""X509_V_FLAG_NO_CHECK_TIME of OpenSSL, for which the ssl module has no name."""
+
+
 class Server(uvicorn.Server):
     """uvicorn, with our own connections; signals are handled by the caller."""
 
@@ -96,6 +100,11 @@ class Server(uvicorn.Server):
             ssl_cert_reqs=ssl.CERT_OPTIONAL,
         )
         super().__init__(config)
+        if not config.loaded:
+            config.load()
+        assert config.ssl is not None
+        # Who comes with an expired certificate is answered with 401, not cut off.
+        config.ssl.verify_flags |= NO_CHECK_TIME
         self._limits = limits
         self._connections = Connections(limits, metrics)
         self._acceptors: list[_Acceptor] = []

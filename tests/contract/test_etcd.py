@@ -409,7 +409,7 @@ def test_old_members_are_named(
         await client.close()
 
     run(scenario())
-    said = f"http://one:2379 runs etcd {version}, which can lose writes that it has answered"
+    said = f"http://one:2379 runs etcd {version}, which can lose acknowledged writes"
     assert (said in caplog.text) == is_old
 
 

@@ -1,5 +1,5 @@
 """Versioned keys and bytes: in memory, in SQLite, in etcd.
 
-`interface.py` says what a store promises; the contract suite in `tests/contract` holds every store
-to it. What the bytes mean is none of this package's business.
+`interface.py` defines the guarantees of a store; the contract suite in `tests/contract` checks them for every store.
+This package does not interpret the bytes.
 """

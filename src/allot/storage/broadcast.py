@@ -1,12 +1,11 @@
-"""Changes on their way to the watchers of this process.
+"""Distributes changes to the watchers of this process.
 
-All watchers share one window of the latest changes. Those that watch the same prefix share a topic,
-which holds the part of the window that concerns it, and a watcher is no more than a place in its topic.
-A watcher that asks for what is older reads the store's history first, page by page, until the window
-covers the rest. A watcher that follows too slowly finds its place gone, and is cut off.
+All watchers share one window of the latest changes. Watchers of the same prefix share a topic, which has the part of
+the window under that prefix; a watcher is a position in its topic. A watcher that starts before the window reads the
+store's history first, page by page. A watcher that falls behind the window is cut off.
 
     window   41 42 43 44 45 46        all that is newer than its floor (here 40)
-    topic a/    42 43       46        a watcher of a/ that has seen 43 stands before 46
+    topic a/    42 43       46        a watcher of a/ that has received 43 is positioned before 46
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ class Topic:
     def __init__(self, prefix: str, since: int) -> None:
         self.prefix = prefix
         self.since = since
-        """The topic lacks what is not newer than this, even if the window has it."""
+        """The topic has only changes that are newer than this, even if the window has older ones."""
         self.batches: list[Batch] = []
         self.first = 0
-        """The number of the first of `batches`. Numbers go on counting when old ones are dropped."""
+        """The number of the first of `batches`. Numbers keep counting when old batches are dropped."""
         self.dropped = 0
-        """How many of the first `batches` are empty, because the window has lost them."""
+        """How many of the first `batches` are empty, because they left the window."""
         self.watchers = 0
         self.waiting: set[asyncio.Future[None]] = set()
         self.error: StorageError | None = None
@@ -70,13 +69,13 @@ class Topic:
         return self.first + index
 
     def extend_back(self, older: list[Batch], since: int) -> None:
-        """Take in the batches between `since` and what the topic has. None can have been dropped yet."""
+        """Prepend the batches after `since`. No batch can have been dropped yet."""
         self.batches[:0] = older
         self.first -= len(older)
         self.since = since
 
     def drop(self, revision: int) -> None:
-        """The window has lost `revision`, its oldest."""
+        """Drop `revision`, the oldest of the window."""
         if (
             self.dropped == len(self.batches)
             or _revision_of(self.batches[self.dropped]) != revision
@@ -108,11 +107,11 @@ class Broadcast:
         max_bytes: int = DEFAULT_WINDOW_BYTES,
     ) -> None:
         self.revision = revision
-        """The last revision that was published."""
+        """The last published revision."""
         self.floor = revision
         """The window has every change that is newer than this."""
         self.oldest = 0
-        """Watching from before this revision is not possible any more."""
+        """The oldest revision from which a watch can start."""
         self.closed = False
         self.read_history = read_history
         self.max_revisions, self._max_bytes = max_revisions, max_bytes
@@ -123,7 +122,7 @@ class Broadcast:
         self._lengths: list[int] = []
 
     def publish(self, batches: Iterable[Batch]) -> None:
-        """Show the next revisions to the watchers, all at once."""
+        """Publish the next revisions to the watchers, atomically."""
         touched = set()
         for batch in batches:
             for topic, part in self._parts(batch):
@@ -160,7 +159,7 @@ class Broadcast:
             yield from reversed(batch)
 
     def restart(self, revision: int, error: StorageError) -> None:
-        """Begin anew at `revision` after changes were missed: all who follow are cut off."""
+        """Restart at `revision` after missed changes: all watchers are cut off."""
         topics = list(self._topics.values())
         self._topics.clear()
         self._lengths.clear()
@@ -173,7 +172,7 @@ class Broadcast:
             topic.wake()
 
     def close(self) -> None:
-        """No more changes will come: watches end when they have shown what there is."""
+        """Stop publishing: watches end after the published changes."""
         self.closed = True
         for topic in self._topics.values():
             topic.wake()
@@ -212,7 +211,7 @@ class Broadcast:
         topic.extend_back(older, after)
 
     def _parts(self, batch: Batch) -> Iterator[tuple[Topic, Batch]]:
-        """The topics that a batch concerns, each with what it is about there."""
+        """The topics of a batch, each with its part of the batch."""
         if len(batch) == 1:
             for topic in self._topics_of(batch[0].key):
                 yield topic, batch
@@ -225,7 +224,7 @@ class Broadcast:
             yield topic, batch if len(changes) == len(batch) else tuple(changes)
 
     def _topics_of(self, key: str) -> Iterator[Topic]:
-        """Looked up by the few lengths that prefixes have, so that their number does not matter."""
+        """Looked up by the few distinct prefix lengths, independent of the number of topics."""
         for length in self._lengths:
             if length > len(key):
                 return
@@ -244,19 +243,19 @@ class Broadcast:
 
 
 class BroadcastWatch(Watch):
-    """A watcher: first of history, if it must, and then of its topic. For one reader at a time.
+    """A watcher: of history first, if needed, then of its topic. For one reader at a time.
 
-    It joins its topic when it is first read. Until then it cannot be too slow.
+    It joins its topic with the first read. Until then it cannot fall behind.
     """
 
     def __init__(self, broadcast: Broadcast, prefix: str, after: int) -> None:
         self._broadcast, self._prefix = broadcast, prefix
         self._seen = after
-        """What is not newer than this is not shown."""
+        """Only newer revisions are delivered."""
         self._history: deque[Batch] = deque()
         self._topic: Topic | None = None
         self._next = 0
-        """The number of the topic's next batch to show."""
+        """The number of the topic's next batch to deliver."""
         self._closed = False
         self._error: StorageError | None = None
         self._waiter: asyncio.Future[Any] | None = None
@@ -317,7 +316,7 @@ class BroadcastWatch(Watch):
             self._waiter.cancel()
 
     def _place(self, topic: Topic) -> int:
-        """Where the next batch is, or will be, in the topic."""
+        """The index of the next batch in the topic."""
         if topic.error is not None:
             self._error = topic.error
         elif self._next < topic.first + topic.dropped:
@@ -377,11 +376,11 @@ def _revision_of(batch: Batch) -> int:
 
 
 def cost_of(batch: Batch, floor: int) -> int:
-    """What keeping a batch costs, in bytes, where all that is newer than `floor` is kept."""
+    """The memory cost of a batch in bytes, if everything newer than `floor` is in memory."""
     cost = 0
     for change in batch:
         if change.entry is not None:
             cost += len(change.entry.value)
         if change.previous is not None and change.previous.revision <= floor:
-            cost += len(change.previous.value)  # nothing else here has it
+            cost += len(change.previous.value)  # only this change references it
     return cost

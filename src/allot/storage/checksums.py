@@ -1,4 +1,4 @@
-"""Checksums of what an SQLite file holds: 64 bits over all fields of a row, so that any other content is noticed.
+"""Checksums of the rows of an SQLite file: 64 bits over all fields.
 
 They guard against damage, not against forgery.
 """
@@ -26,12 +26,12 @@ def record_checksum(
 
 
 def progress_checksum(compacted: int, kept: int, kept_sum: int) -> int:
-    """The checksum of how far the log was compacted, and what is left of that part."""
+    """The checksum of the compaction progress, and of the remaining rows of the compacted part."""
     return _sum64(_ROW(b"progress", compacted, kept, kept_sum))
 
 
 def time_checksum(revision: int, time: float) -> int:
-    """The checksum of when a revision was the last one."""
+    """The checksum of the time of a revision."""
     return _sum64(_TIME(b"time", revision, time))
 
 
@@ -41,7 +41,7 @@ def mark_checksum(content: bytes) -> bytes:
 
 
 def added(total: int, checksum: int) -> int:
-    """A sum of checksums, in 64 bits with a sign as SQLite keeps them."""
+    """The sum of checksums as a signed 64-bit integer, as in SQLite."""
     return (total + checksum + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

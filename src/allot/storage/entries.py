@@ -1,4 +1,4 @@
-"""The entries a store holds now, in the order of their keys; and, with what changed since, those of a past revision."""
+"""The current entries of a store, sorted by key; with later changes undone, those of a past revision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from allot.storage.interface import Change, Entry, Page
 from allot.storage.transactions import end_of_prefix
 
 Past: TypeAlias = Mapping[str, Entry | None]
-"""What keys that have changed since were at some revision; None if they did not exist."""
+"""The entries at a past revision of keys that have changed since; None if they did not exist."""
 
 UNCHANGED: Final[Past] = MappingProxyType({})
 
@@ -45,7 +45,7 @@ class Entries:
     def page(
         self, prefix: str, after: str, limit: int, revision: int, past: Past = UNCHANGED
     ) -> Page:
-        """Entries under `prefix` after the key `after`, as of `revision`: now, or where `past` leads to."""
+        """Entries under `prefix` after the key `after`, as of `revision`: current, or overlaid by `past`."""
         keys = self._keys
         end = end_of_prefix(prefix)
         low = bisect_right(keys, after) if after >= prefix else bisect_left(keys, prefix)

@@ -1,7 +1,7 @@
 """A store in etcd, which several processes can share.
 
-Reads ask etcd and are linearizable. Watchers of this process share one watch (`etcd_feed.py`). Where things are
-in etcd is in `etcd_layout.py`, and what happens when it does not answer in `etcd_client.py`.
+Reads go to etcd and are linearizable. Watchers of this process share one watch (`etcd_feed.py`). `etcd_layout.py`
+defines the keys in etcd, `etcd_client.py` handles errors and retries.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from allot.storage.transactions import check_form, decide_changes
 MAX_ENTRIES_PER_REQUEST: Final = 5000
 MAX_CHANGES_PER_PAGE: Final = 1000
 EMPTY_REVISION: Final = 1
-"""With nothing in it etcd is at this revision."""
+"""The revision of an empty etcd."""
 RETRY_SECONDS: Final = 1.0
-"""How often a store that could not write tries whether it can again."""
+"""How often a store whose writes fail checks whether they succeed again."""
 NO_TLS_FILES: Final = TlsFiles()
 OLDEST_ETCD: Final = (3, 5, 5)
-"""Older ones can lose writes that they have answered (etcd issues 13766 and 14370)."""
+"""Older versions can lose acknowledged writes (etcd issues 13766 and 14370)."""
 
 logger = logging.getLogger(__name__)
 
 
 class EtcdStore(Store):
-    """For use in one event loop. `connect` makes one."""
+    """For use in one event loop. Created by `connect`."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class EtcdStore(Store):
         self._feed = ChangeFeed(client, layout, self._broadcast, start)
         self._history_seconds, self._clock = history_seconds, clock
         self._compaction_seen: tuple[float, pb.KeyValue | None] | None = None
-        """When we first saw the compaction key as it is, and how it is."""
+        """When the current compaction key was first observed, and the key."""
         self._calls = 0
         self._call_ended = asyncio.Event()
         self._trouble: str | None = None
@@ -105,7 +105,7 @@ class EtcdStore(Store):
     ) -> Self:
         """Connect to any of the endpoints of one etcd cluster; `StorageError` if none answers.
 
-        At least `history_seconds` of history are kept; every so often somebody compacts what is older,
+        At least `history_seconds` of history are kept; one of the processes compacts older history periodically,
         unless the interval is 0.
         """
         layout = Layout(prefix)
@@ -157,7 +157,7 @@ class EtcdStore(Store):
                 raise FutureRevisionError(revision, moment.revision)
             if revision is not None and revision < self._broadcast.oldest:
                 raise CompactedError(revision, self._broadcast.oldest)
-            # Now is etcd's revision, readable even if others compacted etcd beyond our last write.
+            # Read at etcd's current revision, which is readable even if etcd was compacted beyond the last write.
             shown, at = moment
             if revision is not None and revision < moment.revision:
                 shown, at = revision, max(revision, EMPTY_REVISION)
@@ -203,10 +203,10 @@ class EtcdStore(Store):
             self._broadcast.oldest = max(self._broadcast.oldest, revision)
 
     async def compact_old(self) -> None:
-        """Forget what is older than the history to be kept, if nobody else sharing the store did.
+        """Compact history older than `history_seconds`, unless another process has.
 
-        The compaction key has the revision of when it was written. Who has seen it unchanged for long
-        enough writes it again, and the one who succeeds compacts to what was in it.
+        The compaction key has the revision at which it was written. A process that has observed it unchanged for
+        that long rewrites it; the one that succeeds compacts to the previous value.
         """
         now = self._clock()
         key = self._layout.compaction
@@ -251,7 +251,7 @@ class EtcdStore(Store):
         await self._client.close()
 
     async def _compacted_revision(self) -> int:
-        """Only a watch from what was compacted is told how far that goes."""
+        """etcd reports the compacted revision only to a watch that starts before it."""
         request = pb.WatchCreateRequest(key=self._layout.revision, start_revision=EMPTY_REVISION)
 
         async def ask() -> int:
@@ -265,7 +265,7 @@ class EtcdStore(Store):
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
-        """Closing waits until nobody is in here."""
+        """Closing waits for all operations in this context."""
         if self._broadcast.closed:
             raise StoreUnavailableError("the store is closed")
         self._calls += 1
@@ -291,12 +291,12 @@ class EtcdStore(Store):
         return answer.header.revision
 
     async def _try(self, request: pb.TxnRequest) -> pb.TxnResponse:
-        """Write, and note how that went."""
+        """Write, and record success or failure."""
         try:
             answer = await self._client.transact(request)
         except StoreUnavailableError as error:
-            if self._trouble is None:  # once, not for each write
-                logger.error("a write failed, and more will until this is over: %s", error)
+            if self._trouble is None:  # log once, not for each write
+                logger.error("writes fail: %s", error)
             self._trouble = str(error)
             raise
         if self._trouble is not None:
@@ -305,7 +305,7 @@ class EtcdStore(Store):
         return answer
 
     async def _keep_trying(self) -> None:
-        """Servers that are not ready get no writes, so trouble has to end without one."""
+        """Probe writes: servers that are not ready receive none, so recovery needs its own."""
         request = pb.TxnRequest()
         request.success.add(request_put=pb.PutRequest(key=self._layout.probe))
         while True:
@@ -315,7 +315,7 @@ class EtcdStore(Store):
                     await self._try(request)
 
     async def _change_if_needed(self, operations: Sequence[Operation]) -> int:
-        """A write that may change nothing: look first, and then write only if it still is as it was."""
+        """A write that may change nothing: read first, then write with the found revisions as preconditions."""
         while True:
             moment = await read_moment(self._client, self._layout)
             answers = await asyncio.gather(
@@ -350,19 +350,19 @@ class EtcdStore(Store):
             try:
                 await self.compact_old()
             except StorageError as error:
-                logger.warning("compaction failed, it will be tried again: %s", error)
+                logger.warning("compaction failed, retrying: %s", error)
             except Exception:
-                logger.exception("compaction failed, it will be tried again")
+                logger.exception("compaction failed, retrying")
 
 
 async def warn_of_old_members(client: EtcdClient) -> None:
-    """Say which members have a version that may lose writes."""
+    """Warn of members whose version may lose writes."""
     for url, version in (await client.versions()).items():
         numbers = [int(number) for number in re.findall(r"\d+", version)[:3]]
         if tuple(numbers) < OLDEST_ETCD:
             oldest = ".".join(map(str, OLDEST_ETCD))
             logger.warning(
-                "%s runs etcd %s, which can lose writes that it has answered; upgrade to %s or newer",
+                "%s runs etcd %s, which can lose acknowledged writes; upgrade to %s or newer",
                 url,
                 version,
                 oldest,
@@ -370,7 +370,7 @@ async def warn_of_old_members(client: EtcdClient) -> None:
 
 
 async def _begin(client: EtcdClient, layout: Layout) -> Moment:
-    """Make the revision key, unless it is there."""
+    """Create the revision key, if it is missing."""
     answer = await client.range(pb.RangeRequest(key=layout.revision, keys_only=True))
     if not answer.kvs:
         request = pb.TxnRequest()
@@ -381,7 +381,7 @@ async def _begin(client: EtcdClient, layout: Layout) -> Moment:
 
 
 def _surely_changes(operation: Operation) -> bool:
-    """Whether it changes something, if its expectation holds."""
+    """Whether it changes the key if its expectation holds."""
     match operation:
         case Put():
             return True
@@ -392,7 +392,7 @@ def _surely_changes(operation: Operation) -> bool:
 
 
 def _pin(operation: Operation, entry: Entry | None) -> Operation:
-    """A delete that takes anything, made to take only what was found."""
+    """An unconditional delete, restricted to the found revision."""
     if isinstance(operation, Delete) and operation.expected is None:
         return Delete(operation.key, MISSING if entry is None else entry.revision)
     return operation

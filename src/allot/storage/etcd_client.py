@@ -1,7 +1,7 @@
-"""Calls to etcd's v3 API, over whichever of its endpoints answers.
+"""Calls of etcd's v3 API, with failover between endpoints.
 
-What can be repeated without harm is tried on one endpoint after the other. A transaction is sent once: when
-its answer is lost nobody here can know whether it took effect, and the caller is told so.
+Idempotent calls are retried on one endpoint after the other. A transaction is sent once: if its response is lost, the
+outcome is unknown, and the caller gets `StoreUnavailableError`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_REQUEST_BYTES: Final = 1536 * 1024
 FIRST_BACKOFF_SECONDS: Final = 0.02
 MAX_BACKOFF_SECONDS: Final = 2.0
 LATE_SECONDS: Final = 2.0
-"""gRPC ends calls in time. If it has lost one, nobody shall wait for that longer than this."""
+"""Grace period after gRPC's own timeout, in case gRPC does not end a call."""
 
 _CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),
@@ -41,7 +41,7 @@ _REFUSALS: Final = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RAN
 
 
 class TlsFiles(NamedTuple):
-    """Whom to trust, and who we are. Without an authority those of the system are trusted."""
+    """CA, client certificate and key. The system's CAs by default."""
 
     authority: Path | None = None
     certificate: Path | None = None
@@ -60,11 +60,11 @@ class TlsFiles(NamedTuple):
 
 
 class RefusedError(StorageError):
-    """etcd answered that it will not do what was asked."""
+    """etcd rejected the request."""
 
 
 class Endpoint:
-    """One etcd server, and the calls we make to it."""
+    """One etcd server and its methods."""
 
     def __init__(self, url: str, tls: TlsFiles) -> None:
         self.url = url
@@ -106,7 +106,7 @@ class EtcdClient:
 
     def __init__(self, urls: Sequence[str], tls: TlsFiles, timeout_seconds: float) -> None:
         if not urls:
-            raise StorageError("no etcd server is named: etcd:URL[,URL...]")
+            raise StorageError("no etcd server is given: etcd:URL[,URL...]")
         self._endpoints = [Endpoint(url, tls) for url in urls]
         self._preferred = 0
         self.timeout_seconds = timeout_seconds
@@ -119,7 +119,7 @@ class EtcdClient:
         await self._repeat("compact", request)
 
     async def versions(self) -> dict[str, str]:
-        """What runs at each endpoint, as far as they say."""
+        """The etcd version of each endpoint that responds."""
 
         async def ask(endpoint: Endpoint) -> str:
             try:
@@ -138,7 +138,7 @@ class EtcdClient:
         }
 
     async def transact(self, request: pb.TxnRequest) -> pb.TxnResponse:
-        """Once. `StoreUnavailableError` if it is not known whether it happened."""
+        """Sent once. `StoreUnavailableError` if the outcome is unknown."""
         size = request.ByteSize()
         if size > MAX_REQUEST_BYTES:
             raise StorageError(f"a write of {size} bytes, etcd takes {MAX_REQUEST_BYTES}")
@@ -164,9 +164,9 @@ class EtcdClient:
     async def watch(
         self, request: pb.WatchCreateRequest
     ) -> AsyncIterator[AsyncIterator[pb.WatchResponse]]:
-        """What one watch stream delivers. When it breaks `StoreUnavailableError` comes out of it."""
+        """The responses of one watch stream. Raises `StoreUnavailableError` when it breaks."""
         endpoint = await self._ready_endpoint()
-        # A server that has lost its cluster ends the stream, so that another can be asked.
+        # A server without a leader ends the stream, so that the watch moves to another one.
         call = endpoint.watch(metadata=(("hasleader", "true"),))
 
         async def responses() -> AsyncGenerator[pb.WatchResponse, None]:
@@ -187,7 +187,7 @@ class EtcdClient:
             await stream.aclose()
 
     async def retry(self, attempt: Callable[[], Awaitable[Result]], failure: str) -> Result:
-        """The result of an attempt that can be repeated on another member, until the time is over."""
+        """The result of an idempotent attempt, retried on other members until the timeout."""
         backoff = FIRST_BACKOFF_SECONDS
         said = "no answer"
         with suppress(TimeoutError):
@@ -206,7 +206,7 @@ class EtcdClient:
             await endpoint.channel.close()
 
     async def _repeat(self, method: str, request: Any) -> Any:
-        """Call until an endpoint answers, or the time is over."""
+        """Call until an endpoint responds, or the timeout."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_seconds
         backoff = FIRST_BACKOFF_SECONDS
@@ -231,7 +231,7 @@ class EtcdClient:
             backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
 
     async def _ready_endpoint(self) -> Endpoint:
-        """One that is connected, so that what is sent to it and lost may have been done."""
+        """A connected endpoint: after sending to it, a lost request may have taken effect."""
         backoff = FIRST_BACKOFF_SECONDS
         endpoint = self._endpoints[self._preferred]
         try:
@@ -251,7 +251,7 @@ class EtcdClient:
             raise StoreUnavailableError(f"{endpoint.url} cannot be reached") from None
 
     def _turn_from(self, endpoint: Endpoint) -> None:
-        """Prefer the next one, unless somebody has turned already."""
+        """Prefer the next endpoint, unless it changed already."""
         if self._endpoints[self._preferred] is endpoint:
             self._preferred = (self._preferred + 1) % len(self._endpoints)
 

@@ -1,8 +1,8 @@
 """One watch over all of a store in etcd, which feeds the watchers of this process.
 
-It is taken up again where it was when the connection breaks, on whichever member answers. A member that has just
-been started sends old revisions again while it catches up, so what is not newer than what was shown is skipped:
-nothing is lost or repeated. If etcd has meanwhile forgotten what was missed, the watchers are cut off.
+After a lost connection it resumes at the last revision, on any member that responds. A member that was just started may
+send old revisions again while it catches up: revisions that are not newer are skipped, so that nothing is lost or
+repeated. If etcd has compacted the missed revisions, the watchers are cut off.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 class Moment(NamedTuple):
-    """The revision of a store, and that of the etcd it is in: nothing of the store is in between."""
+    """The revision of a store, and etcd's revision: the store has no change in between."""
 
     revision: int
     etcd_revision: int
 
 
 async def read_moment(client: EtcdClient, layout: Layout, at: int = 0) -> Moment:
-    """How it is now, or was when etcd's revision was `at`."""
+    """The current revisions, or those at etcd's revision `at`."""
     answer = await client.range(pb.RangeRequest(key=layout.revision, keys_only=True, revision=at))
     if not answer.kvs:
         raise StorageError(f"{layout.revision.decode()} is missing in etcd")
@@ -44,10 +44,10 @@ async def read_moment(client: EtcdClient, layout: Layout, at: int = 0) -> Moment
 
 
 async def is_compacted(client: EtcdClient, layout: Layout, revision: int) -> bool:
-    """Whether etcd no longer knows how things were at `revision`.
+    """Whether etcd has compacted `revision`.
 
-    A watch is not told so if it begins with the very revision to which etcd was compacted, and may lack what was
-    deleted then. It has to be found out this way, once the watch has been created.
+    etcd does not report this to a watch that starts exactly at the compacted revision, which may lack deletions. It must
+    be checked this way after the watch was created.
     """
     request = pb.RangeRequest(key=layout.revision, keys_only=True, revision=max(revision, 1))
     try:
@@ -60,7 +60,7 @@ async def is_compacted(client: EtcdClient, layout: Layout, revision: int) -> boo
 
 
 class ChangeFeed:
-    """Brings the changes from etcd to a broadcast."""
+    """Publishes the changes in etcd to a broadcast."""
 
     def __init__(
         self, client: EtcdClient, layout: Layout, broadcast: Broadcast, start: Moment
@@ -70,7 +70,7 @@ class ChangeFeed:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         backoff = FIRST_BACKOFF_SECONDS
         level = logging.WARNING
         while True:
@@ -78,10 +78,10 @@ class ChangeFeed:
             try:
                 await self._follow()
             except StorageError as error:
-                logger.log(level, "the watch on etcd broke, it is tried again: %s", error)
-                level = logging.INFO  # once, until something comes again
+                logger.log(level, "the watch on etcd ended, retrying: %s", error)
+                level = logging.INFO  # warn once, until changes arrive again
             except Exception:
-                logger.exception("the watch on etcd failed, it is tried again")
+                logger.exception("the watch on etcd failed, retrying")
             if self._next > start:
                 backoff = FIRST_BACKOFF_SECONDS
                 level = logging.WARNING
@@ -89,7 +89,7 @@ class ChangeFeed:
             backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
 
     async def reached(self, revision: int) -> None:
-        """Wait until all up to `revision` has been published."""
+        """Wait until all changes up to `revision` are published."""
         if self._broadcast.revision >= revision:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -130,14 +130,14 @@ class ChangeFeed:
                     self._next = events[-1].kv.mod_revision + 1
 
     async def _begins_with_compacted(self) -> bool:
-        """If more has been compacted, the watch will say so itself."""
+        """Whether it starts at a compacted revision. Later compactions are reported by the watch."""
         client, layout = self._client, self._layout
         return await is_compacted(client, layout, self._next - 1) and not await is_compacted(
             client, layout, self._next
         )
 
     async def _publish(self, batches: list[tuple[int, Batch]]) -> None:
-        """In portions, so that watchers who keep up are not overrun by what comes after an interruption."""
+        """In portions, so that watchers are not cut off by a burst after an interruption."""
         portion = max(1, self._broadcast.max_revisions // 2)
         for first in range(0, len(batches), portion):
             part = batches[first : first + portion]
@@ -149,7 +149,7 @@ class ChangeFeed:
                 waiter.set_result(None)
 
     async def _skip_compacted(self, compacted: int) -> None:
-        """Go on after what etcd has forgotten. If that changed the store, its watchers are cut off."""
+        """Resume after the compacted revision. If changes were missed, the watchers are cut off."""
         moment = await read_moment(self._client, self._layout, compacted)
         if moment.revision != self._broadcast.revision:
             error = CompactedError(self._broadcast.revision, compacted)
@@ -157,7 +157,7 @@ class ChangeFeed:
         self._next = compacted + 1
 
     async def _notice_lost_writes(self) -> None:
-        """etcd can go back in time, if it is restored from a backup or its disk lied."""
+        """Detects an etcd that was restored from a backup or lost writes."""
         moment = await read_moment(self._client, self._layout)
         if moment.revision < self._broadcast.revision:
             logger.error(
@@ -171,7 +171,7 @@ class ChangeFeed:
 async def read_history(
     client: EtcdClient, layout: Layout, prefix: str, after: int, upto: int, max_changes: int
 ) -> HistoryPage:
-    """Past changes under `prefix`, by a watch of its own, on any member that answers; or `CompactedError`."""
+    """Past changes under `prefix`, by a separate watch on any member. Raises `CompactedError`."""
     key, end = layout.whole
     request = pb.WatchCreateRequest(key=key, range_end=end, start_revision=after + 1, prev_kv=True)
     return await client.retry(
@@ -210,7 +210,7 @@ async def _read_page(
 
 
 def newer_than(revision: int, events: Iterable[pb.Event]) -> list[pb.Event]:
-    """The events that continue after `revision`, without those that come again or in disorder."""
+    """The events after `revision`, without repeated or unordered ones."""
     found: list[pb.Event] = []
     for number, group in groupby(events, lambda event: event.kv.mod_revision):
         if number > revision:

@@ -2,11 +2,11 @@
 
     PREFIX entries/KEY   the entries
     PREFIX revision      written with every write, deletes too: its mod revision is the store's revision
-    PREFIX compaction    whoever writes it next may compact to the revision in it
+    PREFIX compaction    the process that rewrites it compacts to the revision in it
     PREFIX probe         written to find out whether etcd accepts writes again
 
 The revision key is in every event of the one watch over PREFIX, so a reader that knows the store's revision
-knows when the watch has delivered all of it. etcd's own revision counts writes of others too, and its progress
+knows when the watch has delivered all of it. etcd's own revision also counts writes outside PREFIX, and its progress
 notifications are not reliable in every version.
 """
 
@@ -31,7 +31,7 @@ from allot.storage.interface import (
 from allot.storage.transactions import Batch
 
 MAX_OPERATIONS: Final = 127
-"""etcd takes 128 in a transaction, and one is ours."""
+"""etcd accepts 128 in a transaction; one is for the revision key."""
 
 _NO_REVISION: Final = 0
 
@@ -63,7 +63,7 @@ class Layout:
         )
 
     def transaction(self, operations: Iterable[Operation]) -> pb.TxnRequest:
-        """All of it if every expectation holds. If not, the answer has what was found instead."""
+        """All operations if every expectation holds. Otherwise the response has the found entries."""
         request = pb.TxnRequest()
         for operation in operations:
             key = self.key(operation.key)
@@ -81,7 +81,7 @@ class Layout:
         return request
 
     def batches(self, events: Iterable[pb.Event]) -> Iterator[tuple[int, Batch]]:
-        """The store's revisions in these events, each with what it changed. May raise `CompactedError`."""
+        """The store's revisions in these events, with their changes. Raises `CompactedError`."""
         for revision, group in groupby(events, lambda event: event.kv.mod_revision):
             together = list(group)
             if any(event.kv.key == self.revision for event in together):
@@ -99,7 +99,7 @@ class Layout:
         is_deletion = event.type == pb.Event.DELETE
         previous = self.entry(event.prev_kv) if event.HasField("prev_kv") else None
         if previous is None and (is_deletion or event.kv.create_revision != revision):
-            raise CompactedError(revision - 1, revision)  # etcd does not have it any more
+            raise CompactedError(revision - 1, revision)  # the previous value is compacted
         key = event.kv.key[len(self.entries) :].decode()
         return Change(revision, key, None if is_deletion else self.entry(event.kv), previous)
 
@@ -107,16 +107,16 @@ class Layout:
 def first_conflict(
     operations: Iterable[Operation], answers: Iterable[pb.ResponseOp]
 ) -> RevisionConflictError:
-    """What went wrong in a transaction that did not happen."""
+    """The conflict of a failed transaction."""
     expecting = [each for each in operations if each.expected is not None]
     for operation, answer in zip(expecting, answers, strict=True):
         found = answer.response_range.kvs
         actual = found[0].mod_revision if found else _NO_REVISION
         if operation.expected is not None and operation.expected != actual:
             return RevisionConflictError(operation.key, operation.expected, actual)
-    raise AssertionError("etcd found a conflict where there is none")
+    raise AssertionError("etcd reported a conflict, but all expectations hold")
 
 
 def end_of(prefix: bytes) -> bytes:
-    """The first key after all that start with `prefix`, which is text and not empty."""
+    """The first key after all that start with `prefix`, a non-empty string."""
     return prefix[:-1] + bytes([prefix[-1] + 1])

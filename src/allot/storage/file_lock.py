@@ -10,10 +10,10 @@ from allot.storage.interface import StorageError
 
 
 class FileLock:
-    """Held from its creation until it is released, or the process ends, however it does."""
+    """Held from its creation until it is released or the process exits."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock that stands for `path`; `StorageError` if somebody has it."""
+        """Acquire the lock for `path`. Raises `StorageError` if another process holds it."""
         place = path.with_name(path.name + ".lock")
         self._file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -1,8 +1,8 @@
-"""The high-water mark: a small file beside the database that says how far the database had come.
+"""The high-water mark: a small file beside the database with its last revision.
 
-It is written after each commit and before the writes are answered, so it is never ahead of the database, unless the
-database has lost something. It is not synced each time, because that would double the price of a write: after `kill -9`
-it is exact, after a loss of power it may be some seconds behind, which is no reason for alarm.
+It is written after each commit and before the writes are acknowledged, so it is never ahead of the database, unless the
+database has lost writes. It is not synced each time, because that would double the cost of a write: after `kill -9` it
+is exact, after a power failure it may be some seconds behind, which is not an error.
 
 Two slots are written in turn, so that a torn write leaves the other one:
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Mark(NamedTuple):
-    """How far a database has come."""
+    """The last revision of a database."""
 
     revision: int
     digest: int = UNKNOWN_DIGEST
@@ -102,7 +102,7 @@ class HighWaterMark:
             raise
 
     def advance(self, revision: int, digest: int) -> None:
-        """The database has come to `revision`. A mark that cannot be written stays behind, and is no reason to fail."""
+        """The database is at `revision`. If the mark cannot be written, it stays behind, and nothing fails."""
         try:
             self._write(Mark(revision, digest))
         except OSError as error:
@@ -130,7 +130,7 @@ class HighWaterMark:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names of new files durable, and that others are gone."""
+    """Make creations and deletions of files durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

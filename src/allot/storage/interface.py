@@ -1,8 +1,8 @@
-"""What a store promises, whatever it keeps its bytes in.
+"""The interface and guarantees of stores.
 
 A store is a sorted map from keys to bytes with one sequence of revisions. A write of several keys
 takes effect as a whole and gets one revision, greater than all before it, durable when the call
-returns. Reads are linearizable: they show every write that was answered before they began. Past
+returns. Reads are linearizable: they show every write that was acknowledged before they began. Past
 revisions can be read and watched from until they are compacted.
 """
 
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     revision: int
     """When the key was last written."""
     created: int
-    """When the key was written first since it last did not exist."""
+    """When the key was created."""
 
 
 class Page(NamedTuple):
@@ -34,11 +34,11 @@ class Page(NamedTuple):
     entries: Sequence[Entry]
     revision: int
     remaining: int
-    """How many more entries there are after these."""
+    """The number of entries after these."""
 
 
 class Put(NamedTuple):
-    """Write a key that is at the `expected` revision; `MISSING` creates, None does not care."""
+    """Write a key that is at the `expected` revision; `MISSING` creates it, None is unconditional."""
 
     key: str
     value: bytes
@@ -46,14 +46,14 @@ class Put(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Remove a key that is at the `expected` revision; None does not care, not even whether it is there."""
+    """Delete a key that is at the `expected` revision; None is unconditional, even if it does not exist."""
 
     key: str
     expected: int | None = None
 
 
 class Check(NamedTuple):
-    """Change nothing, but let the whole write fail unless the key is at the `expected` revision."""
+    """A precondition: the whole write fails unless the key is at the `expected` revision."""
 
     key: str
     expected: int
@@ -63,7 +63,7 @@ Operation = Put | Delete | Check
 
 
 class Change(NamedTuple):
-    """One key of one write. A key that did not exist before, or does not any more, has None there."""
+    """The change of one key by one write. None if the key did not exist before, or was deleted."""
 
     revision: int
     key: str
@@ -72,7 +72,7 @@ class Change(NamedTuple):
 
 
 class StorageError(Exception):
-    """The store cannot do what was asked."""
+    """An operation of the store failed."""
 
 
 class RevisionConflictError(StorageError):
@@ -84,7 +84,7 @@ class RevisionConflictError(StorageError):
 
 
 class CompactedError(StorageError):
-    """History before `oldest` is gone. List again and go on from there."""
+    """History before `oldest` is compacted. List again and continue from there."""
 
     def __init__(self, revision: int, oldest: int) -> None:
         super().__init__(f"revision {revision} is no longer kept, the oldest is {oldest}")
@@ -92,7 +92,7 @@ class CompactedError(StorageError):
 
 
 class FutureRevisionError(StorageError):
-    """There is no such revision yet."""
+    """The revision does not exist yet."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"revision {revision} is in the future, the current one is {current}")
@@ -100,23 +100,23 @@ class FutureRevisionError(StorageError):
 
 
 class SlowWatcherError(StorageError):
-    """The watcher fell too far behind and was cut off. List again, or watch from what was seen last."""
+    """The watcher fell too far behind and was cut off. List again, or watch from the last received revision."""
 
 
 class StoreUnavailableError(StorageError):
-    """The store did not answer, or refuses writes. Whether a write took effect is not known."""
+    """The store does not respond, or rejects writes. The outcome of a write is unknown."""
 
 
 class StoreFullError(StoreUnavailableError):
-    """There is no space for writes. Reads go on, and so do writes when there is space again."""
+    """No space left for writes. Reads continue; writes succeed again when there is space."""
 
 
 class DamagedStoreError(StorageError):
-    """What is stored contradicts itself, or is older than what was answered. It is refused, not repaired."""
+    """The stored data is inconsistent, or lacks acknowledged writes. The store is not opened, and not repaired."""
 
 
 class Watch(ABC):
-    """Changes under a prefix, in order. Each item is all of one write that concerns the prefix."""
+    """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
 
     def __aiter__(self) -> Self:
         return self
@@ -130,14 +130,14 @@ class Watch(ABC):
 
     @abstractmethod
     def pending(self) -> list[Sequence[Change]]:
-        """Everything that can be had without waiting, a sequence per revision; raises as `__anext__` does.
+        """All changes that are available without waiting, a sequence per revision; raises as `__anext__` does.
 
-        Once a watch has caught up, that is every change up to what `revision()` returned last.
+        Once a watch has caught up, these are all changes up to the last result of `revision()`.
         """
 
     @abstractmethod
     async def backlog(self) -> list[Sequence[Change]]:
-        """The next changes that have happened already, a sequence per revision; none when all were shown.
+        """The next past changes, a sequence per revision; empty when all were delivered.
 
         It waits for reads, never for writes. Raises as `__anext__` does, and `StoreUnavailableError` when
         the store is closed before the watch has caught up.
@@ -145,7 +145,7 @@ class Watch(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the iteration, also one that is being waited for."""
+        """Ends the iteration, including a pending `__anext__`."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -160,13 +160,13 @@ class Watch(ABC):
 
 
 class Store(ABC):
-    """A store that is open."""
+    """An open store."""
 
     @property
     def trouble(self) -> str | None:
-        """Why the last write failed, if the store is to blame; None once one has succeeded again.
+        """Why the last write failed, if the store is the cause; None after a write has succeeded.
 
-        It costs nothing to ask. A store that is in trouble keeps trying by itself.
+        Cheap to call. A store whose writes fail retries by itself.
         """
         return None
 
@@ -177,7 +177,7 @@ class Store(ABC):
 
     @abstractmethod
     async def revision(self) -> int:
-        """The revision of the last write; reads that follow show at least that."""
+        """The revision of the last write; later reads show at least this revision."""
 
     @abstractmethod
     async def get(self, key: str) -> Entry | None: ...
@@ -193,24 +193,24 @@ class Store(ABC):
 
     @abstractmethod
     async def write(self, *operations: Operation) -> int:
-        """Do all or nothing; the revision of the write. Raises `RevisionConflictError`.
+        """Perform all operations or none; the revision of the write. Raises `RevisionConflictError`.
 
-        Each key occurs once; any text may be one, except the empty one. A write that changes nothing (only checks, or deletes of keys that do
-        not exist) gets no revision of its own: the current one comes back.
+        Each key occurs once; any string except the empty one is valid. A write that changes nothing (only checks, or
+        deletes of missing keys) gets no new revision: the current one is returned.
         """
 
     @abstractmethod
     def watch(self, prefix: str, after: int) -> Watch:
         """All changes under `prefix` with a revision greater than `after`, past and future.
 
-        Problems, such as that `after` is no longer kept, are raised when the watch is read.
+        Errors, such as a compacted `after`, are raised when the watch is read.
         A store's watches agree with its reads: a watcher that has been waiting since before `revision()`
         returned r receives every change up to r without further writes.
         """
 
     @abstractmethod
     async def compact(self, revision: int) -> None:
-        """Forget states before `revision`; it stays readable, and can be watched from (`after=revision`).
+        """Drop history before `revision`, which stays readable and can be watched from (`after=revision`).
 
         Compacting again to an older or the same revision does nothing. A revision in the future
         raises `FutureRevisionError`.
@@ -222,4 +222,4 @@ class Store(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Stop cleanly: writes under way are finished, watches end."""
+        """Close cleanly: pending writes finish, watches end."""

@@ -1,7 +1,6 @@
-"""Reading all of a log when it is opened, and finding out whether it is what was written.
+"""Reads and verifies a whole log when it is opened.
 
-The file is read without being changed: not even what is in the write-ahead log is moved to its place. A file that is
-refused is left as it was found.
+The file is read without changing it: not even the write-ahead log is checkpointed. A rejected file stays as it was.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from allot.storage.transactions import Batch
 FIRST_WITH_CHECKSUMS: Final = 2
 """The schema version."""
 MAX_PAGES_CHECKED: Final = 100_000
-"""SQLite's own check of a larger file would keep a server from starting; `allot storage check` does it."""
+"""SQLite's own check of a larger file would delay the start too much; `allot storage check` runs it."""
 _POSITION_MASK: Final = (1 << POSITION_BITS) - 1
 
 
 class Contents(NamedTuple):
-    """What a log holds when it is opened."""
+    """The contents of a log when it is opened."""
 
     entries: Iterable[Entry]
     revision: int
@@ -44,7 +43,7 @@ class Contents(NamedTuple):
     schema: int = 0
     """The version of the file; 0 if it is new."""
     recent: Sequence[Batch] = ()
-    """The last revisions, so that watchers that come back after a restart need not all read the file."""
+    """The last revisions, for watchers that resume after a restart."""
 
 
 @contextmanager
@@ -62,9 +61,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def load(path: Path, mark: Mark | None, max_recent: int = 0, max_recent_bytes: int = 0) -> Contents:
-    """All of it, in any of our schemas. What contradicts itself or the mark is a `DamagedStoreError`.
+    """The contents of a file in any schema version. Raises `DamagedStoreError` if it contradicts itself or the mark.
 
-    Of the last `max_recent` revisions the changes are kept too, of fewer if their values have more bytes.
+    Includes the changes of the last `max_recent` revisions, within `max_recent_bytes`.
     """
     with reading(path) as connection:
         version = read_version(connection, path)
@@ -80,7 +79,7 @@ def load(path: Path, mark: Mark | None, max_recent: int = 0, max_recent_bytes: i
 
 
 def check_pages(connection: sqlite3.Connection, max_pages: int | None) -> None:
-    """What SQLite can say about its pages."""
+    """SQLite's own check of its pages."""
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     if max_pages is not None and pages > max_pages:
         return

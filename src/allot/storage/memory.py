@@ -1,4 +1,4 @@
-"""A store that lives as long as its process. It keeps all history until it is compacted or too large."""
+"""A store in memory. It keeps all history until it is compacted or too large."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from allot.storage.interface import (
 from allot.storage.transactions import Batch, check_form, decide_changes
 
 DEFAULT_HISTORY_BYTES: Final = 256 << 20
-"""When the history has become larger, the older half is forgotten."""
+"""When the history grows beyond this, the older half is compacted."""
 
 
 class MemoryStore(Store):
@@ -56,7 +56,7 @@ class MemoryStore(Store):
 
     @classmethod
     async def open(cls, *, history_seconds: float = 300.0) -> Self:
-        """A store that forgets what is older than `history_seconds`, or up to twice that."""
+        """A store that compacts history older than `history_seconds`, or up to twice that."""
         store = cls()
         store._compacting = asyncio.create_task(store._keep_compacting(history_seconds))
         return store

@@ -1,4 +1,4 @@
-"""Opening a store by what the command line calls it: `sqlite:PATH`, `etcd:URL[,URL...]` or `memory`."""
+"""Opens a store by its name on the command line: `sqlite:PATH`, `etcd:URL[,URL...]` or `memory`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_FILE: Final = "allot.db"
 
 
 async def open_store(spec: str, data_dir: Path | None) -> Store:
-    """The store that `spec` names. SQLite's file is in `data_dir`, unless a path says otherwise."""
+    """The store that `spec` names. The SQLite file is in `data_dir` by default."""
     kind, _, place = spec.partition(":")
     if spec == "memory":
         from allot.storage.memory import MemoryStore

@@ -1,8 +1,8 @@
-"""Looking into a store that may be damaged, and saving what is intact into a new one.
+"""Examines a damaged store, and copies intact records to a new one.
 
-Every record that matches its checksum is taken, wherever it is, even if SQLite cannot reach it any more. The new store
-has each key as it was last known, at the revision it had, and goes on well above every revision that was ever
-given away: watchers of the old one have to list again, and no resource version means two things.
+Every record that matches its checksum is used, even if SQLite cannot reach it any more. The new store has the last known
+version of each key at its revision, and continues well above every revision that was ever assigned: watchers of the old
+store must list again, and no resourceVersion is used twice.
 """
 
 from __future__ import annotations
@@ -28,54 +28,54 @@ from allot.storage.sqlite_pages import BadCell, Image, Row
 from allot.storage.sqlite_schema import POSITION_BITS
 
 UNKNOWN_REVISIONS: Final = 1_000_000
-"""How many revisions are skipped: lost writes may have had some that no file knows of."""
+"""How many revisions are skipped: lost writes may have used unknown revisions."""
 _RECORD_COLUMNS: Final = 7
 _OLD_RECORD_COLUMNS: Final = 5
 _PROGRESS_COLUMNS: Final = 4
 
 
 class DamagedRecord(NamedTuple):
-    """A record that is not what was written."""
+    """A record that does not match its checksum."""
 
     key: str
     revision: int
     known: int | None
-    """The revision of the key that is intact, if there is one: older, or newer."""
+    """The revision of an intact record of the key, older or newer."""
 
     @property
     def is_lost(self) -> bool:
-        """Whether the key may have had another value than the one that is known."""
+        """Whether the last value of the key may be lost."""
         return self.known is None or self.known < self.revision
 
 
 class Gap(NamedTuple):
-    """Revisions of which nothing is left."""
+    """Revisions without any record."""
 
     first: int
     last: int
 
 
 class Examination(NamedTuple):
-    """What was found in a store."""
+    """The result of examining a store."""
 
     problem: str | None
     """Why it cannot be opened."""
     current: tuple[Record, ...]
-    """The keys that exist, as far as is known, each as it was last."""
+    """The last known record of each existing key."""
     revision: int
-    """The highest that is known of."""
+    """The highest known revision."""
     intact: int
-    """How many records are, with those of the past."""
+    """The number of intact records, including old versions."""
     damaged: tuple[DamagedRecord, ...]
     unreadable_pages: tuple[int, ...]
     gaps: tuple[Gap, ...]
     missing_old: int
-    """How many records of the compacted part are missing, without a trace of what they were."""
+    """The number of missing records of the compacted part, whose keys are unknown."""
     notes: tuple[str, ...]
 
 
 def examine(path: Path) -> Examination:
-    """Look at all of it. It must not be in use; nothing is changed."""
+    """Examine a store that is not in use, without changing it."""
     _must_exist(path)
     lock = FileLock(path)
     try:
@@ -85,7 +85,7 @@ def examine(path: Path) -> Examination:
 
 
 def rescue(path: Path, target: Path) -> Examination:
-    """Save what is intact in `path` into a new store at `target`."""
+    """Copy the intact records of `path` to a new store at `target`."""
     found = examine(path)
     if not found.current and found.problem is not None:
         raise StorageError(f"nothing in {path} is intact: {found.problem}")
@@ -137,7 +137,7 @@ def _examine(path: Path) -> Examination:
 
 
 class _Findings:
-    """What the pages of a file hold."""
+    """The records in the pages of a file."""
 
     def __init__(self, image: Image) -> None:
         self._by_place: dict[int, Record] = {}
@@ -155,7 +155,7 @@ class _Findings:
         self.is_without_checksums = not self._by_place and bool(self._old_by_place)
 
     def _take_page(self, rows: Iterable[Row | BadCell]) -> bool:
-        """Whether all of it is intact."""
+        """Whether the whole page is intact."""
         is_intact_page = True
         for row in rows:
             if isinstance(row, BadCell):

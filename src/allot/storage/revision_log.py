@@ -1,15 +1,15 @@
-"""The revision log in an SQLite file: every change of every revision that is kept, and nothing else.
+"""The revision log in an SQLite file: the changes of all kept revisions.
 
-A row is what one key became by one write. Its place is the revision and the position in the write, so the
-log only grows at its end, and its order is the order of the changes. It names the revision of the key's
-row before. That is how watchers get previous values, and how compaction finds what was superseded without
-an index: going over the revisions to forget, it removes the row before each row, and each deletion.
+A row is the result of one write to one key. Its place is the revision and the position in the write, so that the log
+is append-only and ordered like the changes. It has the revision of the key's previous row: watchers get previous values
+by it, and compaction finds superseded rows without an index. For each compacted revision it removes the previous row of
+each row, and each deletion.
 
-Every row has a checksum, which is looked at whenever the row is read. Rows that are not there are noticed too: after
-the compacted revision none may be missing in the sequence, and up to it their number and the sum of their
-checksums are kept (`log_verification.py`). What is missing at the end shows in the mark (`high_water_mark.py`).
+Every row has a checksum, which is verified with every read. Missing rows are detected too: after the compacted revision
+the sequence must be complete, and up to it the number of rows and the sum of their checksums are stored
+(`log_verification.py`). Rows missing at the end are detected by the mark (`high_water_mark.py`).
 
-This module is plain blocking code; `sqlite.py` decides which thread runs it.
+This module is blocking code; `sqlite.py` decides which thread runs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PRAGMAS: Final = (
     "cache_size=-16000",
     "secure_delete=OFF",
     "cell_size_check=ON",
-    "automatic_index=OFF",  # it would index all of the log to find one row
+    "automatic_index=OFF",  # it would index the whole log to find one row
 )
 
 MAX_CHANGES_PER_WRITE: Final = 1 << POSITION_BITS
@@ -91,7 +91,7 @@ class Record(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far the log is compacted, and what is left of that part."""
+    """The compacted revision, and the remaining rows up to it."""
 
     compacted: int
     kept: int
@@ -102,7 +102,7 @@ class RevisionLog:
     """One connection to the file. For use by one thread at a time."""
 
     def __init__(self, path: Path, *, seconds_between_times: float = 5.0) -> None:
-        """Open the file, and bring it to our schema. May raise `StorageError` or `sqlite3.Error`."""
+        """Open the file and migrate its schema. Raises `StorageError` or `sqlite3.Error`."""
         self._path = path
         self._mark: HighWaterMark | None = None
         self._seconds_between_times = seconds_between_times
@@ -143,7 +143,7 @@ class RevisionLog:
         ]
         with self._transaction():
             self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            # Clocks may be set back, too.
+            # The clock may also be set back.
             is_due = abs(time - self._last_time) >= self._seconds_between_times
             if is_due and last:
                 self._connection.execute(
@@ -156,7 +156,7 @@ class RevisionLog:
             self._mark.advance(rows[-1].revision, rows[-1].checksum)
 
     def begin_with(self, records: Iterable[Record], revision: int) -> None:
-        """Fill a log that is empty: these records are what is left of a log compacted up to `revision`."""
+        """Fill an empty log with the remaining records of a log that was compacted up to `revision`."""
         kept = list(records)
         kept_sum = 0
         for record in kept:
@@ -166,12 +166,12 @@ class RevisionLog:
             write_progress(self._connection, Progress(revision, len(kept), kept_sum))
 
     def write_nothing(self) -> None:
-        """Commit a write that changes nothing, to see whether that is possible."""
+        """Commit an empty write, to check whether writes succeed."""
         with self._transaction():
             self._connection.execute("UPDATE progress SET compacted = compacted")
 
     def reconnect(self) -> None:
-        """Go on after an error."""
+        """Reconnect after an error."""
         connection = self._connect()
         self._connection.close()
         self._connection = connection
@@ -201,27 +201,27 @@ class RevisionLog:
             return HistoryPage(batches, upto)
 
     def past(self, prefix: str, revision: int, upto: int) -> dict[str, Entry | None]:
-        """What the keys changed after `revision` and up to another were then; or `CompactedError`."""
+        """The entries at `revision` of keys that changed after it, up to `upto`. Raises `CompactedError`."""
         with self._snapshot(revision):
             rows = self._connection.execute(_PAST, _span(prefix, revision, upto))
             return {key: self._checked_previous(key, previous, row) for key, previous, *row in rows}
 
     def last_revision_before(self, time: float) -> int:
-        """A revision that was not yet followed by another at `time`; 0 if none is known."""
+        """The last recorded revision before `time`; 0 if none is recorded."""
         row = self._connection.execute(
             "SELECT coalesce(max(revision), 0) FROM times WHERE time <= ?", (time,)
         ).fetchone()
         return int(row[0])
 
     def forget(self, revision: int, max_rows: int) -> int:
-        """Compact a stretch of the way to `revision`. How far it went comes back."""
+        """Compact towards `revision`, at most `max_rows` rows; the compacted revision."""
         with self._transaction():
             compacted, kept, kept_sum = self._progress()
             if revision <= compacted:
                 return compacted
             rows = self._fates(compacted, revision, max_rows)
             reached = revision
-            if len(rows) == max_rows:  # the last of these revisions may not be whole
+            if len(rows) == max_rows:  # the last of these revisions may be incomplete
                 reached = max((rows[-1].place >> POSITION_BITS) - 1, compacted + 1)
                 rows = self._fates(compacted, reached, MAX_CHANGES_PER_WRITE + max_rows)
             kept += len(rows)
@@ -248,7 +248,7 @@ class RevisionLog:
         return [_Fate(*row) for row in rows]
 
     def _superseded(self, row: _Fate) -> tuple[int, int]:
-        """Place and checksum of the row of the same key before this one."""
+        """Place and checksum of the previous row of the same key."""
         first = row.previous << POSITION_BITS
         found = self._connection.execute(
             "SELECT place, checksum FROM log WHERE place >= ? AND place < ? AND key = ?",
@@ -272,7 +272,7 @@ class RevisionLog:
         return record
 
     def _checked_previous(self, key: str, revision: int, row: Iterable[Any]) -> Entry | None:
-        """What a key was when it was written at `revision`; None if that is 0."""
+        """The entry of a key written at `revision`; None if that is 0."""
         if not revision:
             return None
         record = Record(*row)
@@ -293,7 +293,7 @@ class RevisionLog:
 
     @contextmanager
     def _snapshot(self, revision: int) -> Iterator[None]:
-        """Read at one moment, in which `revision` must not have been compacted."""
+        """A read transaction in which `revision` must not be compacted."""
         self._connection.execute("BEGIN")
         try:
             compacted = self._progress().compacted
@@ -306,7 +306,7 @@ class RevisionLog:
 
 
 class _Fate(NamedTuple):
-    """What compaction needs to know of a row."""
+    """The fields of a row that compaction needs."""
 
     place: int
     key: str
@@ -325,7 +325,7 @@ def _row(change: Change, position: int, changes: int) -> Record:
 
 
 def is_intact(record: Record) -> bool:
-    """Whether a row is as it was written."""
+    """Whether a row matches its checksum."""
     place, key, created, previous, changes, checksum, value = record
     return record_checksum(place, key, created, previous, changes, value) == checksum
 
@@ -341,13 +341,13 @@ def _lost(key: str, revision: int) -> DamagedStoreError:
 
 
 def last_revision(connection: sqlite3.Connection, compacted: int) -> int:
-    """The last write may be gone by compaction, if it was a delete."""
+    """The last revision; its row may be compacted if it was a delete."""
     row = connection.execute("SELECT coalesce(max(place), 0) FROM log").fetchone()
     return max(int(row[0]) >> POSITION_BITS, compacted)
 
 
 def digest_of(connection: sqlite3.Connection, revision: int) -> int:
-    """The checksum of the last record of a revision, as far as it is still there."""
+    """The checksum of the last remaining record of a revision."""
     first = revision << POSITION_BITS
     row = connection.execute(
         "SELECT checksum FROM log WHERE place >= ? AND place < ? ORDER BY place DESC LIMIT 1",

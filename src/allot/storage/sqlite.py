@@ -1,8 +1,8 @@
 """A store in an SQLite file, for one process at a time.
 
-The entries of now are in memory, so reads never wait for the disk; the file has them too, and the past
-(`revision_log.py`). Writes that come while the one before is made durable are decided together and committed as
-one: a group commit. Each still has a revision and an answer of its own.
+The current entries are in memory, so that reads never wait for the disk; the file has them and their history
+(`revision_log.py`). Writes that arrive during a commit are decided and committed together (group commit). Each still
+has its own revision and result.
 
     write() ─► queue ─► decide against entries ─► append, fsync ─► entries, watchers, answers
     write() ─► queue ──────── waits ────────────────────────────► decide ...
@@ -49,10 +49,10 @@ from allot.storage.transactions import Batch, check_form, decide_changes
 
 MAX_WRITES_PER_COMMIT: Final = 1000
 MAX_ROWS_PER_COMPACTION: Final = 500
-"""Writes wait while so many rows are compacted, a few milliseconds."""
+"""Writes wait while this many rows are compacted, for some milliseconds."""
 MAX_CHANGES_PER_PAGE: Final = 1000
 RETRY_SECONDS: Final = 1.0
-"""How often a store that could not write tries whether it can again."""
+"""How often a store whose writes fail checks whether they succeed again."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -61,14 +61,14 @@ logger = logging.getLogger(__name__)
 
 
 class _Waiting(NamedTuple):
-    """A write that nobody has decided yet."""
+    """A queued write."""
 
     operations: tuple[Operation, ...]
     answer: asyncio.Future[int]
 
 
 class SqliteStore(Store):
-    """For use in one event loop. `open` makes one."""
+    """For use in one event loop. Created by `open`."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class SqliteStore(Store):
         self._queue: deque[_Waiting] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._in_doubt = False
-        """Whether the file may have a revision that we do not know, because a commit failed."""
+        """Whether the file may have an unknown revision, because a commit failed."""
         self._trouble: str | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._closing = False
@@ -116,10 +116,10 @@ class SqliteStore(Store):
         compaction_interval_seconds: float = 30.0,
         clock: Callable[[], float] = time.time,
     ) -> Self:
-        """Open the file, or make it. `StorageError` says why it cannot be.
+        """Open or create the file. Raises `StorageError`.
 
-        At least `history_seconds` of history are kept; every so often what is older is compacted,
-        unless the interval is 0.
+        At least `history_seconds` of history are kept; older history is compacted periodically, unless the
+        interval is 0.
         """
         files, contents = await asyncio.to_thread(open_files, path, window_revisions, window_bytes)
         store = cls(
@@ -188,7 +188,7 @@ class SqliteStore(Store):
                 )
 
     async def compact_old(self) -> None:
-        """Forget what is older than the history to be kept."""
+        """Compact history older than `history_seconds`."""
         start = self._clock() - self._history_seconds
         await self.compact(
             await self._in_thread(self._reader_thread, self._reader.last_revision_before, start)
@@ -236,7 +236,7 @@ class SqliteStore(Store):
             self._writing = None
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
-        """Decide, make durable, show and answer. If it fails nothing has happened."""
+        """Decide, commit, publish and return results. If it fails, nothing is changed."""
         if self._in_doubt:
             await self._resolve_doubt()
         last = self._broadcast.revision
@@ -266,7 +266,7 @@ class SqliteStore(Store):
             self._note_success()
         for (_, answer), outcome in zip(group, outcomes, strict=True):
             if answer.done():
-                continue  # who asked does not wait any more
+                continue  # the caller was cancelled
             if isinstance(outcome, int):
                 answer.set_result(outcome)
             else:
@@ -274,8 +274,8 @@ class SqliteStore(Store):
 
     def _note_trouble(self, error: StorageError) -> None:
         self._in_doubt = True
-        if self._trouble is None:  # once, or a full disk fills the log as well
-            logger.error("a write failed, and more will until this is over: %s", error)
+        if self._trouble is None:  # log once, not for each write
+            logger.error("writes fail: %s", error)
         self._trouble = str(error)
         if self._recovering is None and not self._closing:
             self._recovering = asyncio.create_task(self._try_to_recover())
@@ -286,7 +286,7 @@ class SqliteStore(Store):
             self._trouble = None
 
     async def _try_to_recover(self) -> None:
-        """Servers that are not ready get no writes, so trouble has to end without one."""
+        """Probe writes: servers that are not ready receive none, so recovery needs its own."""
         try:
             while self._trouble is not None:
                 await asyncio.sleep(RETRY_SECONDS)
@@ -310,7 +310,7 @@ class SqliteStore(Store):
                 self._writing = asyncio.create_task(self._write_queued())
 
     async def _resolve_doubt(self) -> None:
-        """After a commit that failed: find out whether it did, and go on from what is in the file."""
+        """After a failed commit: check whether it took effect, and continue from the file."""
         thread, log = self._writer_thread, self._log
         await self._in_thread(thread, log.reconnect)
         upto = await self._in_thread(thread, log.revision)
@@ -330,7 +330,7 @@ class SqliteStore(Store):
         )
 
     async def _past(self, prefix: str, revision: int) -> Past:
-        """What keys that have changed since `revision` were then. Nothing may be awaited before it is used."""
+        """The entries at `revision` of keys that have changed since. Use it before the next await."""
         broadcast = self._broadcast
         while True:
             upto = broadcast.revision
@@ -370,9 +370,9 @@ class SqliteStore(Store):
                 await self._in_thread(self._reader_thread, self._files.mark.sync)
                 await self.compact_old()
             except (StorageError, OSError) as error:
-                logger.warning("compaction failed, it will be tried again: %s", error)
+                logger.warning("compaction failed, retrying: %s", error)
             except Exception:
-                logger.exception("compaction failed, it will be tried again")
+                logger.exception("compaction failed, retrying")
 
 
 def _refuse(writes: Sequence[_Waiting], error: StorageError) -> None:

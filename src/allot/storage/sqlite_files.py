@@ -1,9 +1,9 @@
-"""The files of an SQLite store, opened: looked at first, and then locked, migrated and in use.
+"""Opens the files of an SQLite store: verified first, then locked and migrated.
 
 allot.db        the database
 allot.db-wal    the last writes, until SQLite moves them to the database
-allot.db-mark   how far the database had come (`high_water_mark.py`)
-allot.db.lock   who has it open
+allot.db-mark   the last revision of the database (`high_water_mark.py`)
+allot.db.lock   the lock of the process that has it open
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ logger = logging.getLogger(__name__)
 
 
 class NoDatabaseError(StorageError):
-    """The file is not a database, and there is no sign that it has ever been one of ours."""
+    """The file is not a database, and has never been one of allot."""
 
 
 class Files(NamedTuple):
-    """What is open, and locked."""
+    """The open and locked files."""
 
     lock: FileLock
     mark: HighWaterMark
@@ -74,7 +74,7 @@ class Files(NamedTuple):
 
 
 def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[Files, Contents]:
-    """Open the store at `path`, or make it. `StorageError` says why it cannot be, and what to do."""
+    """Open or create the store at `path`. Raises `StorageError`, which says what to do."""
     with ExitStack() as cleanup, told_plainly(path):
         lock = FileLock(path)
         cleanup.callback(lock.release)
@@ -100,7 +100,7 @@ def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[File
 
 
 def _inspect(path: Path, mark: Mark | None, max_recent: int, max_recent_bytes: int) -> Contents:
-    """What the file holds, without changing it. It is made if there is nothing yet."""
+    """The contents of the file, without changing it. Created if it is missing."""
     if path.exists() and path.stat().st_size:
         return load(path, mark, max_recent, max_recent_bytes)
     state = "is empty" if path.exists() else "is missing"
@@ -118,7 +118,7 @@ def _inspect(path: Path, mark: Mark | None, max_recent: int, max_recent_bytes: i
 
 
 def wal_size(path: Path) -> int:
-    """How much is in the write-ahead log."""
+    """The size of the write-ahead log."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def wal_size(path: Path) -> int:
 
 @contextmanager
 def told_plainly(path: Path) -> Iterator[None]:
-    """Turn errors of the file system and of SQLite into a sentence that names the file."""
+    """Translate errors of the file system and of SQLite to `StorageError` with the path."""
     try:
         yield
     except DamagedStoreError as error:
@@ -152,7 +152,7 @@ def told_plainly(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, what: str) -> DamagedStoreError:
-    """What was found, and what to do."""
+    """The error for a damaged file, with what to do."""
     return DamagedStoreError(
         f"{path} is damaged: {what}. Restore a backup into a new directory, or save what is intact:"
         f" `allot storage check {path}`, `allot storage rescue {path} --to NEW`"
@@ -160,7 +160,7 @@ def damaged(path: Path, what: str) -> DamagedStoreError:
 
 
 def explain(path: Path, error: sqlite3.Error) -> StoreUnavailableError:
-    """What went wrong with a store that is open, in a sentence that names the file."""
+    """The error for a failed operation of an open store, with the path."""
     if is_full(path, error):
         return StoreFullError(
             f"no space left on the disk of {path}; free some, and writes succeed again"
@@ -169,7 +169,7 @@ def explain(path: Path, error: sqlite3.Error) -> StoreUnavailableError:
 
 
 def is_full(path: Path, error: sqlite3.Error) -> bool:
-    """Whether the disk is. SQLite says it only of some writes."""
+    """Whether the disk is full. SQLite reports it only for some writes."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
         with suppress(OSError):

@@ -1,8 +1,7 @@
-"""The rows in the pages of an SQLite file, read without SQLite, so that one bad page costs no more than its rows.
+"""Reads rows from the pages of an SQLite file without SQLite, so that a damaged page loses only its own rows.
 
-Only what our files use is understood: table leaf pages with their overflow chains, the freelist, and the write-ahead
-log (https://www.sqlite.org/fileformat2.html). Which table a row is from, and whether it is intact, is for the
-caller to say.
+Supports what allot's files use: table leaf pages with overflow chains, the freelist, and the write-ahead log
+(https://www.sqlite.org/fileformat2.html). The caller determines the table of a row, and whether it is intact.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Value: TypeAlias = int | float | str | bytes | None
 
 
 class Row(NamedTuple):
-    """A row as it is in a page."""
+    """A row of a page."""
 
     page: int
     rowid: int
@@ -34,7 +33,7 @@ class Row(NamedTuple):
 
 
 class BadCell(NamedTuple):
-    """A place in a page where a row should be, and is not."""
+    """A cell that cannot be parsed as a row."""
 
     page: int
 
@@ -51,14 +50,14 @@ class Image:
         if self._usable < 480:  # SQLite's limit
             self._usable = self.page_size
         self._frames: dict[int, list[int]] = {}
-        """Where in the write-ahead log the versions of each page begin, the newest last."""
+        """Offsets of the versions of each page in the write-ahead log, the newest last."""
         for number, start in self._committed_frames():
             self._frames.setdefault(number, []).append(start)
         last = max(self._frames, default=0)
         self.page_count = max(last, -(-len(self._main) // self.page_size))
 
     def versions(self, number: int) -> Iterator[bytes]:
-        """A page as it is, and as it was before, as far back as there are copies."""
+        """All versions of a page, the newest first."""
         for start in reversed(self._frames.get(number, ())):
             yield self._wal[start : start + self.page_size]
         start = (number - 1) * self.page_size
@@ -67,7 +66,7 @@ class Image:
             yield page
 
     def free_pages(self) -> tuple[set[int], bool]:
-        """The pages that are not in use, and whether the list of them can be read."""
+        """The free pages, and whether the freelist is intact."""
         first = next(self.versions(1), b"")
         free: set[int] = set()
         try:
@@ -86,7 +85,7 @@ class Image:
         return free, len(free) == count and is_header(first)
 
     def rows(self, page: bytes, number: int) -> Iterator[Row | BadCell]:
-        """What one version of a table leaf page holds; nothing if it is another kind of page."""
+        """The rows of one version of a table leaf page; empty for other kinds of pages."""
         start = HEADER_SIZE if number == 1 else 0
         if len(page) < self.page_size or page[start] != LEAF:
             return
@@ -114,7 +113,7 @@ class Image:
         return DEFAULT_PAGE_SIZE
 
     def _committed_frames(self) -> Iterator[tuple[int, int]]:
-        """Page numbers and where their content begins. Frames that were left from before have other salts."""
+        """Page numbers and offsets. Frames of an earlier write-ahead log have other salts."""
         if len(self._wal) < _WAL_HEADER + _FRAME.size:
             return
         magic, *_, salt1, salt2 = unpack_from(">6I", self._wal)
@@ -146,7 +145,7 @@ class Image:
         return Row(number, rowid, tuple(_values(payload)))
 
     def _local_size(self, size: int) -> int:
-        """How much of a row is in the leaf page."""
+        """The number of bytes of a row in the leaf page."""
         usable = self._usable
         if size <= usable - 35:
             return size
@@ -199,7 +198,7 @@ def _values(payload: bytes) -> Iterator[Value]:
 
 
 def _varint(content: bytes, start: int) -> tuple[int, int]:
-    """A number in SQLite's variable length, and where it ends."""
+    """A varint, and its end."""
     value = 0
     for index in range(8):
         byte = content[start + index]

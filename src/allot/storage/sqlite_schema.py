@@ -1,6 +1,6 @@
-"""The tables of an SQLite store, and the way to them from those of every earlier version.
+"""The tables of an SQLite store, and migrations from every earlier schema version.
 
-A migration is one transaction: when it is interrupted the file is as it was before, and the next opening starts over.
+A migration is one transaction: if it is interrupted, the file is unchanged, and the next opening starts over.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ MIGRATIONS: Final = (
         "DROP TABLE progress_1",
     ),
 )
-"""The statements that lead from each schema version, beginning with none at all, to the next."""
+"""The statements from each schema version to the next, beginning with an empty file."""
 
 
 class _SumOfChecksums:
@@ -99,7 +99,7 @@ class _SumOfChecksums:
 
 
 def read_version(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the schema, 0 if the file is empty; `StorageError` if the file is not for us."""
+    """The schema version, 0 if the file is empty. Raises `StorageError` if it belongs to another program."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     rows = connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
@@ -120,7 +120,7 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """From `version` to ours, all or nothing."""
+    """Migrate from `version` to the current schema in one transaction."""
     if version == len(MIGRATIONS):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -137,7 +137,7 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 @cache
 def tables_of(version: int) -> list[str]:
-    """The statements that made the tables of a version, as SQLite keeps them."""
+    """The CREATE statements of a schema version, as SQLite stores them."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         _run(connection, MIGRATIONS[:version])

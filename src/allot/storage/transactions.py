@@ -1,4 +1,4 @@
-"""What a write changes: operations and the state they meet in, changes or a conflict out."""
+"""Decides the changes of a write: operations and current entries in, changes or a conflict out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Batch: TypeAlias = tuple[Change, ...]
 
 
 def check_form(operations: Sequence[Operation]) -> None:
-    """Refuse what no store could do, whatever it holds."""
+    """Reject invalid operations, independent of the store's contents."""
     if len(operations) > 1 and len({operation.key for operation in operations}) < len(operations):
         raise StorageError("a key occurs twice in one write")
     for operation in operations:
@@ -31,7 +31,7 @@ def check_form(operations: Sequence[Operation]) -> None:
 
 
 def is_key(text: str) -> bool:
-    """Any text is, except none at all, and halves of characters."""
+    """Whether it is a valid key: a non-empty string without surrogates."""
     if text.isascii():
         return bool(text)
     try:
@@ -44,7 +44,7 @@ def is_key(text: str) -> bool:
 def decide_changes(
     operations: Sequence[Operation], current: Callable[[str], Entry | None], revision: int
 ) -> Batch:
-    """The changes `operations` make as `revision`, none if there are none; `RevisionConflictError`."""
+    """The changes of `operations` at `revision`; empty if nothing changes. Raises `RevisionConflictError`."""
     changes = []
     for operation in operations:
         key = operation.key
@@ -65,7 +65,7 @@ def decide_changes(
 
 
 def end_of_prefix(prefix: str) -> str | None:
-    """The first text after all that start with `prefix`; None if there is no such text."""
+    """The first string after all that start with `prefix`; None if there is none."""
     for last in range(len(prefix) - 1, -1, -1):
         following = ord(prefix[last]) + 1
         if following == 0xD800:  # surrogates are no characters: no key has them

@@ -93,7 +93,7 @@ def test_what_does_not_become_so(allot_cluster: AllotCluster) -> None:
 
     with pytest.raises(AssertionError, match="timed out after 5 s waiting for Pod p"):
         allot_cluster.wait_for_phase("p", "Running", seconds=5)
-    with pytest.raises(LookupError, match="no kind Thing"):
+    with pytest.raises(LookupError, match="does not serve kind Thing"):
         allot_cluster.get("Thing", "a")
     assert allot_cluster.get("Pod", "missing") is None
 

@@ -54,7 +54,7 @@ def interpretable(plan: EvaluationPlan) -> Closure:
 
 
 class _Unevaluated:
-    """What a binding holds until somebody asks."""
+    """The unevaluated value of a binding."""
 
     __slots__ = ("initial",)
 

@@ -4,7 +4,7 @@
 | --- | --- |
 | null, bool, int, double, string, bytes | None, bool, int, float, str, bytes |
 | uint | `Uint`, an int |
-| list | list, or `JoinedList` after `+`; never changed once somebody else can see it |
+| list | list, or `JoinedList` after `+`; never modified after it is shared |
 | map | dict; a bool key is stored as a `BoolKey`, because True is 1 to Python |
 | timestamp, duration, optional | `Timestamp`, `Duration`, `Optional` |
 | type | `types.Type` |
@@ -248,7 +248,7 @@ def is_list(value: Value) -> bool:
 
 
 class DomainMap(dict[str, dict[str, Value]]):
-    """Attributes or capacities by domain. A domain nobody published is an empty map."""
+    """Attributes or capacities by domain. An unpublished domain is an empty map."""
 
     __slots__ = ()
 

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 WAIT_SECONDS: Final = 30.0
 FIRST_POLL_SECONDS, SLOWEST_POLL_SECONDS = 0.01, 1.0
-_TOKEN: Final = "test-admin-token"  # noqa: S105 - of no server anybody can reach
+_TOKEN: Final = "test-admin-token"  # noqa: S105 - of a local test server
 
 
 @dataclass(frozen=True)

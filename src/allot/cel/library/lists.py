@@ -417,7 +417,7 @@ INCLUDES: Final = (
 
 
 def _insert(target: dict[Value, Value], key: Value, value: Value) -> Value:
-    """Changes `target`: it is the accumulator of the macro, which nobody else sees yet."""
+    """Modifies `target`, the accumulator of the macro, which is not shared yet."""
     stored = to_key(key)
     if stored in target:
         raise EvalError(f"insert failed: key {shown(key)} already exists")

@@ -111,7 +111,7 @@ def _refused_by_go(pattern: str) -> str | None:
 
 
 def _with_names_once(pattern: str) -> str:
-    """In Go several groups may have the same name. Nobody asks for names, so we can drop them."""
+    """Group names are removed: Go allows duplicates, and no function uses them."""
     names = [match[1] for match in _escape_or_name.finditer(pattern) if match[1]]
     if len(names) == len(set(names)):
         return pattern
@@ -121,7 +121,7 @@ def _with_names_once(pattern: str) -> str:
 def _go_text(error: str, pattern: str) -> str:
     code, colon, argument = error.partition(": ")
     if argument in ("(?<=", "(?<!"):
-        # Go does not know that somebody wants to look behind; to it this begins a name.
+        # Go has no lookbehind; it parses this as the start of a group name.
         rest = pattern[pattern.index(argument) :]
         return f"invalid named capture: `{rest[: rest.find('>') + 1] or rest}`"
     code = _GO_CODES.get(code, code)

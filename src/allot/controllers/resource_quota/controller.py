@@ -145,7 +145,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             objects = await self._all(resource, quota.metadata.namespace)
             add(used, await _total_usage(quota, evaluator, objects))
         classes = self._classes.list()
-        if ResourceClaimEvaluator(classes, _nobody).names(quota.hard):
+        if ResourceClaimEvaluator(classes, _no_pod).names(quota.hard):
             add(used, await self._count_claims(quota, classes))
         return used
 
@@ -198,5 +198,5 @@ _SHRINKING: Final = frozenset(
 """Resources whose objects may use less after an update."""
 
 
-def _nobody(_: ObjectKey) -> Pod | None:
+def _no_pod(_: ObjectKey) -> Pod | None:
     return None

@@ -11,6 +11,7 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import Admission, AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
+from allot.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
 from allot.apiserver.admission.escalation import EscalationCheck
 from allot.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -103,6 +104,7 @@ class ApiServer:
                 EscalationCheck(policies),
                 node_restriction,
                 NamespaceLifecycle(),
+                DefaultTolerationSeconds(),
                 Priority(self.caches),
                 *plugins,
                 PoolStatusRequestLimit(pool_status_limit),

@@ -134,3 +134,14 @@ def test_empty_lists_and_maps_are_not_stored() -> None:
         assert pod["spec"]["containers"][0]["resources"] == {}
 
     run(test)
+
+
+def test_tolerations_that_admission_adds_belong_to_nobody() -> None:
+    async def test(server: LocalServer) -> None:
+        sent = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        pod = await server.post("/api/v1/namespaces/default/pods", sent)
+        assert len(pod["spec"]["tolerations"]) == 2
+        (entry,) = pod["metadata"]["managedFields"]
+        assert "f:tolerations" not in entry["fieldsV1"]["f:spec"]
+
+    run(test)

@@ -12,7 +12,6 @@ from allot import features
 from allot.api.base import replace
 from allot.api.core import Container, Pod, PodParts
 from allot.api.decoding import from_value
-from allot.apiserver.defaults.pods import tolerate_short_outages
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.metadata import validate_metadata_update
@@ -47,19 +46,12 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
         deletion_grace_period_seconds=None,
         self_link="",
     )
-    pod = with_tolerations(pod.with_metadata(metadata))
+    pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
     status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of_service(pod)}
     if pod.get("spec", "schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
-
-
-def with_tolerations(pod: Pod) -> Pod:
-    """The pod with the tolerations that every pod gets."""
-    spec = pod.get("spec", default={})
-    tolerant = tolerate_short_outages(spec)
-    return pod if tolerant is spec else pod.with_value(tolerant, "spec")
 
 
 # No scheduler looks at a gated pod, so that it would never say why it waits.
@@ -133,7 +125,7 @@ def _without_claims(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
-    pod = with_tolerations(_with_stored_metadata(pod, old))
+    pod = _with_stored_metadata(pod, old)
     pod = _drop_disabled_spec_fields(pod, old, request)
     pod = pod.with_value(old.get("status"), "status")
     if pod.get("spec") != old.get("spec") and old.metadata.generation:

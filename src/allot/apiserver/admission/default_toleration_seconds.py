@@ -1,0 +1,27 @@
+"""Adds the tolerations that every pod gets for a node that is not ready or unreachable.
+
+It runs after defaults, and field managers do not own what it adds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allot.apiserver.admission.chain import AdmissionAttributes
+from allot.apiserver.defaults.pods import tolerate_short_outages
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.watch_cache.caches import resource_named
+
+
+class DefaultTolerationSeconds:
+    def __init__(self) -> None:
+        self._pods = resource_named("", "pods")
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource is self._pods and operation in ("create", "update")
+
+    async def admit(self, attributes: AdmissionAttributes) -> Any:
+        pod = attributes.new
+        spec = pod.get("spec", default={})
+        tolerant = tolerate_short_outages(spec)
+        return pod if tolerant is spec else pod.with_value(tolerant, "spec")

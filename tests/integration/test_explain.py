@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from allot.cli.main import allot
@@ -194,3 +195,52 @@ def test_there_must_be_a_cluster(tmp_path: Path) -> None:
     result = CliRunner().invoke(allot, command, standalone_mode=False)
 
     assert "there is no kubeconfig" in str(result.exception)
+
+
+def test_a_verdict_does_not_rest_on_what_the_user_may_not_read(tmp_path: Path) -> None:
+    """A user with the role `view` in one namespace reads neither nodes nor devices."""
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "vera", "namespace": "default"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "view",
+        },
+        "subjects": [
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "vera"},
+        ],
+    }
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c"},
+        "spec": {
+            "devices": {
+                "requests": [
+                    {"name": "r", "exactly": {"deviceClassName": "gpu.example.com", "count": 30}}
+                ]
+            }
+        },
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "r"}]}}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": "c"}],
+        },
+    }
+    with RealTimeCluster(tmp_path / "allot", ClusterSettings(["gpu-server"])) as cluster:
+        cluster.apply(binding, claim, pod)
+        config = yaml.safe_load(cluster.kubeconfig.read_text())
+        config["users"][0]["user"]["as"] = "vera"
+        restricted = tmp_path / "vera.kubeconfig"
+        restricted.write_text(yaml.safe_dump(config))
+        result = CliRunner().invoke(allot, ["explain", "pod/p", "--kubeconfig", str(restricted)])
+
+    assert "Why pod default/p is pending cannot be told" in result.output
+    assert "nodes, resourceslices, deviceclasses could not be read" in result.output
+    assert "does not exist" not in result.output

@@ -41,6 +41,7 @@ from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimSummary,
     PodExplanation,
+    PodState,
 )
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import (
@@ -69,6 +70,13 @@ _PENDING_KINDS: Final[tuple[Resource[Any], ...]] = (
 """Also read for a pod without a node: its events, and quotas that may prevent its claims."""
 _OPTIONAL: Final = frozenset({resources.DEVICE_TAINT_RULES})
 """Not served by most clusters; no note if missing."""
+_DECISIVE: Final[tuple[Resource[Any], ...]] = (
+    resources.NODES,
+    resources.RESOURCE_SLICES,
+    resources.DEVICE_CLASSES,
+)
+"""Without these nothing true can be said about why a pod has no node."""
+_UNDECIDED: Final = (PodState.GATED, PodState.FITS, PodState.DOES_NOT_FIT, PodState.FAILED)
 
 
 BY_KUBERNETES: Final = (
@@ -206,7 +214,7 @@ def explained(
     if target.resource is resources.PODS:
         pod = model.pods.get(key)
         if pod is not None:
-            found = situations.of_pod(pod)
+            found = _as_far_as_read(situations.of_pod(pod), model.snapshot)
             return msgspec.structs.replace(found, notes=(*found.notes, *notes))
     else:
         claim = model.claim(key)
@@ -227,6 +235,28 @@ def _not_found(target: Target, key: ObjectKey, snapshot: Snapshot) -> str:
         return f"{message}; there is one in {', '.join(sorted(elsewhere))} (-n)"
     near = [meta.name for meta in known if meta.namespace == key.namespace]
     return message + did_you_mean(similar_names(key.name, near))
+
+
+def _as_far_as_read(found: PodExplanation, snapshot: Snapshot) -> PodExplanation:
+    """No verdict that rests on objects which the user may not read."""
+    hidden = [
+        resource.plural
+        for resource in _DECISIVE
+        if resource in snapshot.unread and not snapshot.of(resource)
+    ]
+    if not hidden or found.state not in _UNDECIDED:
+        return found
+    verdict = (
+        f"Why pod {found.pod} is pending cannot be told: {', '.join(hidden)} could not be read. "
+        "A role that lets you get, list and watch them is needed."
+    )
+    return PodExplanation(
+        pod=found.pod,
+        state=PodState.FAILED,
+        verdict=verdict,
+        claims=found.claims,
+        notes=found.notes,
+    )
 
 
 def _unread(snapshot: Snapshot) -> Iterable[str]:

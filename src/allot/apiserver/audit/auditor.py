@@ -154,12 +154,11 @@ def _status(answered: Answered) -> dict[str, Any]:
     if answered.code < 400 or not json_or_nothing(answered.body):
         return {"metadata": {}, "code": answered.code}
     found: dict[str, Any] = msgspec.json.decode(answered.body)
-    shown: dict[str, Any] = {
-        name: found[name]
-        for name in ("metadata", "status", "message", "reason", "details")
-        if name in found
-    }
-    return {"metadata": {}, **shown, "code": answered.code}
+    shown: dict[str, Any] = {"metadata": {}}
+    for name in ("status", "message", "reason", "details"):
+        if name in found:
+            shown[name] = found[name]
+    return {**shown, "code": answered.code}
 
 
 def _micro(moment: datetime) -> str:

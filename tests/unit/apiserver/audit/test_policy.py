@@ -12,6 +12,7 @@ from allot.apiserver.audit.policy import (
     AuditRule,
     GroupResources,
     Level,
+    Verdict,
     read_policy,
 )
 from allot.apiserver.auth.authentication import User

@@ -43,7 +43,35 @@ SCALARS = {
 }
 STRING_LISTS = ("ExtraValue", "AttestationValue", "Verbs")
 """Lists of strings that have a type, and with it a protobuf message, of their own."""
-KINDS = ["invalid", "bool", "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "uintptr", "float32", "float64", "complex64", "complex128", "array", "chan", "func", "interface", "map", "ptr", "slice", "string", "struct", "unsafeptr"]
+KINDS = [
+    "invalid",
+    "bool",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uintptr",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "array",
+    "chan",
+    "func",
+    "interface",
+    "map",
+    "ptr",
+    "slice",
+    "string",
+    "struct",
+    "unsafeptr",
+]
 
 
 class Field(NamedTuple):

@@ -178,11 +178,10 @@ def _plain_user(name: str, uid: str, groups: tuple[str, ...]) -> msgspec.Raw:
 
 
 def json_or_nothing(body: bytes) -> bytes:
-    """The body if it is JSON."""
+    """The body in one line, if it is JSON."""
     if not body:
         return b""
     try:
-        msgspec.json.decode(body)
+        return msgspec.json.encode(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return b""
-    return body

@@ -225,5 +225,9 @@ def peer_certificate(parsed: Any) -> PeerCertificate | None:
     pairs = [pair for part in parsed.get("subject", ()) for pair in part]
     name = next((value for kind, value in pairs if kind == "commonName"), "")
     groups = tuple(value for kind, value in pairs if kind == "organizationName")
-    start, end = (ssl.cert_time_to_seconds(parsed[field]) for field in ("notBefore", "notAfter"))
-    return PeerCertificate(name, groups, start, end)
+    times = [
+        ssl.cert_time_to_seconds(parsed[field])
+        for field in ("notBefore", "notAfter")
+        if field in parsed
+    ]
+    return PeerCertificate(name, groups, *times)

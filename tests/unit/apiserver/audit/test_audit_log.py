@@ -84,6 +84,15 @@ def test_request_and_response() -> None:
     assert with_both["responseObject"]["data"] == {"a": "b"}
 
 
+def test_an_event_is_one_line_however_the_body_is_written() -> None:
+    body = json.dumps(A_MAP, indent=1).encode() + b"\n"
+    (event,) = logged(Level.REQUEST, ("POST", MAPS, body, {}))
+    (other,) = logged(Level.REQUEST, ("POST", MAPS, b"no: json", {}))
+
+    assert event["requestObject"] == A_MAP
+    assert "requestObject" not in other
+
+
 def test_nothing() -> None:
     assert logged(Level.NONE, CREATE) == []
 

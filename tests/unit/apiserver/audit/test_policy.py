@@ -12,7 +12,6 @@ from allot.apiserver.audit.policy import (
     AuditRule,
     GroupResources,
     Level,
-    Verdict,
     read_policy,
 )
 from allot.apiserver.auth.authentication import User

@@ -38,7 +38,7 @@ def test_fields_come_back_with_the_gate(
         assert not has_field(cluster, field)
         cluster.advance(600)
         assert slices(cluster) == before
-        assert sum("does not keep" in record.message for record in caplog.records) == 1
+        assert sum("the server drops" in record.message for record in caplog.records) == 1
 
         cluster.restart(replace(off, feature_gates={gate: True}))
         cluster.advance(120)

@@ -87,7 +87,7 @@ async def until_settled(server: LocalServer, clock: VirtualClock) -> None:
 def test_managers_come_and_go_and_nothing_is_lost_or_done_twice() -> None:
     managers = live_through(1, deeds=20)
 
-    assert managers.deaths > 5
+    assert managers.deaths >= 5
     assert managers.faults > 100
 
 

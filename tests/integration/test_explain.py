@@ -194,7 +194,7 @@ def test_there_must_be_a_cluster(tmp_path: Path) -> None:
 
     result = CliRunner().invoke(allot, command, standalone_mode=False)
 
-    assert "there is no kubeconfig" in str(result.exception)
+    assert "no kubeconfig at" in str(result.exception)
 
 
 def test_a_verdict_does_not_rest_on_what_the_user_may_not_read(tmp_path: Path) -> None:

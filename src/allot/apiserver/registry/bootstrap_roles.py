@@ -1,4 +1,4 @@
-"""Writes the bootstrap roles and bindings that a store lacks, in one transaction."""
+"""Writes the bootstrap roles and bindings that a store lacks, in as few transactions as etcd allows."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from allot.apiserver.watch_cache.codecs import codec_for
 from allot.features import FeatureGates
 from allot.storage.interface import MISSING, Put, RevisionConflictError, Store
 
+MAX_OPERATIONS: Final = 120
+"""In one transaction: etcd accepts 128."""
 MAX_TRIES: Final = 10
 PLURALS: Final = {
     "ClusterRole": "clusterroles",
@@ -41,7 +43,8 @@ async def ensure_bootstrap_roles(
         if not puts:
             return
         try:
-            await store.write(*puts)
+            for start in range(0, len(puts), MAX_OPERATIONS):
+                await store.write(*puts[start : start + MAX_OPERATIONS])
         except RevisionConflictError:
             continue  # another API server does the same
         return

@@ -122,7 +122,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
     # --- counting ---
 
     async def reconcile(self, key: ObjectKey) -> None:
-        quota = await self.client.find(RESOURCE_QUOTAS, key)
+        quota = self._quotas.get(key)
         if quota is None or quota.metadata.deletion_timestamp is not None:
             return
         wanted = with_usage(quota, await self._count(quota))

@@ -1,7 +1,7 @@
 """Deadlines for code that reads no clock: the core calls a function of its caller.
 
 A deadline is checked after a bounded number of steps: in searches, in loops of CEL expressions, between devices that
-are prepared or explained. In virtual time and offline there is none, and step budgets alone limit the work.
+are prepared or explained. In virtual time and offline no deadline is set: step budgets alone limit the work.
 """
 
 from __future__ import annotations

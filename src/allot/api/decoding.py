@@ -301,13 +301,13 @@ class _Reader:
 
 
 _WORDS = {
-    "struct": "an object", "list": "a list", "map": "an object", "string": "a text", "int": "a whole number",
+    "struct": "an object", "list": "a list", "map": "an object", "string": "a string", "int": "a whole number",
     "int32": "a whole number of 32 bits", "int64": "a whole number of 64 bits",
     "bool": "true or false", "time": "a time", "quantity": "a quantity",
 }  # fmt: skip
 _FOUND = {
-    "object": "an object", "array": "a list", "string": "a text", "bool": "true or false (a text needs quotes)",
-    "number": "a number (a text needs quotes)",
+    "object": "an object", "array": "a list", "string": "a string", "bool": "true or false (a string needs quotes)",
+    "number": "a number (a string needs quotes)",
 }  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def version_of(kind: Kind, version: str) -> Version:
 
 @cache
 def lookup(gvk: GroupVersionKind) -> tuple[Kind, Version]:
-    """The kind and how this version of it is read; `UnknownKindError` if there is none."""
+    """The kind and how this version of it is read; `UnknownKindError` if it is not registered."""
     kind = kinds.find_kind(gvk.group, gvk.kind)
     if kind is None or not kind.is_typed or gvk.version not in kind.versions:
         raise UnknownKindError(gvk)

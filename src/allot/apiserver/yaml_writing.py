@@ -1,7 +1,7 @@
 """YAML as Kubernetes writes it: block style, fields in order, quotes only where they are needed, no folded lines.
 
-A text is written plain if everybody reads it as a text, in block style if it has several lines, in double quotes if
-it would be read as something else or has characters that cannot be shown, and in single quotes otherwise.
+A string is plain if every YAML parser reads it as a string, in block style if it has several lines, in double quotes
+if it would be read as another type or has unprintable characters, and in single quotes otherwise.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _scalar(value: Any, pad: str) -> str:
             return "null"
         case float():
             number = repr(value)
-            # Without a point, some read it as a text.
+            # Without a point, some parsers read it as a string.
             return number.replace("e", ".0e") if "e" in number and "." not in number else number
         case dict():
             return "{}"

@@ -4,12 +4,12 @@
                                         └→ `estimate` → cost            ├→ `interpreter`: exact
                                                                         └→ `codegen`: fast
 
-`compile_selector` and `compile_derived` give programs, `prepare_device` gives what they are
+`compile_selector` and `compile_derived` return programs, `prepare_device` returns the input they are
 evaluated on. Everything here is a function of its arguments; the caches are bounded and shared
 safely between threads.
 
-An evaluation may take a deadline, which `steps` says how often to ask. Constant parts of a plan are
-marked by `folding` and evaluated once per program.
+An evaluation may take a deadline; `steps` defines how often it is checked. Constant parts of a plan
+are marked by `folding` and evaluated once per program.
 """
 
 from allot.cel.device import AttributeValue, PreparedDevice, prepare_device

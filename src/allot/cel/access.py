@@ -23,11 +23,11 @@ from allot.cel.values import (
 )
 
 MISSING: Final = object()
-"""What `find` answers when there is nothing under the key."""
+"""Returned by `find` if the key does not exist."""
 
 
 def find(container: Value, key: Value) -> Value:
-    """What stands under `key`, or MISSING; EvalError if the key is none for a list."""
+    """The value at `key`, or MISSING; EvalError if the key is not a list index."""
     kind = type(container)
     if kind is dict:
         return cast("dict[Value, Value]", container).get(to_key(key), MISSING)
@@ -41,7 +41,7 @@ def find(container: Value, key: Value) -> Value:
 
 
 def get(container: Value, key: Value) -> Value:
-    """What stands under `key`; EvalError if nothing does."""
+    """The value at `key`; EvalError if it does not exist."""
     found = find(container, key)
     if found is MISSING:
         raise missing(container, key)
@@ -55,9 +55,9 @@ def missing(container: Value, key: Value) -> EvalError:
 
 
 def follow(root: Value, steps: Sequence[tuple[Value, bool]]) -> tuple[Value, int]:
-    """What a chain of keys leads to, and after how many steps.
+    """The value at the end of a chain of keys, and the number of steps taken.
 
-    From the first optional step on, missing is no error.
+    From the first optional step on, a missing key is not an error.
     """
     is_optional = isinstance(root, Optional)
     if is_optional:

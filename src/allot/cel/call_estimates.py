@@ -1,4 +1,4 @@
-"""What a call may cost, by function and overload, and how large its result may be."""
+"""Estimated cost of calls, by function and overload, and the size of their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Argument(NamedTuple):
 
 
 class CallEstimate(NamedTuple):
-    """The cost of the call itself, and the size of what it gives if that is known."""
+    """The cost of the call itself, and the size of its result if known."""
 
     cost: Range
     result_size: Range | None = None
@@ -183,14 +183,14 @@ def _replace(_id: str, target: Argument | None, arguments: Arguments) -> CallEst
         return None
     size = target.size_or_unknown
     old, new = arguments[0].size_or_unknown, arguments[1].size_or_unknown
-    # Longest result: the shortest text replaced by the longest, as often as possible.
+    # Longest result: the shortest string replaced by the longest, as often as possible.
     if old.low == 0:
         most, kept_high = plus(size.high, 1), size.high
     elif new.high <= old.low:
         most, kept_high = 0, size.high
     else:
         most, kept_high = -(-size.high // old.low), 0
-    # Shortest result: the longest text replaced by the shortest.
+    # Shortest result: the longest string replaced by the shortest.
     if old.high == 0:
         least, kept_low = plus(size.low, 1), size.low
     elif old.high <= new.low:

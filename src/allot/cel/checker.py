@@ -1,4 +1,4 @@
-"""The checker: gives every part of an expression a type and every call its overloads."""
+"""The type checker: infers the type of every node and the overloads of every call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from allot.cel.values import type_of
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCall:
-    """The function a call means, and the overloads its arguments leave possible."""
+    """The function of a call, and the overloads that match its arguments."""
 
     function: Function
     overload_ids: tuple[str, ...]
@@ -38,7 +38,7 @@ class ResolvedCall:
 
 @dataclass(slots=True)
 class Checked:
-    """An expression and what is known about its parts."""
+    """An expression with the types, references and overloads of its nodes."""
 
     root: Expression
     types: dict[Expression, Type] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Checked:
 
 
 def check(expression: Expression, source: Source, environment: Environment) -> Checked:
-    """The types of all parts, or CelCompileError with everything that does not fit."""
+    """The types of all nodes, or CelCompileError with all type errors."""
     checker = _Checker(source, environment, Checked(expression))
     checker.check(expression)
     checked = checker.checked
@@ -111,7 +111,7 @@ class _Checker:
                     return scope[name]
         for candidate in self._environment.candidates(name):
             if candidate in self._environment.variables:
-                # The dot keeps a loop variable of the same name from being meant.
+                # The leading dot skips a loop variable of the same name.
                 self.checked.names[node] = f".{candidate}"
                 return self._environment.variables[candidate]
             if candidate in self._environment.type_names:
@@ -267,7 +267,7 @@ class _Checker:
     # --- literals ---
 
     def _join(self, before: Type | None, found: Type) -> Type:
-        """The type of elements that are `before` as well as `found`."""
+        """The common type of elements of the types `before` and `found`."""
         if before is None:
             return found
         return most_general(before, found) if self.bindings.fits(before, found) else types.DYN
@@ -326,7 +326,7 @@ class _Checker:
         return message.type
 
     def _no_message(self, node: MessageLiteral) -> Type:
-        """Say why a name is not that of a message. Its fields are then of no interest."""
+        """Reports why a name is not that of a message; its fields are not checked."""
         meant = self._find_variable(node, node.type_name)
         if meant is None:
             return self._undeclared(node.offset, node.type_name)

@@ -1,8 +1,8 @@
 """Equality and order of values.
 
-Values of different types are not equal, except that numbers are equal across their types. An
-object of Kubernetes on the left of something else, but null, is an error. Plain lists and maps pay
-no heed to such errors and go on to the next element; joined lists and optionals hand them on.
+Values of different types are not equal, except that numbers are equal across their types. Comparing
+a Kubernetes value (left) with a value of another type, except null, is an error. Plain lists and maps
+ignore such errors and go on to the next element; joined lists and optionals propagate them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TELLING_ERRORS: Final = frozenset({JoinedList, Optional})
 
 
 def equal(deadline: Deadline, left: Value, right: Value) -> bool:
-    """Whether two values are equal; EvalError where Kubernetes cannot tell."""
+    """Whether two values are equal; EvalError where Kubernetes cannot compare them."""
     if type(left) in _CONTAINERS and type(right) in _CONTAINERS:
         return _contents_equal(deadline, left, right)
     if left is None or right is None:
@@ -64,14 +64,14 @@ def _simply_equal(left: Value, right: Value) -> bool:
 
 
 def _numbers_equal(left: float, right: float) -> bool:
-    """Beside a double every number is one, with what that loses."""
+    """Compared with a double, a number is converted to one, with loss of precision."""
     if type(left) is float or type(right) is float:
         return float(left) == float(right)
     return left == right
 
 
 def _contents_equal(deadline: Deadline, left: Value, right: Value) -> bool:
-    """Containers, element by element. Lists that hold each other many times over are given up."""
+    """Containers, element by element. Lists nested in each other very many times are not compared."""
     waiting = [(left, right, True)]
     containers = seen = 0
     is_error = False
@@ -120,7 +120,7 @@ def _equal_elements(left: Value, right: Value) -> bool:
 
 
 def _common_size(left: Value, right: Value) -> int | None:
-    """How much must be equal for two containers to be; None if they cannot be."""
+    """The number of elements to compare; None if the containers cannot be equal."""
     if type(left) is type(right) is list:
         return len(left) if len(left) == len(right) else None
     if is_list(left) and is_list(right):
@@ -156,7 +156,7 @@ COMPARED_BY_PYTHON: Final = frozenset({str, bytes, int, bool})
 
 
 def _pairs(deadline: Deadline, left: Value, right: Value) -> Iterator[tuple[Value, Value]]:
-    """What must be equal for two containers of one size to be."""
+    """The pairs of elements to compare in two containers of one size."""
     if type(left) is type(right) is list and len(left) <= FEW:
         return zip(left, right, strict=True)
     if is_list(left):
@@ -176,7 +176,7 @@ def contains(deadline: Deadline, haystack: CelList, needle: Value) -> bool:
 
 
 def position(deadline: Deadline, items: list[Value], wanted: Value) -> int:
-    """Where in a list the first element stands that is equal to `wanted`; -1 if it has none."""
+    """The index of the first element equal to `wanted`; -1 if no element is."""
     if not _is_found_by_python(wanted):
         for index, item in enumerate(in_steps(items, deadline)):
             if is_equal(deadline, wanted, item):
@@ -194,7 +194,7 @@ def position(deadline: Deadline, items: list[Value], wanted: Value) -> int:
 def _is_found_by_python(wanted: Value) -> bool:
     """Whether everything equal to `wanted` is also equal to Python.
 
-    Beside a double, large whole numbers lose digits. And more may be equal to Python: 1 and True.
+    Compared with a double, large integers lose precision. Python also treats 1 and True as equal.
     """
     if isinstance(wanted, int | float):
         return -_EXACT < wanted < _EXACT
@@ -202,7 +202,7 @@ def _is_found_by_python(wanted: Value) -> bool:
 
 
 _EXACT: Final = 2**53
-"""Doubles hold all whole numbers up to here."""
+"""Doubles represent all integers up to here exactly."""
 
 
 def _python_positions(deadline: Deadline, items: list[Value], wanted: Value) -> Iterator[int]:
@@ -218,7 +218,7 @@ def _python_positions(deadline: Deadline, items: list[Value], wanted: Value) -> 
 
 
 def compare(left: Value, right: Value) -> int:
-    """Negative, zero or positive; EvalError if there is no order between the two."""
+    """Negative, zero or positive; EvalError if the two cannot be ordered."""
     kind, other = type(left), type(right)
     if kind in _NUMBERS and other in _NUMBERS:
         return _compare_numbers(cast("float", left), cast("float", right))
@@ -229,7 +229,7 @@ def compare(left: Value, right: Value) -> int:
         b = cast("Timestamp", right).nanoseconds
         return (a > b) - (a < b)
     if kind is str or kind is bytes or kind is bool:
-        # Texts by code point, which is also the order of their UTF-8 bytes.
+        # Strings by code point, which is also the order of their UTF-8 bytes.
         first, second = cast("bytes", left), cast("bytes", right)
         return (first > second) - (first < second)
     raise EvalError(NO_SUCH_OVERLOAD)

@@ -1,4 +1,4 @@
-"""Constants that are computed while code is generated, because that takes next to no time."""
+"""Constants that are cheap enough to compute while code is generated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Known(NamedTuple):
 
 
 def quickly_known(node: Node) -> Known | None:
-    """What a part comes to; None if it is not constant, fails, or is not worth computing ahead."""
+    """The value of a part; None if it is not constant, fails, or is too expensive to compute ahead."""
     match node:
         case Const():
             return Known(node.value, 0)
@@ -73,7 +73,7 @@ def _called(node: Invoke) -> Known | None:
     if cost > _MOST:
         return None
     try:
-        passed = [no_deadline, *values] if node.asks else values
+        passed = [no_deadline, *values] if node.takes_deadline else values
         value = node.implementation(*passed)
     except (EvalError, CostLimitError):
         return None

@@ -1,6 +1,6 @@
 """Building lists, maps and messages in the reference evaluator.
 
-Of every element it is known whether it is an optional that may be missing.
+Each element is marked if it is an optional that may be missing.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def make_message(
 
 
 def _held(value: Value, what: str) -> Value:
-    """What an optional holds, or MISSING. Errors stay; a value that is no optional becomes one."""
+    """The value of an optional, or MISSING. Errors stay; a value that is no optional becomes one."""
     if isinstance(value, EvalError):
         return value
     if not isinstance(value, Optional):

@@ -1,4 +1,4 @@
-"""What to say about an expression whose estimated cost is above the limit, and how to rewrite it."""
+"""Messages for expressions whose estimated cost is above the limit, with advice how to rewrite them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cost_problem(program: Program) -> str | None:
 
 
 def rewriting_advice(expression: str) -> str:
-    """How to make an expression cheaper, judged by what it uses."""
+    """How to make an expression cheaper, by the functions it uses."""
     if ".split(" in expression:
         return _SPLIT
     if sum(expression.count(macro) for macro in _MACROS) > 1:

@@ -1,7 +1,7 @@
-"""What calls cost when they are evaluated.
+"""Actual cost of calls at run time.
 
 Costs are looked up by overload id first (where the checker found exactly one overload), then by
-function, as Kubernetes does. Whatever is not listed costs 1. An error counts as a value of size 1.
+function, as Kubernetes does. All other calls cost 1. An error counts as a value of size 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from allot.cel.values import CelList, Uint, Value, element, elements, is_list, l
 from allot.deadline import Deadline
 
 Cost = Callable[[Sequence[Value], Value, Deadline], int]
-"""From arguments and result to cost. A cost that takes long to compute asks the deadline."""
+"""From arguments and result to cost. A cost that takes long to compute checks the deadline."""
 
 TRAVERSAL: Final = 0.1
 REGEX: Final = 0.25
@@ -103,7 +103,7 @@ def _self_comparison(index: int) -> Cost:
 
 
 def _walk(value: Value, deadline: Deadline) -> int:
-    """The cost of looking at every part of a value once."""
+    """The cost of visiting every part of a value once."""
     if is_list(value):
         listed = elements(cast("CelList", value), deadline)
         total = _simple_walk(listed, deadline)
@@ -122,7 +122,7 @@ def _walk(value: Value, deadline: Deadline) -> int:
 
 
 def _simple_walk(values: list[Value], deadline: Deadline) -> int | None:
-    """The same for a list of numbers or of plain texts; None for any other."""
+    """The same for a list of numbers or of strings; None for any other value."""
     total = 0
     for piece in in_pieces(values, deadline):
         kinds = {*map(type, piece)}
@@ -242,10 +242,10 @@ _BY_RESULT: Final = frozenset({_joined, _result_size})
 
 
 def goes_by_result(cost: Cost) -> bool:
-    """Whether the cost is known only after the call. All others are paid before it is made."""
+    """Whether the cost depends on the result. All other costs are counted before the call."""
     return cost in _BY_RESULT
 
 
 def call_cost(function: str, overload_id: str) -> Cost | None:
-    """What a call costs; None if it simply costs 1."""
+    """The cost of a call; None if it is always 1."""
     return _BY_OVERLOAD.get(overload_id) or _BY_FUNCTION.get(function)

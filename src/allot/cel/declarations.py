@@ -1,15 +1,15 @@
-"""Functions as the checker and the evaluators see them.
+"""Function declarations, for the checker and the evaluators.
 
-Overloads are declared with their signature as text: `string.(int) -> string` is a member,
+Overloads are declared by their signature: `string.(int) -> string` is a member,
 `(string) -> bool` a global function, capital letters are type parameters. How a call fails on
 values of the wrong type follows from the way the function is bound:
 
 - per overload: `no such overload: name(types)`;
 - once for all overloads, for values with a trait: `no such overload: name`, or without the name if
-  the first value is a text or a time;
-- once for all overloads, without a trait: whatever the implementation says.
+  the first value is a string or a time;
+- once for all overloads, without a trait: the error of the implementation.
 
-An implementation that `asks` takes the deadline before its arguments: what it does may take long.
+With `takes_deadline`, an implementation gets the deadline before its arguments, because it may take long.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ Implementation = Callable[..., Value]
 
 
 class Binding(NamedTuple):
-    """What a call does. If it `asks`, the deadline comes before the arguments."""
+    """The implementation of a call. With `takes_deadline`, the deadline comes before the arguments."""
 
     call: Implementation
-    asks: bool
+    takes_deadline: bool
 
 
 @dataclass(frozen=True)
 class Overload:
-    """One signature of a function, and what it does unless the function as a whole is bound."""
+    """One signature of a function, with its implementation unless the function as a whole is bound."""
 
     id: str
     is_member: bool
     parameters: tuple[Type, ...]
     result: Type
     implementation: Implementation | None = None
-    asks: bool = False
+    takes_deadline: bool = False
 
     @cached_property
     def is_told_by_classes(self) -> bool:
-        """Whether the classes of values say if they are accepted, without a look inside."""
+        """Whether the classes of the arguments decide if they are accepted, without looking at elements."""
         return all(
             inner.kind in _ANYTHING
             for parameter in self.parameters
@@ -83,8 +83,8 @@ class Function:
     overloads: tuple[Overload, ...]
     implementation: Implementation | None = None
     trait: Callable[[Value], bool] | None = None
-    """Asked of the first argument before `implementation` is called."""
-    asks: bool = False
+    """Checked on the first argument before `implementation` is called."""
+    takes_deadline: bool = False
     """Whether `implementation` does; overloads say it of their own."""
 
     def merged(self, other: Function) -> Function:
@@ -92,27 +92,29 @@ class Function:
         known = {overload.id for overload in self.overloads}
         added = tuple(overload for overload in other.overloads if overload.id not in known)
         return Function(
-            self.name, self.overloads + added, self.implementation, self.trait, self.asks
+            self.name, self.overloads + added, self.implementation, self.trait, self.takes_deadline
         )
 
     def bound(self, overload_ids: tuple[str, ...]) -> Binding:
-        """What a call does that the checker resolved to these overloads."""
+        """The implementation of a call that the checker resolved to these overloads."""
         if self.implementation is not None:
-            return Binding(self._bound_as_a_whole(self.implementation), self.asks)
+            return Binding(self._bound_as_a_whole(self.implementation), self.takes_deadline)
         if len(overload_ids) == 1:
             candidates = tuple(o for o in self.overloads if o.id == overload_ids[0])
             if candidates and all(p in _CLASSES for p in candidates[0].parameters):
-                return Binding(_guarded(self.name, candidates[0]), candidates[0].asks)
+                return Binding(_guarded(self.name, candidates[0]), candidates[0].takes_deadline)
         else:
             candidates = self.overloads
-        return Binding(_dispatched(self.name, candidates), any(o.asks for o in candidates))
+        return Binding(
+            _dispatched(self.name, candidates), any(o.takes_deadline for o in candidates)
+        )
 
     def _bound_as_a_whole(self, implementation: Implementation) -> Implementation:
         trait = self.trait
         if trait is None:
             return implementation
         message = f"{NO_SUCH_OVERLOAD}: {self.name}"
-        place = int(self.asks)
+        place = int(self.takes_deadline)
 
         def call(*arguments: Value) -> Value:
             first = arguments[place]
@@ -124,7 +126,7 @@ class Function:
 
 
 def _dispatched(name: str, candidates: tuple[Overload, ...]) -> Implementation:
-    """A call of the first overload that accepts the values, which their classes mostly tell."""
+    """Calls the first overload that accepts the arguments, mostly decided by their classes."""
     by_classes: dict[tuple[type, ...], Overload] = {}
 
     def chosen(arguments: tuple[Value, ...]) -> Overload:
@@ -144,17 +146,17 @@ def _dispatched(name: str, candidates: tuple[Overload, ...]) -> Implementation:
     def call(*arguments: Value) -> Value:
         return chosen(arguments).implementation(*arguments)  # type: ignore[misc]
 
-    def call_asking(deadline: Deadline, *arguments: Value) -> Value:
+    def call_with_deadline(deadline: Deadline, *arguments: Value) -> Value:
         overload = chosen(arguments)
-        if overload.asks:
+        if overload.takes_deadline:
             return overload.implementation(deadline, *arguments)  # type: ignore[misc]
         return overload.implementation(*arguments)  # type: ignore[misc]
 
-    return call_asking if any(overload.asks for overload in candidates) else call
+    return call_with_deadline if any(overload.takes_deadline for overload in candidates) else call
 
 
 def _guarded(name: str, overload: Overload) -> Implementation:
-    """A call of an overload whose parameters are told by their classes alone: the usual case."""
+    """Calls an overload whose parameters are checked by class alone: the usual case."""
     implementation = overload.implementation
     classes = tuple(_CLASSES[parameter] for parameter in overload.parameters)
 
@@ -163,13 +165,13 @@ def _guarded(name: str, overload: Overload) -> Implementation:
             raise no_such_overload(name, arguments)
         return implementation(*arguments)
 
-    def call_asking(deadline: Deadline, *arguments: Value) -> Value:
+    def call_with_deadline(deadline: Deadline, *arguments: Value) -> Value:
         if implementation is None or tuple(map(type, arguments)) != classes:
             raise no_such_overload(name, arguments)
         return implementation(deadline, *arguments)
 
-    if overload.asks:
-        return call_asking
+    if overload.takes_deadline:
+        return call_with_deadline
     if implementation is None or len(classes) not in (1, 2):
         return call
     first, second = classes[0], classes[-1]
@@ -191,7 +193,7 @@ def no_such_overload(name: str, arguments: Iterable[Value]) -> EvalError:
 
 
 def _accepts(parameter: Type, value: Value) -> bool:
-    """Whether a value may be passed. Of lists and maps the first element speaks for all."""
+    """Whether a value may be passed. Of lists and maps only the first element is checked."""
     if parameter.kind in _ANYTHING:
         return True
     actual = type_of(value)
@@ -209,7 +211,7 @@ def _accepts(parameter: Type, value: Value) -> bool:
 
 
 _RECEIVERS: Final = frozenset({str, Timestamp, Duration})
-"""Values that are asked themselves before a call fails. They do not say what they were asked."""
+"""Classes whose own error is used when no overload accepts them; it does not name the function."""
 
 _CLASSES: Final[dict[Type, type]] = {
     types.BOOL: bool,
@@ -291,10 +293,14 @@ class _SignatureReader:
 
 
 def overload(
-    id_: str, signature: str, implementation: Implementation | None = None, *, asks: bool = False
+    id_: str,
+    signature: str,
+    implementation: Implementation | None = None,
+    *,
+    takes_deadline: bool = False,
 ) -> Overload:
     is_member, parameters, result = _SignatureReader(signature).signature()
-    return Overload(id_, is_member, parameters, result, implementation, asks)
+    return Overload(id_, is_member, parameters, result, implementation, takes_deadline)
 
 
 def function(
@@ -302,6 +308,6 @@ def function(
     *overloads: Overload,
     implementation: Implementation | None = None,
     trait: Callable[[Value], bool] | None = None,
-    asks: bool = False,
+    takes_deadline: bool = False,
 ) -> Function:
-    return Function(name, overloads, implementation, trait, asks)
+    return Function(name, overloads, implementation, trait, takes_deadline)

@@ -1,7 +1,7 @@
-"""Devices as expressions see them. A device is prepared once and then evaluated against many times.
+"""Devices in the form in which expressions read them, prepared once for many evaluations.
 
-For every part of a device that an expression may read there is a *token*: two devices with the
-same tokens for what a program reads get the same answer from it.
+Every part of a device that an expression may read has a *token*. A program gives the same answer for
+two devices with equal tokens for the parts it reads.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from allot.cel.values import DomainMap, Value
 Place = tuple[str, ...]
 """A part of a device: `("driver",)`, `("attributes", domain, id)`, or a whole map of them.
 
-An empty id asks whether there is anything at all in the domain.
+An empty id stands for whether the domain has any entry.
 """
 
 
 Part = tuple[str, Value]
-"""What a device has in a place: its kind and its value."""
+"""The kind and value of a part of a device."""
 _SOMETHING: Final[Part] = ("domain", True)
 
 
@@ -67,7 +67,7 @@ class AttributeValue(NamedTuple):
 
 
 class PreparedDevice:
-    """A device in the form in which expressions read it. Immutable after it is made.
+    """A device in the form in which expressions read it. Immutable.
 
     Tokens are computed when a program first reads their part.
     """
@@ -80,12 +80,12 @@ class PreparedDevice:
         self.device = device
         self.variables: Mapping[str, Value] = {"device": device}
         self.error = error
-        """Why no expression can be evaluated on this device, if so."""
+        """The error of every evaluation on this device, if it has an invalid attribute."""
         self._parts = parts
         self._tokens: dict[Place, Hashable] = {}
 
     def fingerprint(self, places: Iterable[Place]) -> Hashable:
-        """What a program that reads `places` can tell this device by."""
+        """The tokens of `places`: equal for devices that a program reading only these cannot distinguish."""
         token = self._tokens.get
         return tuple([token(place) or self._token(place) for place in places])
 
@@ -182,7 +182,7 @@ def _version(text: str) -> Semver:
 
 
 def _token(value: Value) -> Hashable:
-    """Different for any two values that an expression could tell apart."""
+    """Different for any two values that an expression can distinguish."""
     if isinstance(value, list):
         return tuple(map(_token, value))
     if isinstance(value, Semver):

@@ -1,4 +1,4 @@
-"""How large the parts of a device can be, as the API's limits bound them."""
+"""Maximum sizes of the parts of a device, from the API's limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EMPTY: Final = Range(0, 0)
 
 
 def size_at(place: tuple[str, ...]) -> Range | None:
-    """The size of what is found at a place such as `device.attributes.@values`; None if unknown.
+    """The size of the value at a place such as `device.attributes.@values`; None if unknown.
 
     An entry of a map goes by its name where it is selected (`.x`), and by `@values` where it is
     indexed (`["x"]`). Domains are only known by the latter.

@@ -1,4 +1,4 @@
-"""What an expression may refer to: variables, types, functions, macros."""
+"""Environments: the variables, types, functions and macros that an expression may use."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class MessageType:
     type: Type
     fields: Mapping[str, Type]
     build: Callable[[dict[str, Value]], Value] | None = None
-    """None: the type is declared but nothing of it can be made."""
+    """None: the type is declared but cannot be constructed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
     """Everything that is declared. Immutable, and shared by all programs compiled in it.
 
-    Two are never equal, so that programs can be remembered by the environment they belong to.
+    Compared by identity, so that programs can be cached by their environment.
     """
 
     variables: Mapping[str, Type]
@@ -58,7 +58,7 @@ class Environment:
     macros: Mapping[MacroKey, Macro]
     container: str = ""
     is_checked: bool = True
-    """If not, what the checker finds wrong is left to the evaluation."""
+    """If False, type errors are reported by the evaluation."""
     type_names: Mapping[str, Type] = field(default_factory=lambda: TYPE_NAMES)
 
     def candidates(self, name: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What can go wrong with an expression, and how it is told.
+"""Errors of expressions.
 
-A compile error carries its issues with their positions, so that a caller can point at them. An
-evaluation error carries Kubernetes' text and what the evaluation had cost by then.
+A compile error has its issues with their positions, so that a caller can point at them. An evaluation
+error has Kubernetes' message and the cost of the evaluation up to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from allot.cel.source import Source
 
 
 class Issue(NamedTuple):
-    """One finding: where (line from 1, column from 0, in code points) and what."""
+    """One issue: its position (line from 1, column from 0, in code points) and message."""
 
     line: int
     column: int
@@ -20,11 +20,11 @@ class Issue(NamedTuple):
 
 
 class CelError(Exception):
-    """Anything an expression can be blamed for."""
+    """An error caused by an expression."""
 
 
 class CelCompileError(CelError):
-    """The expression cannot be used. The text is the one Kubernetes clients see."""
+    """The expression does not compile. The message is the one Kubernetes clients see."""
 
     def __init__(self, text: str, issues: tuple[Issue, ...] = (), internal: bool = False) -> None:
         super().__init__(text)
@@ -52,7 +52,7 @@ class EvalError(Exception):
 
 
 class CostLimitError(Exception):
-    """The evaluation became too expensive. Nothing absorbs this."""
+    """The evaluation exceeded the cost limit. No operator absorbs this."""
 
 
 COST_LIMIT_TEXT = "operation cancelled: actual cost limit exceeded"
@@ -60,7 +60,7 @@ NO_SUCH_OVERLOAD = "no such overload"
 
 
 def compilation_failed(source: Source, issues: list[Issue]) -> CelCompileError:
-    """The error for these findings, in order of position, each with its line and a caret."""
+    """The error for these issues, in order of position, each with its line and a caret."""
     ordered = tuple(sorted(issues, key=lambda issue: issue[:2]))
     shown = "\n".join(_display(source, issue) for issue in ordered[:_MOST_ISSUES])
     hidden = len(ordered) - _MOST_ISSUES

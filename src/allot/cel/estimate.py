@@ -1,7 +1,7 @@
-"""The estimate of what an expression may cost, before any device is known.
+"""Static cost estimation: the cost an expression may have on any device.
 
-It follows the paths of an expression through the declarations to find how large things can be.
-Where nothing bounds a size, it is taken to be the largest there is.
+The paths of an expression are followed through the declarations to find the maximum size of each value.
+A size without a bound is the largest possible one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class EntrySizes:
-    """The sizes of what a list or map holds."""
+    """The sizes of the entries of a list or map."""
 
     kind: TypeKind
     key: Range
@@ -53,7 +53,7 @@ class _Variable:
 
 
 def estimated_cost(checked: Checked) -> int:
-    """The most the expression is expected to cost; `sizes.MAX` if nothing bounds it."""
+    """The estimated maximum cost of the expression; `sizes.MAX` without a bound."""
     return _Estimator(checked).cost(checked.root).high
 
 

@@ -1,4 +1,4 @@
-"""Evaluating a plan on a device: which way is taken, and what comes of it."""
+"""Evaluation of a plan on a device: generated code where possible, the reference evaluator otherwise."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from allot.cel.values import Value
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 COST_LIMIT: Final = 1_000_000
-"""What an evaluation may cost, and what an expression may be estimated to cost."""
+"""The limit of the cost of an evaluation, and of the estimated cost of an expression."""
 
 
 class EvaluationResult(NamedTuple):
-    """What one evaluation came to: a value or an error, and its cost."""
+    """The result of one evaluation: a value or an error, and its cost."""
 
     value: Value
     error: str | None
@@ -35,7 +35,7 @@ class EvaluationResult(NamedTuple):
 class Evaluator:
     """All ways to evaluate a plan: exactly, fast and counting, fast and not counting.
 
-    Each is made when it is first needed: to compile an expression takes none of them.
+    Each is created on first use: compiling an expression needs none of them.
     """
 
     def __init__(self, plan: EvaluationPlan, *, may_be_expensive: bool) -> None:
@@ -71,21 +71,21 @@ class Evaluator:
     def evaluate(
         self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
     ) -> EvaluationResult:
-        """The same, by generated code where that knows the way.
+        """The same, by generated code where possible.
 
-        It only knows the way without errors. Whatever it stumbles over is evaluated again by the
-        reference, which knows what an error means where it occurs.
+        Generated code handles only evaluations without errors. All others are evaluated again by the
+        reference, which defines how errors propagate.
         """
         try:
             counted = self._counted(device, limit, deadline)
         except CostLimitError:
-            counted = None  # the reference knows at which cost exactly
+            counted = None  # the reference computes the exact cost
         return counted or self.reference(device, limit, deadline)
 
     def _counted(
         self, device: PreparedDevice, limit: int, deadline: Deadline
     ) -> EvaluationResult | None:
-        """What generated code comes to; None if it does not know, CostLimitError if it is too much."""
+        """The result of generated code; None if it cannot evaluate this, CostLimitError above the limit."""
         if self._count is None:
             return None
         try:
@@ -99,7 +99,7 @@ class Evaluator:
         return EvaluationResult(value, None, cost)
 
     def value(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
-        """The value alone, as fast as can be; CelEvaluationError if there is none."""
+        """The value without its cost, which is faster; CelEvaluationError if evaluation fails."""
         if self._compute is not None:
             try:
                 return self._compute(device.variables, deadline)

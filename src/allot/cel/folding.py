@@ -1,8 +1,8 @@
-"""Constant parts of a plan, which are evaluated once per program.
+"""Constant folding: constant parts of a plan are evaluated once per program.
 
-A part that reads neither the device nor a variable from outside has one value, one error, one cost.
-It becomes a `Fixed`: evaluated when it is first needed, never before, and remembered. What is
-large is not remembered, so that programs stay small.
+A part that reads neither the device nor an outer variable always has the same value or error, and cost.
+It becomes a `Fixed`: evaluated on first use and cached. Large values are not cached, so that programs
+stay small.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from allot.cel.plan import (
 )
 
 Free = frozenset[int] | None
-"""The variables that a part takes from outside; None if it reads the device."""
+"""The outer variables that a part reads; None if it reads the device."""
 
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
 def fold_constants(root: Node) -> Node:
-    """The plan with its constant parts marked. The whole is never marked: its answer is remembered."""
+    """The plan with its constant parts marked. The whole is never marked: its result is cached anyway."""
     return _folded(root)[0]
 
 
@@ -157,7 +157,9 @@ def _loop(loop: Fold) -> tuple[Fold, Free]:
     )
     inside = _union(condition[1], step[1], result[1])
     free = _union(over[1], initial[1], None if inside is None else inside - own)
-    turn = frozenset(own)  # what is constant in a turn is marked, even if the loop is constant too
+    turn = frozenset(
+        own
+    )  # constants in the body are marked, even if the whole loop is constant too
     folded = replace(
         loop,
         range=_marked(*over, free),

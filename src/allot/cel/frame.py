@@ -1,4 +1,4 @@
-"""The state of one evaluation by the reference."""
+"""The state of one evaluation by the reference evaluator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from allot.deadline import Deadline
 
 
 class EvaluationFrame:
-    """One evaluation: its variables, and what it has cost so far."""
+    """One evaluation: its variables and its cost so far."""
 
     __slots__ = ("checkpoint", "cost", "deadline", "limit", "slots", "variables")
 
@@ -24,7 +24,7 @@ class EvaluationFrame:
         self.limit = limit
         self.deadline = deadline
         self.checkpoint = min(limit, STRIDE)
-        """The cost from which on `check` is due. Loops lower it, so that steps at no cost count too."""
+        """The cost at which `check` is due. Loops lower it, so that iterations without cost count too."""
 
     def pay(self, cost: int) -> None:
         self.cost = total = self.cost + cost
@@ -36,7 +36,7 @@ class EvaluationFrame:
 
 
 def next_checkpoint(cost: int, limit: int, deadline: Deadline) -> int:
-    """At which cost to ask again, if the evaluation may go on at all."""
+    """The cost at which to check again; raises if the evaluation may not continue."""
     if cost > limit:
         raise CostLimitError
     deadline()

@@ -1,4 +1,4 @@
-"""Which parts of a device a plan reads. Answers may be remembered for what these hold."""
+"""The parts of a device that a plan reads. Results can be cached by their values."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from allot.cel.plan import (
 )
 
 _DEEPEST = {"attributes": 3, "capacity": 3}
-"""Domain and identifier are told apart; everything else is read as a whole."""
+"""Maps that are read by domain and identifier; everything else is read as a whole."""
 
 
 def places_read(root: Node) -> tuple[Place, ...]:
-    """The parts of a device the plan may look at, none within another."""
+    """The parts of a device that the plan may read, none within another."""
     found: set[Place] = set()
     waiting: list[Node] = [root]
     while waiting:
@@ -52,7 +52,7 @@ def places_read(root: Node) -> tuple[Place, ...]:
 
 
 def _domain_asked_for(node: Node) -> Place | None:
-    """`"d" in device.attributes` needs no more than to know whether the domain is there."""
+    """`"d" in device.attributes` reads only whether the domain exists."""
     match node:
         case Invoke(
             function="@in",

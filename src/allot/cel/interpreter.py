@@ -1,7 +1,7 @@
 """The reference evaluator: closures over a plan, counting exactly what cel-go counts.
 
-An error is a value here (an `EvalError` that is returned, not raised), because what comes after it
-still has to be looked at and paid for. Only running out of budget is raised.
+An error is a value here (an `EvalError` that is returned, not raised), because the nodes after
+it are still evaluated and counted. Only exceeding the cost limit is raised.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from allot.cel.values import (
     iterate,
     optional_of,
 )
-from allot.cel.weights import weight_of_turn
+from allot.cel.weights import weight_of_iteration
 
 
 def interpretable(plan: EvaluationPlan) -> Closure:
-    """The plan as a function from a frame to a value, which may be an error."""
+    """The plan as a function from a frame to a value or an error."""
     return _compile(plan.root)
 
 
@@ -111,7 +111,7 @@ def _fixed(node: Fixed) -> Closure:
         if once.is_known and frame.cost + once.cost <= frame.limit:
             frame.pay(once.cost)
             return once.value
-        # Also where the budget ends inside: it ends at the step that is too much.
+        # Also if the limit is exceeded inside: the error belongs to the step that exceeds it.
         before = frame.cost
         value = compute(frame)
         once.remember(value, frame.cost - before)
@@ -137,7 +137,7 @@ def _path(path: Path) -> Closure:
 
 
 def _resolution(node: Node) -> Closure:
-    """A path without what it costs to name its root: branches of a conditional do not pay that."""
+    """A path without what it costs to name its root: branches of a conditional do not count it."""
     if not isinstance(node, Path):
         return _compile(node)
     root = _root(node.root)
@@ -253,13 +253,13 @@ def _invoke(node: Invoke) -> Closure:
 
 
 class _Call:
-    """A call once its arguments are there. What it costs is paid before it is made, if known then."""
+    """A call with evaluated arguments. Its cost is counted before the call if it is known then."""
 
-    __slots__ = ("_asks", "_cost_of", "_implementation", "_is_paid_first")
+    __slots__ = ("_cost_of", "_implementation", "_is_paid_first", "_takes_deadline")
 
     def __init__(self, node: Invoke) -> None:
         self._implementation = node.implementation
-        self._asks = node.asks
+        self._takes_deadline = node.takes_deadline
         self._cost_of = costs.call_cost(node.function, node.overload_id)
         self._is_paid_first = self._cost_of is None or not costs.goes_by_result(self._cost_of)
 
@@ -271,7 +271,7 @@ class _Call:
         result: Value = failed
         if failed is None:
             try:
-                if self._asks:
+                if self._takes_deadline:
                     result = self._implementation(frame.deadline, *values)
                 else:
                     result = self._implementation(*values)
@@ -416,7 +416,7 @@ def _fold(node: Fold) -> Closure:
     result = _compile(node.result)
     accumulator, variable, variable2 = node.accumulator, node.variable, node.variable2
     collects = node.collects
-    weight = weight_of_turn(node)
+    weight = weight_of_iteration(node)
 
     def evaluate(frame: EvaluationFrame) -> Value:
         values = over(frame)

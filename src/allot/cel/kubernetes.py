@@ -1,8 +1,8 @@
-"""The environments of Kubernetes v1.38 in which selectors and derived attributes are written.
+"""The environments of Kubernetes v1.38 for selectors and derived attributes.
 
-A *new* expression gets what the version its cluster can fall back to knows, and what the feature
-gates of today add. A *stored* expression gets everything, whatever the gates say, because it was
-accepted once and must go on working.
+A *new* expression may use what the cluster's previous version supports, and what enabled feature gates
+add. A *stored* expression may use everything, independent of gates, because it was accepted once and
+must keep working.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ _MACROS: Final = {
 
 
 def attribute_type(origin: Origin, gates: FeatureGates) -> Type:
-    """The static type of an attribute: lists can be looped over only where they may occur."""
+    """The static type of an attribute: lists can be iterated only where they may occur."""
     if origin is Origin.STORED or LIST_TYPE_ATTRIBUTES in gates:
         return types.DYN
     return types.ANY
 
 
 def environment(origin: Origin, gates: FeatureGates) -> Environment:
-    """What an expression of this origin may refer to."""
+    """The environment of an expression of this origin."""
     stored = origin is Origin.STORED
     return _environment(
         stored or LIST_TYPE_ATTRIBUTES in gates,

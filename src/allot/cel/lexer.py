@@ -1,4 +1,4 @@
-"""From text to tokens. Also the value of literals, which is decided by their text alone."""
+"""The lexer: from source to tokens, and the values of literals."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ _unreadable: Final = re.compile(
     """,
     re.VERBOSE,
 ).match
-"""What could begin a token, with the character that shows it does not."""
+"""The start of a token, with the character that ends it as an error."""
 
 
 _SHOWN: Final = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def tokenize(source: Source, issues: list[Issue]) -> list[Lexeme]:
-    """All tokens and an END. What cannot be read is skipped and reported in `issues`."""
+    """All tokens and an END. Unrecognized characters are skipped and reported in `issues`."""
     text = source.text
     lexemes: list[Lexeme] = []
     offset = 0
@@ -114,7 +114,7 @@ def tokenize(source: Source, issues: list[Issue]) -> list[Lexeme]:
 
 
 class LiteralError(ValueError):
-    """The literal has the right shape but no value."""
+    """The literal is well-formed but has no valid value."""
 
 
 def int_value(text: str) -> int:
@@ -210,7 +210,7 @@ def _unescape_bytes(match: re.Match[str]) -> bytes:
 
 
 def _code(escape: str) -> int | None:
-    """The number an escape spells out, if it does."""
+    """The code point of a numeric escape; None for others."""
     if escape[1] in "xXuU":
         return int.from_bytes(bytes.fromhex(escape[2:]), "big")
     if escape[1] in "0123":

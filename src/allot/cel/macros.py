@@ -1,6 +1,6 @@
 """Macros: calls that are rewritten while parsing.
 
-A macro may decline (None: the call stays a call) or refuse (MacroError, at a place).
+A macro may decline (None: the call stays a call) or fail (MacroError, with a position).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from allot.cel.syntax import (
 
 
 class MacroKey(NamedTuple):
-    """A macro answers to a name, with or without a target, and a number of arguments."""
+    """A macro is identified by name, whether it has a target, and its number of arguments."""
 
     name: str
     on_target: bool
@@ -30,7 +30,7 @@ class MacroKey(NamedTuple):
 
 
 class MacroError(Exception):
-    """The macro was called in a way that means nothing."""
+    """Invalid arguments of a macro."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ def _variable(argument: Expression, message: str = "argument must be a simple na
 
 
 class _Loop(NamedTuple):
-    """The names a loop binds, and what is left of the arguments."""
+    """The variables of a loop, and the remaining arguments."""
 
     variable: str
     variable2: str | None
@@ -200,7 +200,7 @@ def _transform_entry(offset: int, target: Expression | None, arguments: Argument
 
 
 def _bound(offset: int, name: str, value: Expression, result: Expression) -> Comprehension:
-    """The fold over nothing that gives `value` a name in `result`."""
+    """The fold over an empty range that binds `value` to a name in `result`."""
     return Comprehension(
         offset,
         ListLiteral(offset, ()),

@@ -1,10 +1,10 @@
-"""From text to syntax tree: the whole grammar, with macros expanded on the way.
+"""The parser: from source to syntax tree, for the whole grammar, with macros expanded.
 
 Precedence, loosest first: `?:`, `||`, `&&`, relations, `+ -`, `* / %`, unary `! -`, then member
-access. Nesting is limited exactly as in cel-go, so that what parses there parses here. There are two
-limits. While reading, no grammar rule may be open more than 250 times; a right operand opens its
-rule once more than a left one. And in the tree that is read no path may lead through more than 250
-operators and member accesses; a chain such as `a + b + c` has one more per operator.
+access. Nesting has the same two limits as in cel-go, so that both accept the same expressions. While
+parsing, no grammar rule may be open more than 250 times; a right operand opens its rule once more than a
+left one. And no path in the resulting tree may have more than 250 operators and member accesses; a chain
+such as `a + b + c` has one more per operator.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ _EXPECTED: Final = (
 
 
 class _SyntaxError(Exception):
-    """Reading stops here; the finding is in `issues`."""
+    """Stops parsing; the error is in `issues`."""
 
 
 class _TooDeep(Exception):  # noqa: N818
-    """The expression nests deeper than allowed; the text says which limit it is."""
+    """The expression nests deeper than allowed; the message says which limit it is."""
 
 
 _RULE_TOO_DEEP: Final = f"expression recursion limit exceeded: {MAX_DEPTH}"
@@ -92,7 +92,7 @@ _TREE_TOO_DEEP: Final = "max recursion depth exceeded"
 
 
 def parse(source: Source, macros: Mapping[MacroKey, Macro]) -> Expression:
-    """The syntax tree of an expression, or CelCompileError with all findings."""
+    """The syntax tree of an expression, or CelCompileError with all syntax errors."""
     if len(source.text) > MAX_CODE_POINTS:
         issue = Issue(
             -1, -1, f"expression code point size exceeds limit: size: {len(source.text)}, "
@@ -137,7 +137,7 @@ class _Parser:
         self._issues = issues
         self._expressions = self._relations = self._sums = 0
         self._height = 0
-        """The most operators and accesses on a path through what was read last."""
+        """The maximum of operators and accesses on a path through the last parsed node."""
 
     # --- reading tokens ---
 
@@ -164,7 +164,7 @@ class _Parser:
         return _SyntaxError()
 
     def _report(self, offset: int, message: str) -> Constant:
-        """Note a finding that does not stop the reading; the node stands for what was meant."""
+        """Adds an error that does not stop parsing; the node is a placeholder."""
         self._issues.append(Issue(*self._source.position(offset), message))
         return Constant(offset, None)
 
@@ -179,7 +179,7 @@ class _Parser:
             raise _TooDeep(_RULE_TOO_DEEP)
 
     def _higher(self, *heights: int) -> None:
-        """Note an operator or access above what was read last and parts of these heights."""
+        """Adds an operator or access above the last parsed node and operands of these heights."""
         self._height = max((self._height, *heights)) + 1
         if self._height > MAX_DEPTH:
             raise _TooDeep(_TREE_TOO_DEEP)
@@ -196,7 +196,7 @@ class _Parser:
         self._expressions += 1
         self._deeper(self._expressions)
         if self._is_followed_by(_ENDS):
-            # By far the most expressions in long lists: nothing but a literal or a name.
+            # Fast path for the elements of long lists: a single literal or name.
             self._deeper(max(self._relations, self._sums) + 1)
             self._expressions -= 1
             return self._primary()
@@ -402,7 +402,7 @@ class _Parser:
         return Identifier(offset, name)
 
     def _skip_arguments(self) -> None:
-        """Read over the arguments of a call that is wrong already; findings in them do not count."""
+        """Skips the arguments of an invalid call; errors in them are not reported."""
         if self._accept("("):
             found = len(self._issues)
             self._arguments()
@@ -483,7 +483,7 @@ _NUMBERS: Final = (Token.INT, Token.FLOAT)
 
 
 def _balanced(function: str, operands: list[Expression], operators: list[int]) -> Expression:
-    """One tree for a chain of `&&` or `||`, as flat as can be: chains may be long."""
+    """One tree for a chain of `&&` or `||`, balanced, because chains may be long."""
     if not operators:
         return operands[0]
     middle = (len(operators) - 1) // 2

@@ -1,6 +1,6 @@
-"""The plan of a program: what is evaluated, in which order, at which cost.
+"""The evaluation plan of a program: its nodes, their order and their cost.
 
-Plans follow the way cel-go evaluates, because its costs depend on it. A path such as
+Plans follow cel-go's order of evaluation, because its costs depend on it. A path such as
 `device.attributes["d"].x` is one `Path`: a root and a chain of accessors. A conditional is a path
 too, with two possible roots. Everything constant has been computed.
 """
@@ -23,7 +23,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class ErrorNode:
-    """Always the same error: a name that nothing declares, in an unchecked expression."""
+    """A constant error: an undeclared name in an unchecked expression."""
 
     message: str
 
@@ -53,7 +53,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`.key` or `[key]`; if optional, what is missing ends the path without an error."""
+    """`.key` or `[key]`; if optional, a missing key ends the path without an error."""
 
     key: Node
     optional: bool
@@ -77,7 +77,7 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """A call of a function. Its cost goes by the function and, if there is one, the overload."""
+    """A call of a function. Its cost depends on the function and, if resolved, the overload."""
 
     function: str
     overload_id: str
@@ -85,11 +85,11 @@ class Invoke:
     implementation: Implementation
     absorbs_errors: bool = False
     stops_at_errors: bool = False
-    """Whether arguments after a failed one are left alone."""
+    """Whether arguments after a failed one are not evaluated."""
     gives_bool: bool = False
     on_text: Callable[[str], Value] | None = None
-    """What the call comes to if its first argument is a text and the rest is constant."""
-    asks: bool = False
+    """The call as a function of its first argument, a string, if all others are constant."""
+    takes_deadline: bool = False
     """Whether the implementation takes the deadline before the arguments."""
 
 
@@ -170,9 +170,9 @@ class OptionalOr:
 
 
 class Once:
-    """What a constant part came to when it was first evaluated, and what that costs every time.
+    """The cached result of a constant part, and its cost in every evaluation.
 
-    Evaluations in several threads may find this out twice; they find the same.
+    Several threads may compute it at the same time; the result is the same.
     """
 
     __slots__ = ("_is_large", "cost", "is_counted", "is_known", "is_value", "value")
@@ -181,15 +181,15 @@ class Once:
         self.value: Value = None
         self.cost = 0
         self.is_value = False
-        """Whether it is known to come to a value. An `EvalError` is none."""
+        """Whether the cached result is a value, not an `EvalError`."""
         self.is_known = False
-        """Whether value or error, and cost, are known."""
+        """Whether result and cost are cached."""
         self.is_counted = False
-        """Both of these."""
+        """Whether the cached result is a value, and its cost is cached."""
         self._is_large = False
 
     def remember(self, value: Value, cost: int | None = None) -> None:
-        """What is large is left alone: it is computed again when it is needed again."""
+        """Caches the result, unless it is large: then every evaluation computes it."""
         if self._is_large or self.is_known:
             return
         if not is_small(value):
@@ -204,11 +204,11 @@ class Once:
 
 
 _SMALL: Final = 4_096
-"""Elements and characters that a constant part of a program may keep."""
+"""The limit of elements and characters of a cached constant."""
 
 
 def is_small(value: Value) -> bool:
-    """Whether a value takes little memory and little time to look at."""
+    """Whether a value is small enough to be cached."""
     size = 0
     waiting = [value]
     while waiting and size <= _SMALL:
@@ -231,7 +231,7 @@ def is_small(value: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A part that reads nothing from outside: it comes to the same in every evaluation."""
+    """A constant part: its result is the same in every evaluation."""
 
     node: Node
     once: Once
@@ -260,6 +260,6 @@ Node = (
 class EvaluationPlan:
     root: Node
     slots: int
-    """How many local variables there are."""
+    """The number of local variables."""
     depth: int
-    """How deep nodes nest."""
+    """The nesting depth of the nodes."""

@@ -1,4 +1,4 @@
-"""From checked expressions to plans. Constants are computed here; bad ones are compile errors."""
+"""The planner: from checked expressions to plans. Constants are computed here; invalid ones are compile errors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from allot.deadline import Deadline
 
 
 def plan(checked: Checked, environment: Environment) -> EvaluationPlan:
-    """How to evaluate the expression; CelCompileError if a constant in it has no value."""
+    """The plan of the expression; CelCompileError if a constant in it is invalid."""
     planner = _Planner(checked, environment)
     root = fold_constants(planner.node(checked.root))
     return EvaluationPlan(root, planner.slots, depth(checked.root))
@@ -142,7 +142,7 @@ class _Planner:
     def _logical(self, call: Call, *, decided_by: bool) -> Node:
         terms: list[Node] = []
         for term in map(self.node, call.arguments):
-            # Nested chains are one chain: the terms are looked at in the same order.
+            # Nested chains are one chain: the order of evaluation is the same.
             if isinstance(term, Logical) and term.decided_by is decided_by:
                 terms += term.terms
             else:
@@ -171,7 +171,7 @@ class _Planner:
             absorbs_errors=name == "@not_strictly_false",
             stops_at_errors=len(arguments) > 2,
             gives_bool=bool(ids) and _gives_bool(resolved),
-            asks=binding.asks,
+            takes_deadline=binding.takes_deadline,
         )
         return self._optimized(invoke)
 
@@ -266,7 +266,7 @@ _REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
 
 
 def _collects(loop: Comprehension) -> type[list[Value] | dict[Value, Value]] | None:
-    """What the macros that build a list or a map start with. Only they start empty."""
+    """The container that a list or map macro starts with. Only these macros start with an empty one."""
     if loop.accumulator != ACCUMULATOR:
         return None
     match loop.initial:
@@ -304,7 +304,7 @@ def _converted(invoke: Invoke, value: Value) -> Const:
 
 
 def member_key(value: Value) -> Value:
-    """The value as it is looked up among constants. True is not 1, but 1 is 1.0."""
+    """The value as key of a set of constants. True differs from 1, but 1 equals 1.0."""
     return value if isinstance(value, bytes) else to_key(value)
 
 
@@ -323,7 +323,9 @@ def _with_compiled_regex(invoke: Invoke, pattern: str) -> Node:
     except RegexError as error:
         raise _instantiation_failed(str(error)) from None
     if invoke.function == "findAll":
-        return replace(invoke, implementation=_all_found(regex), stops_at_errors=True, asks=True)
+        return replace(
+            invoke, implementation=_all_found(regex), stops_at_errors=True, takes_deadline=True
+        )
     search: Implementation = {"matches": regex.is_in, "find": regex.first}[invoke.function]
 
     def call(text: Value, _pattern: Value) -> Value:
@@ -331,7 +333,9 @@ def _with_compiled_regex(invoke: Invoke, pattern: str) -> Node:
             raise EvalError(NO_SUCH_OVERLOAD)
         return search(text)
 
-    return replace(invoke, implementation=call, stops_at_errors=True, on_text=search, asks=False)
+    return replace(
+        invoke, implementation=call, stops_at_errors=True, on_text=search, takes_deadline=False
+    )
 
 
 def _all_found(regex: Regex) -> Implementation:

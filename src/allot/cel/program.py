@@ -35,7 +35,7 @@ from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
 from allot.lru_cache import LRUCache
 
 UNBOUNDED_COST: Final = MAX
-"""The estimate of an expression that nothing bounds."""
+"""The estimate of an expression without a bound."""
 
 _UNTRACKED_BELOW: Final = 10_000
 """Estimates are not strict bounds, but an evaluation never costs ten times its estimate."""
@@ -45,7 +45,7 @@ _NO_GATES: Final = FeatureGates(())
 
 
 class Use(Enum):
-    """What an expression is for."""
+    """The purpose of an expression."""
 
     SELECTOR = "selector"
     DERIVED = "derived"
@@ -67,11 +67,11 @@ class Program:
         self.use = use
         self.output_type = output_type
         self.max_cost = max_cost
-        """The estimate: `UNBOUNDED_COST` if there is no bound."""
+        """The estimated cost; `UNBOUNDED_COST` without a bound."""
         self.reads = reads
-        """The parts of a device that can make a difference."""
+        """The parts of a device that the expression reads."""
         self.evaluations = 0
-        """How often the expression was evaluated because the answer was not remembered."""
+        """The number of evaluations, without answers from the cache."""
         self.evaluator = evaluator
         self._answers: dict[Hashable, Value | CelEvaluationError] = {}
         self._lock = threading.Lock()
@@ -79,9 +79,9 @@ class Program:
     def evaluate(
         self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
     ) -> EvaluationResult:
-        """Value and exact cost on one device, computed afresh.
+        """Value and exact cost on one device, without the cache.
 
-        `DeadlineExceededError` if time ran out before that.
+        `DeadlineExceededError` if the deadline passes first.
         """
         if device.error is not None:
             return EvaluationResult(None, device.error, 0)
@@ -96,10 +96,10 @@ class Program:
             return EvaluationResult(None, error.message, outcome.cost)
 
     def answer(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
-        """The value on one device; CelEvaluationError if there is none.
+        """The value for one device; CelEvaluationError if evaluation fails.
 
-        Remembered by what the expression reads: devices of one model get one evaluation.
-        `DeadlineExceededError` if time ran out before there was an answer.
+        Cached by the parts that the expression reads: one evaluation serves all devices of a model.
+        `DeadlineExceededError` if the deadline passes first.
         """
         if device.error is not None:
             raise CelEvaluationError(device.error)
@@ -111,7 +111,7 @@ class Program:
             with self._lock:
                 self.evaluations += 1
                 if len(self._answers) >= _MEMO_SIZE:
-                    # The oldest half: who goes round more devices than fit still finds some.
+                    # Only the oldest half: a loop over more devices than fit still finds some.
                     for old in list(islice(self._answers, _MEMO_SIZE // 2)):
                         del self._answers[old]
                 self._answers[key] = answer
@@ -135,7 +135,7 @@ class Selector(Program):
     """A compiled device selector."""
 
     def matches(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> bool:
-        """Whether the device is selected; CelEvaluationError if that cannot be said."""
+        """Whether the device is selected; CelEvaluationError if evaluation fails."""
         return self.answer(device, deadline) is True
 
 

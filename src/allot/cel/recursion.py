@@ -1,8 +1,7 @@
-"""Room for deep expressions.
+"""Python's recursion limit for deeply nested expressions.
 
-Parser, checker and evaluators follow the nesting of an expression with Python calls. Expressions
-may nest deeper than Python's usual recursion limit allows, but not without bound: cel-go's limits,
-which ours follow, keep the tree below a few thousand levels.
+Parser, checker and evaluators are recursive. Expressions may nest deeper than Python's default recursion
+limit allows, but not without bound: the parser's limits keep the tree below a few thousand levels.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ import sys
 from typing import Final
 
 CALLS_PER_LEVEL: Final = 12
-"""The most Python calls any stage needs for one level of nesting."""
+"""The maximum of Python calls that a stage needs per level of nesting."""
 
 _USUAL_ROOM: Final = 40
-"""Levels that fit beside the caller's own stack without asking for more."""
+"""Levels that fit in the default limit, besides the caller's stack."""
 
 
 def make_room(levels: int) -> None:
-    """Let Python nest `levels` of an expression. The limit only ever grows."""
+    """Raises Python's recursion limit for `levels` of nesting. It is never lowered."""
     if levels > _USUAL_ROOM:
         wanted = 1_000 + levels * CALLS_PER_LEVEL
         if sys.getrecursionlimit() < wanted:

@@ -1,4 +1,4 @@
-"""What an evaluation's value means: a decision for a selector, an attribute for a derived one."""
+"""Results of evaluations: a boolean for a selector, an attribute value for a derived attribute."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def derived_type_problem(type_: Type, *, lists_allowed: bool) -> str | None:
 
 
 def as_decision(value: Value) -> bool:
-    """A selector's answer; EvalError if the value is none."""
+    """A selector's answer; EvalError if the value is not a boolean."""
     held = _held(value)
     if type(held) is bool:
         return held
@@ -67,7 +67,7 @@ def as_decision(value: Value) -> bool:
 
 
 def _held(value: Value) -> Value:
-    """What an optional holds, however deep; an optional only if there is nothing."""
+    """The value within nested optionals; an optional only if it is empty."""
     while isinstance(value, Optional) and value.has_value:
         value = value.value
     return value
@@ -115,7 +115,7 @@ def as_attribute(value: Value, deadline: Deadline) -> AttributeValue:
 
 
 def _native(value: Value) -> Value:
-    """What Go sees: of a type its name, of an optional what it holds."""
+    """The native Go value: of a type its name, of an optional its value."""
     held = _held(value)
     return held.name if isinstance(held, types.Type) else held
 

@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs, in the arithmetic of cel-go: uint64 that sticks at its maximum."""
+"""Ranges of sizes and costs, in the arithmetic of cel-go: saturating uint64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of an expression and the way from offsets to lines and columns."""
+"""The source of an expression, and the lines and columns of offsets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 
 class Source:
-    """An expression's text. Offsets and columns count code points."""
+    """The source of an expression. Offsets and columns count code points."""
 
     __slots__ = ("_starts", "text")
 
@@ -20,7 +20,7 @@ class Source:
         return line, offset - self._starts[line - 1]
 
     def line(self, number: int) -> str | None:
-        """The text of a line; None for a line that is not there."""
+        """The content of a line; None if it does not exist."""
         if not 1 <= number <= len(self._starts):
             return None
         start = self._starts[number - 1]

@@ -1,6 +1,6 @@
-"""The syntax tree of an expression, as parser and macros build it.
+"""The syntax tree of an expression, built by parser and macros.
 
-Every node remembers the offset of the token it stands for, for messages. Nodes are compared by
+Every node has the offset of its token, for messages. Nodes are compared by
 identity: the checker keeps types and overloads beside them in mappings.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from allot.cel.values import Uint
 
 Literal = None | bool | int | Uint | float | str | bytes
-"""What can stand in an expression as a constant."""
+"""The value of a literal."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +22,7 @@ class Constant:
 
 @dataclass(eq=False, slots=True)
 class Identifier:
-    """A name. A leading dot, which asks for the root scope, is part of it."""
+    """A name. A leading dot, for the root scope, is part of it."""
 
     offset: int
     name: str
@@ -30,7 +30,7 @@ class Identifier:
 
 @dataclass(eq=False, slots=True)
 class Select:
-    """`operand.field`, or with `test_only` the question whether it is there: `has(operand.field)`."""
+    """`operand.field`, or with `test_only` the presence test `has(operand.field)`."""
 
     offset: int
     operand: Expression
@@ -97,7 +97,7 @@ class Comprehension:
     """A fold over a range; what every loop macro expands to.
 
     accumulator := initial; for each element, while `condition` holds: accumulator := `step`;
-    the value is `result`. `cel.bind` is the fold over nothing.
+    the value is `result`. `cel.bind` is the fold over an empty range.
     """
 
     offset: int
@@ -176,7 +176,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 
 def depth(expression: Expression) -> int:
-    """How deep the tree is. Counted without recursion, because it may be very deep."""
+    """How deep the tree is. Computed without recursion, because it may be very deep."""
     deepest = 0
     level: list[Expression] = [expression]
     while level:

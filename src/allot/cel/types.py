@@ -1,7 +1,7 @@
-"""Types of the expression language: what the checker infers and `type()` answers.
+"""Types of the expression language, inferred by the checker and returned by `type()`.
 
-A type has two texts: `str(type)` is the one in return-type errors and answers
-(`google.protobuf.Any`), `type.short()` the one in checker messages (`any`).
+A type has two names: `str(type)` in return-type errors and results (`google.protobuf.Any`),
+`type.short()` in checker messages (`any`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class TypeKind(Enum):
-    """The shape of a type; what may be done with a value depends on it."""
+    """The kind of a type, which determines the operations on its values."""
 
     __hash__ = object.__hash__  # there is one of each, and Enum's own is slow
 
@@ -51,7 +51,7 @@ class Type(NamedTuple):
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
     def short(self) -> str:
-        """The text in checker messages."""
+        """The name in checker messages."""
         if self.kind in _SHORT_NAMES:
             return _SHORT_NAMES[self.kind]
         if not self.parameters:

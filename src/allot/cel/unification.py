@@ -1,4 +1,4 @@
-"""Which types fit where, and what type variables have come to mean."""
+"""Unification: which types are assignable, and the bindings of type variables."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _NULLABLE = frozenset(
 
 
 class Bindings:
-    """What the type variables of one expression stand for so far."""
+    """The current bindings of the type variables of one expression."""
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
         self._changes: list[tuple[Type, Type | None]] = []
-        """Every variable that was bound, with what it was before: the way back."""
+        """Every binding with the previous one, for undo."""
         self._ground: dict[int, Type] = {}
-        """Types without variables, by identity. Types nest deeply; these need no second look."""
+        """Types without variables, by identity. Types nest deeply; these are not visited again."""
         self._variables = 0
 
     def new_variable(self) -> Type:
@@ -26,7 +26,7 @@ class Bindings:
         return types.parameter(f"_var{self._variables - 1}")
 
     def fits(self, given: Type, wanted: Type) -> bool:
-        """Whether `given` may stand where `wanted` is; if so, variables are bound accordingly."""
+        """Whether `given` is assignable to `wanted`; if so, variables are bound accordingly."""
         return self.all_fit((given,), (wanted,))
 
     def all_fit(self, given: tuple[Type, ...], wanted: tuple[Type, ...]) -> bool:
@@ -59,7 +59,7 @@ class Bindings:
         return True
 
     def resolved(self, type_: Type, *, free_as_dyn: bool = False) -> Type:
-        """`type_` with its variables replaced by what they stand for."""
+        """`type_` with its variables replaced by their bindings."""
         if type_.kind is TypeKind.PARAMETER:
             bound = self._bound.get(type_)
             if bound is not None:
@@ -95,7 +95,7 @@ class Bindings:
         return all(map(self._fits, given.parameters, wanted.parameters))
 
     def _may_stand_for(self, type_: Type, variable: Type) -> tuple[bool, bool]:
-        """Whether `variable` may be `type_`, and whether it already meant something."""
+        """Whether `variable` can be bound to `type_`, and whether it was bound already."""
         if type_ == variable:
             return True, True
         bound = self._bound.get(variable)

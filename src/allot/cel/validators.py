@@ -23,7 +23,7 @@ from allot.cel.types import Type, TypeKind, unwrap_optional
 
 
 def literal_issues(checked: Checked, source: Source) -> list[Issue]:
-    """Everything that is wrong with the literals of an expression."""
+    """All issues of the literals of an expression."""
     return [
         Issue(*source.position(offset), message)
         for offset, message in _Validator(checked).findings()
@@ -60,7 +60,7 @@ class _Validator:
     def _type(self, node: Expression) -> Type:
         return self._checked.types[node]
 
-    # --- constants where a format is wanted ---
+    # --- constants with a required format ---
 
     def _call(self, call: Call) -> Iterator[Finding]:
         if call.function == "format":
@@ -102,7 +102,7 @@ class _Validator:
             yield call.offset, f"too many arguments supplied to string.format {counts}"
 
     def _unfit(self, clause: Clause, argument: Expression) -> Expression | None:
-        """The argument, or the part of it, whose type cannot fill the hole."""
+        """The argument, or the part of it, whose type does not fit the clause."""
         kind = self._type(argument).kind
         if kind is not TypeKind.DYN and kind not in _KINDS_BY_CLAUSE[clause.kind]:
             return argument

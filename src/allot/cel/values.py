@@ -1,4 +1,4 @@
-"""Values while an expression is evaluated.
+"""Values of the expression language at run time.
 
 | CEL | Python |
 | --- | --- |
@@ -10,7 +10,7 @@
 | type | `types.Type` |
 | quantity, semver | `api.Quantity`, `api.Semver` |
 
-Python's own hashing makes 1, 1u and 1.0 the same key, as CEL wants it.
+By Python's hashing 1, 1u and 1.0 are the same key, as in CEL.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ MIN_INT: Final = -(2**63)
 MAX_UINT: Final = 2**64 - 1
 
 MAX_ELEMENTS: Final = 2_000_000
-"""Longer lists can be built (by joining them to themselves) but not walked."""
+"""Longer lists can be built (by joining them to themselves) but not iterated."""
 
 MAX_CONTAINERS: Final = 200_000
-"""More lists and maps within one value are not walked. Few can hold each other very many times."""
+"""More lists and maps within one value are not iterated: a few can be nested in each other very often."""
 
 MAX_CHARACTERS: Final = 16_000_000
-"""Longer texts cannot be built: whatever made them cost more than any limit allows."""
+"""Longer strings cannot be built: they cost more than any limit allows."""
 
 
 class Uint(int):
@@ -71,7 +71,7 @@ def is_key(value: Value) -> bool:
 
 
 def to_key(value: Value) -> Value:
-    """The value in the form in which it is looked up in a dict. What is no key is found nowhere."""
+    """The value as key of a dict. A value that cannot be a key is never found."""
     kind = type(value)
     if kind is str or kind is int or kind is Uint or kind is float or value is None:
         return value
@@ -135,10 +135,10 @@ class Duration:
 
 
 class JoinedList:
-    """Two lists one after the other. Joining costs nothing, however long they are.
+    """Two lists one after the other. Joining takes constant time.
 
-    Neither does looking at a few elements: the lists are copied into one when that has been done as
-    often as copying would take, or when all elements are wanted.
+    Reading a few elements is cheap, too: the lists are copied into one only after as many steps as copying
+    takes, or when all elements are needed.
     """
 
     __slots__ = ("_flat", "_left", "_length", "_right", "_steps")
@@ -151,7 +151,7 @@ class JoinedList:
         self._steps = 0
 
     def flat(self, deadline: Deadline = no_deadline) -> list[Value]:
-        """All elements; CostLimitError if no budget pays for looking at them."""
+        """All elements; CostLimitError if there are more than any limit allows."""
         if self._flat is None:
             if self._length > MAX_ELEMENTS:
                 raise CostLimitError
@@ -172,7 +172,7 @@ class JoinedList:
             elif part._flat is not None:
                 yield part._flat
             elif part._left is part._right:
-                # A list joined to itself, maybe many times over: copied once.
+                # A list joined to itself, possibly many times: copied once.
                 half = elements(part._left, deadline)
                 yield half
                 yield half
@@ -225,7 +225,7 @@ class JoinedList:
 
 
 _STEPS_PER_ELEMENT: Final = 16
-"""How many elements are copied in the time of one step towards an element."""
+"""The number of elements copied in the time of one step."""
 
 CelList = list[Value] | JoinedList
 
@@ -278,11 +278,11 @@ _TYPE_BY_CLASS: Final[dict[type, types.Type]] = {
 
 
 OBJECTS: Final[set[type]] = {Quantity, Semver}
-"""Kubernetes' own values. They cannot be compared with anything but their own kind."""
+"""Kubernetes' own values. They are comparable only within their own type."""
 
 
 def register_class(class_: type, type_: types.Type, go_name: str) -> None:
-    """Tell what the values of `class_` are. For the modules that bring their own values."""
+    """Registers the CEL type of a Python class, for modules that define their own values."""
     _TYPE_BY_CLASS[class_] = type_
     _GO_NAME_BY_CLASS[class_] = go_name
     OBJECTS.add(class_)
@@ -319,12 +319,12 @@ _GO_NAME_BY_CLASS: Final[dict[type, str]] = {
 
 
 def go_type_name(value: Value) -> str:
-    """The name Kubernetes' own messages give to a value's class."""
+    """The Go name of a value's class in Kubernetes' messages."""
     return _GO_NAME_BY_CLASS.get(type(value), type_of(value).name)
 
 
 def leaves(value: Value, deadline: Deadline = no_deadline) -> Iterator[Value]:
-    """What is found within lists and maps, keys and all; CostLimitError if that is too much."""
+    """All values within lists and maps, including keys; CostLimitError if there are too many."""
     waiting = [value]
     containers = seen = 0
     while waiting:

@@ -334,7 +334,7 @@ def _quantity(vector: Vector) -> Answer:
 
 
 def _quantity_from_raw(raw: bytes) -> Quantity:
-    """Of JSON Kubernetes reads the bytes: a number as written, a text without undoing escapes."""
+    """As Kubernetes reads the bytes of JSON: a number as written, a string with its escapes."""
     if raw == b"null":
         return quantity_from_json(None)
     text = raw.decode()

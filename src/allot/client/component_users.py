@@ -44,7 +44,7 @@ def controller_user(controller: str) -> ComponentUser:
 
 
 def component_user(name: str) -> ComponentUser | None:
-    """The component of this name; None if it is somebody else."""
+    """The component of this name; None if the user is not a component."""
     for known in (SCHEDULER, CONTROLLER_MANAGER, NODES, DRIVERS):
         if known.name == name:
             return known

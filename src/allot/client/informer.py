@@ -387,7 +387,7 @@ class Informer(Generic[T]):
     # --- objects ---
 
     def _put(self, obj: T) -> None:
-        # Nobody reads them here, and a write without them leaves the stored ones alone.
+        # Not used by listers; a write without managedFields leaves the stored ones unchanged.
         obj = without_managed_fields(obj)
         key = self.resource.codec.key(obj)
         try:

@@ -1,4 +1,4 @@
-"""Access as a service account, for somebody who may ask for its tokens: what `--use-service-account-credentials` means."""
+"""Service account credentials by TokenRequest: what `--use-service-account-credentials` switches on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API server's errors about expressions, with the place in the expression and what to write."""
+"""The API server's errors about expressions, with the position in the expression and a suggestion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def expression_problems(
         return [Problem(rules.CEL_COST, path, _cost_message(subject, path, gates))]
     if error.detail == TOTAL_TOO_COMPLEX:
         if any(each.detail == TOO_COMPLEX for each in errors):
-            return []  # one of them alone is too much, which is said there
+            return []  # one of them alone exceeds the limit, which its own error reports
         return [Problem(rules.CEL_COST, path, _total_message(subject, gates))]
     issues = expression_issues(error.detail)
     if issues:

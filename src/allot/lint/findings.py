@@ -1,4 +1,4 @@
-"""What lint says: problems that rules find in an object, and findings with their place in a file."""
+"""Problems that rules find in an object, and findings with their position in a file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from allot.lint.fixes import Fix
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """The API server refuses it, or it names something that does not exist."""
     WARNING = "warning"
-    """It is accepted, and does not work with what lint has been given, or not as it reads."""
+    """It is accepted, but does not work with the given objects, or does something else than it seems to."""
 
 
 class Rule(NamedTuple):
@@ -35,13 +35,13 @@ class Problem(NamedTuple):
     message: str
     fix: Fix | None = None
     severity: Severity | None = None
-    """If it is not the rule's own."""
+    """The severity, where it differs from the rule's."""
     issue: ExpressionIssue | None = None
     """Where in the expression at `path` the problem is."""
 
 
 class Finding(NamedTuple):
-    """A problem and where it is. Lines and columns count from 1."""
+    """A problem with its position. Lines and columns start at 1."""
 
     rule: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""Changes that mend a manifest without changing what it means.
+"""Changes that repair a manifest without changing its meaning.
 
 A fix is stated on the object (`RenameKey("spec.cuont", "count")`); `text_edits` makes the change in
 the file's text, so that comments and formatting stay.
@@ -20,7 +20,7 @@ class RenameKey(NamedTuple):
 
 
 class ReplaceValue(NamedTuple):
-    """Write another text at this path."""
+    """Write another string at this path."""
 
     path: str
     new: str

@@ -1,6 +1,6 @@
-"""All that lint has been given: the objects of all files, and of the cluster if it was read.
+"""The objects that rules can look up: those of all files, and of the cluster if it was read.
 
-Of a kind that was not given at all nothing is known, and rules about it stay silent.
+Rules about a kind report nothing if no object of that kind was given.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Failure(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What selectors make of devices."""
+    """The result of selectors on devices: which they accept, and where they fail."""
 
     accepted: tuple[PoolDevice, ...] = ()
     failures: tuple[Failure, ...] = ()
     is_compiled: bool = True
-    """Whether all selectors compile; otherwise there is nothing to say about devices."""
+    """Whether all selectors compile; otherwise nothing can be said about devices."""
 
 
 class KnownObjects:
@@ -52,7 +52,7 @@ class KnownObjects:
 
     def __init__(self, *, is_live: bool = False) -> None:
         self.is_live = is_live
-        """Whether the cluster was read: then what is not here does not exist."""
+        """Whether the cluster was read: then an object that is missing here does not exist."""
         self.classes: dict[str, DeviceClass] = {}
         self.claims: dict[ObjectKey, ResourceClaim] = {}
         self.templates: dict[ObjectKey, ResourceClaimTemplate] = {}
@@ -65,7 +65,7 @@ class KnownObjects:
         self._given: set[type] = set()
 
     def knows_all(self, kind: type) -> bool:
-        """Whether objects of this kind were given, so that one that is missing is worth a word."""
+        """Whether objects of this kind were given, so that a missing one is reported."""
         return self.is_live or kind in self._given
 
     def add(self, obj: Any) -> None:
@@ -102,7 +102,7 @@ class KnownObjects:
                 }
 
     def add_references(self, subjects: Iterable[Subject]) -> None:
-        """Objects that exist, but do not count otherwise."""
+        """Adds objects that satisfy references and are not checked otherwise."""
         for subject in subjects:
             if isinstance(subject.object, DeviceClass | ResourceClaim | ResourceClaimTemplate):
                 self._put(subject.object)
@@ -147,9 +147,9 @@ class KnownObjects:
         return known
 
     def selected(self, alternative: Alternative) -> Selection | None:
-        """What its selectors make of the devices of its class; None if that is not known.
+        """The result of its selectors on the devices of its class; None if that is not known.
 
-        None also if the class has no device here: its devices are probably not among the files.
+        None also if the class has no devices here: they are probably not among the files.
         """
         spec = alternative.spec
         key = (spec.device_class_name, spec.selectors)
@@ -167,7 +167,7 @@ class KnownObjects:
         return selection.accepted if selection is not None and selection.is_compiled else None
 
     def values(self, alternative: Alternative, attribute: str) -> Values:
-        """What a constraint on the attribute sees of each candidate; those without it are left out."""
+        """The value of the attribute, for each candidate that has it, as a constraint sees it."""
         spec, expression = alternative.spec, alternative.derived(attribute)
         key = (spec.device_class_name, spec.selectors, attribute, expression)
         known = self._values.get(key)
@@ -249,7 +249,7 @@ def _published_values(
 
 
 def published_attribute(device: PoolDevice, attribute: str) -> AttributeSet | None:
-    """What the device publishes under a qualified name, also where it leaves out its own domain."""
+    """The value that the device publishes under a qualified name, also if the slice omits the driver's domain."""
     attributes = device.device.attributes
     own = attributes.get(attribute)
     if own is None:

@@ -22,7 +22,7 @@ from allot.lint.target import Target, target_problems
 
 
 class FixableManifest(NamedTuple):
-    """A manifest and what can be mended in it."""
+    """A manifest and the fixes for it."""
 
     manifest: Manifest
     fixes: tuple[Fix, ...]
@@ -31,7 +31,7 @@ class FixableManifest(NamedTuple):
 class Linter:
     """Checks manifests by the API server's rules and by lint's own.
 
-    `new_known` brings what a cluster has; the manifests count for each other, as `scopes` says.
+    `new_known` returns the objects of the cluster. Which manifests see each other is decided in `scopes`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Linter:
     def check_for_fixes(
         self, manifests: Iterable[Manifest | Unreadable]
     ) -> tuple[Report, list[FixableManifest]]:
-        """Findings, and what can be mended in each manifest."""
+        """Findings, and the fixes for each manifest."""
         findings: list[Finding] = []
         fixable: list[FixableManifest] = []
         subjects = []
@@ -84,7 +84,7 @@ class Linter:
         return Report(findings, checked, len(subjects) - checked), fixable
 
     def _problems(self, subject: Subject, known: KnownObjects) -> list[Problem] | None:
-        """What is wrong with one object; None if objects of its kind are not checked."""
+        """The problems of one object; None if objects of its kind are not checked."""
         answers = server_problems(subject, known, self._gates)
         if answers is None:
             return None
@@ -92,7 +92,7 @@ class Linter:
         refused = {problem.path for problem in said}
         for check in CHECKS:
             for problem in check(subject, known, self._gates):
-                # The API server has said what is wrong there, or another rule has.
+                # Already reported by the API server or another rule.
                 if problem.path not in refused:
                     said.append(problem)
                     refused.add(problem.path)

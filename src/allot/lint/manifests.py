@@ -1,4 +1,4 @@
-"""Manifests: YAML or JSON text, one object or many, with the place of every value.
+"""Manifests: YAML or JSON, one object or many, with the position of every value.
 
 Reading files is left to the commands.
 """
@@ -15,7 +15,7 @@ import msgspec
 from allot.apiserver.yaml_documents import Document, Place, YamlError, parse_documents
 
 MAX_OBJECT_SIZE: Final = 3 * 1024 * 1024
-"""What the API server takes in one request. A list of objects may be larger."""
+"""The API server's limit for one request. A list of objects may be larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Manifest:
     lines: Sequence[str] = ()  # of the whole file
     duplicates: tuple[tuple[str, Place], ...] = ()
     scope: str = ""
-    """The directory below the one that was searched; empty for files that were named."""
+    """The directory, relative to the one that was searched; empty for files named on the command line."""
 
     @property
     def api_version(self) -> str:
@@ -53,7 +53,7 @@ class Manifest:
         return metadata if isinstance(metadata, dict) else {}
 
     def value_at(self, path: str) -> Any:
-        """The value of a field; None if it is not there."""
+        """The value of a field; None if it is not set."""
         value: Any = self.data
         for part in path_parts(path):
             if isinstance(value, dict):
@@ -65,7 +65,7 @@ class Manifest:
         return value
 
     def locate(self, path: str) -> Place:
-        """The place of a field, or of the nearest thing around it that is there."""
+        """The position of a field, or of the nearest enclosing one that exists."""
         place = self.place
         for part in path_parts(path):
             inner = place.items.get(part)
@@ -76,7 +76,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something that is no object."""
+    """A document that is not an object."""
 
     source: str
     line: int
@@ -128,7 +128,7 @@ def _json_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
     except (msgspec.DecodeError, RecursionError) as error:
         yield _json_error(source, body, error)
         return
-    # Large lists are read without places: messages about them have no line.
+    # Large lists are read without positions: messages about them have no line.
     small = len(body) <= MAX_OBJECT_SIZE
     place, duplicates = _json_places(text) if small else (Place(), [])
     document = Document(data, place, duplicates)
@@ -180,7 +180,7 @@ def _yaml_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
 
 
 def _split(text: str) -> Iterator[tuple[int, str]]:
-    """The documents of a stream with their first lines, so that one bad one spoils no other."""
+    """The documents of a stream with their first lines, so that a syntax error affects only its own document."""
     start = 0
     line = 1
     for separator in _SEPARATOR.finditer(text):

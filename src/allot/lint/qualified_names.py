@@ -8,7 +8,7 @@ from allot.lint.known_objects import KnownObjects
 
 
 def qualified_names(path: str, name: str, known: KnownObjects) -> tuple[str, ReplaceValue | None]:
-    """What to write instead, if devices publish it, and a fix if it can be one name only."""
+    """The qualified name to suggest, if devices publish it, and a fix if only one name is possible."""
     published = sorted(
         {
             "/".join(split_name(each, device.id.driver))

@@ -1,6 +1,6 @@
-"""Every rule of lint: its id, severity, what it is about, and what to change.
+"""Every rule of lint: its id, severity, title and help.
 
-Ids are stable: people write them behind `--ignore`, and code hosts count by them.
+Ids are stable: they are arguments of `--ignore`, and code hosts group findings by them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from allot.validation.fields import ErrorType
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
-# --- what the API server answers ---
+# --- the API server's answers ---
 
 UNREADABLE: Final = Rule(
     UNREADABLE_ID,

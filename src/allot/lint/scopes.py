@@ -1,13 +1,13 @@
-"""Which objects count for which: directories may hold manifests for different clusters.
+"""Scopes: which objects are visible to which, because directories may hold manifests for different clusters.
 
-Files that are named on the command line, and those at the top of a directory that is, count for all.
-A file further down sees what is in its own directory and in those above. If all slices are in one
-directory they count for all, and so for every other kind. An object anywhere satisfies a reference.
+Files named on the command line, and those at the top of a named directory, are visible to all. A file
+further down sees its own directory and those above. If all objects of a kind are in one directory, they
+are visible to all. An object in any directory satisfies a reference.
 
     lint/                 given as a directory
-      classes.yaml        counts for all
-      lab/slices.yaml     counts for lab/, and for all if no other directory has slices
-      prod/slices.yaml    counts for prod/
+      classes.yaml        visible to all
+      lab/slices.yaml     visible to lab/, and to all if no other directory has slices
+      prod/slices.yaml    visible to prod/
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from allot.lint.subjects import Subject
 
 
 class KnownByScope:
-    """What is known in each directory."""
+    """The known objects of each directory."""
 
     def __init__(self, subjects: Iterable[Subject], new_known: Callable[[], KnownObjects]) -> None:
         self._subjects = tuple(subjects)

@@ -44,7 +44,7 @@ _EXPRESSIONS: Final = CelChecker()
 def server_problems(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem] | None:
-    """What is wrong with one object; None if objects of its kind are not checked."""
+    """The problems of one object; None if objects of its kind are not checked."""
     manifest, gvk = subject.manifest, subject.gvk
     if not manifest.api_version or not manifest.kind:
         missing = "apiVersion" if not manifest.api_version else "kind"
@@ -61,7 +61,7 @@ def server_problems(
 
 
 def _until_undecodable(problems: Iterator[Problem]) -> Iterator[Problem]:
-    """All problems. What cannot be decoded is one, and the last."""
+    """All problems. A decoding error is the last one."""
     try:
         yield from problems
     except UnknownKindError as error:
@@ -95,7 +95,7 @@ def _typed_problems(
     request = write_request(subject, known, gates)
     pipeline = _pipeline(gvk)
     for problem in _outcome(subject, known, pipeline.create(_as_new(sent), request), gates):
-        # What moved is missing where it should be, and that was said already.
+        # A moved field is also missing at its new place, which is already reported.
         if not (problem.path in moved and ONE_OF in problem.message):
             yield problem
     yield from _status_problems(subject, known, sent, kind, request)
@@ -110,13 +110,13 @@ def write_request(subject: Subject, known: KnownObjects, gates: FeatureGates) ->
         now=NOW,
         new_name_suffix=lambda: "xxxxx",
         caller=Caller("lint", {}, lambda _: True),
-        # What is not known about a namespace is not held against its claims.
+        # Without the namespace object, assume that it allows admin access.
         namespace_labels={ADMIN_ACCESS_LABEL: "true"} if labels is None else labels,
     )
 
 
 def create_outcome(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Outcome | None:
-    """What becomes of the object when it is created; None if it cannot be decoded."""
+    """The outcome of creating the object; None if it cannot be decoded."""
     if subject.object is None:
         return None
     request = write_request(subject, known, gates)
@@ -139,14 +139,14 @@ def _pipeline(gvk: GroupVersionKind) -> WritePipeline:
 
 
 def _as_new(sent: Any) -> Any:
-    """The object as if it were created now: dumps carry what only the server may set."""
+    """The object as if it were created now: dumps contain fields that only the server sets."""
     return replace(sent, metadata=replace(sent.metadata, resource_version="", managed_fields=()))
 
 
 def _status_problems(
     subject: Subject, known: KnownObjects, sent: Any, kind: Kind, request: WriteRequest
 ) -> Iterator[Problem]:
-    """A status that came along, in a dump, is judged as if it were written now."""
+    """Validates the status in a dump as if it were written now."""
     if not kind.has_status or not subject.manifest.data.get("status"):
         return
     version = sent.metadata.resource_version or "1"
@@ -155,7 +155,7 @@ def _status_problems(
     empty = kind.hub_type().status  # type: ignore[attr-defined]
     old = replace(new, status=empty)
     outcome = _pipeline(subject.gvk).update_status(new, old, request)
-    # A create ignores the status; only what a server stored can be wrong about it.
+    # A create ignores the status, so only a stored object can have an invalid one.
     severity = None if sent.metadata.uid or sent.metadata.resource_version else Severity.WARNING
     for problem in _outcome(subject, known, outcome, request.gates):
         if problem.path.startswith("status"):

@@ -1,4 +1,4 @@
-"""Names that are probably meant: near misses of a written name among those that exist."""
+"""Suggestions for misspelt names: existing names at a small edit distance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _token: Final = re.compile(r"[^\W_]+")
 
 
 def close_names(written: str, known: Iterable[str]) -> list[str]:
-    """The known names that are a slip away from what is written, nearest first."""
+    """The known names that differ from the written one by a typo, nearest first."""
     limit = 1 if len(written) < 6 else 2
     found = []
     for name in set(known):
@@ -29,10 +29,9 @@ def close_names(written: str, known: Iterable[str]) -> list[str]:
 
 
 def only_typo(written: str, known: Iterable[str]) -> str | None:
-    """The one name that can have been meant, if the difference is a slip and not a choice.
+    """The one name that was probably meant, if the difference is a typo.
 
-    `gpu-2` for `gpu-1` and `gpu-b` for `gpu-a` are choices: what numbers and letters count is not
-    corrected.
+    `gpu-2` for `gpu-1` and `gpu-b` for `gpu-a` are different names: numbering is not corrected.
     """
     close = close_names(written, known)
     if len(close) != 1 or _is_numbering(written, close[0]):
@@ -46,7 +45,7 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
 
 
 def one_of(written: str, known: Iterable[str], noun: str = "available") -> str:
-    """What to write where no other names are possible: the nearest, or all of them."""
+    """The suggestion where the set of names is closed: the nearest, or all of them."""
     names = sorted(set(known))
     close = close_names(written, names) or [
         name for name in names if edit_distance(written, name) * 2 < max(len(written), 3)
@@ -76,7 +75,7 @@ def edit_distance(a: str, b: str) -> int:
 
 
 def _is_another_word(written: str, name: str) -> bool:
-    """Whether they differ in a short word: "gpu" and "cpu" are no slips of each other."""
+    """Whether they differ in a short word: "gpu" and "cpu" are not typos of each other."""
     return any(
         len(a) == len(b) <= 3 and sorted(a) != sorted(b) for a, b in _different_words(written, name)
     )

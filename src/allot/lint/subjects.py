@@ -129,7 +129,7 @@ class Subject:
         return self.manifest.namespace or DEFAULT_NAMESPACE
 
     def written_path(self, path: str) -> str:
-        """A path in the hub version as the manifest has it: v1beta1 has another shape."""
+        """A path in the hub version as the manifest has it: v1beta1 has other fields."""
         if self.gvk.version != "v1beta1":
             return path
         parts: list[str] = []
@@ -152,7 +152,7 @@ def _dotted(part: str) -> str:
 
 
 def subject_of(manifest: Manifest) -> Subject:
-    """The manifest with whatever of it can be read."""
+    """The manifest, with the parts of it that can be decoded."""
     gvk = GroupVersionKind(*GroupVersion.parse(manifest.api_version), manifest.kind)
     if gvk.group == GROUP:
         return _typed(manifest, gvk)

@@ -1,7 +1,7 @@
-"""Comments that leave findings out: `# allot-lint: ignore RULE`.
+"""Comments that suppress findings: `# allot-lint: ignore RULE`.
 
-On the line of a finding or the one above it, they are for that finding. In the comments at the top of
-a file they are for all of it.
+On the line of a finding or the line above, a comment applies to that finding; among the comments at the
+top of a file, to the whole file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _COMMENT: Final = re.compile(r"#\s*allot-lint:\s*ignore[ =]+(?P<rules>[\w-]+(?:\
 
 
 def is_suppressed(finding: Finding, lines: Sequence[str]) -> bool:
-    """Whether a comment in the file says to leave the finding out."""
+    """Whether a comment in the file suppresses the finding."""
     above = lines[finding.line - 2 : finding.line - 1] if finding.line > 1 else ()
     near = [*(line for line in above if line.lstrip().startswith("#"))]
     near += lines[finding.line - 1 : finding.line]

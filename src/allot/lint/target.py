@@ -1,4 +1,4 @@
-"""What another cluster makes of an object: Kubernetes v1.38 with its default feature gates."""
+"""How the target cluster treats an object: Kubernetes v1.38 with its default feature gates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAME: Final = "Kubernetes v1.38"
 def target_problems(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
-    """What v1.38 refuses, drops or decides otherwise, and `gates` do not."""
+    """The problems that the object has in v1.38 and not with `gates`."""
     reported: set[str] = set()
     for problem in (
         *_refusals(subject, known, gates),
@@ -103,7 +103,7 @@ def _lost(ours: Any, theirs: Any, path: str) -> Iterator[str]:
 
 
 def _device_names(subject: Subject, gates: FeatureGates) -> Iterator[Problem]:
-    """`device.name` is known to allot's expressions only."""
+    """Uses of `device.name`, which only allot's expressions have."""
     if subject.object is None:
         return
     for expression in expressions_in(subject.manifest.data):

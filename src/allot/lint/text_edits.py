@@ -1,7 +1,7 @@
 """Applies fixes to the text of a file: only the characters that change are touched.
 
-Each fix is made in the text and on the value; if the text then reads as another value, the fix is
-left out. So a fix never changes more than it says, whatever the file looks like.
+Each fix is applied to the text and to the decoded value; if the edited text decodes to another value,
+the fix is skipped. So a fix never changes anything else, whatever the file looks like.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _CannotFixError(Exception):
 def apply_fixes(text: str, fixes: Iterable[tuple[Manifest, Fix]]) -> Fixed:
     """The text of a file with as many of the fixes as can be made safely.
 
-    Manifests further down in the file come first, so that the places above stay what they are.
+    Manifests further down in the file come first, so that positions above them stay valid.
     """
     made, left = [], []
     is_complete = text.endswith("\n")
@@ -82,7 +82,7 @@ def _values(text: str) -> list[Any]:
         raise _CannotFixError from None
 
 
-# --- finding the object ---
+# --- locating the object ---
 
 
 def _document_of(text: str, manifest: Manifest) -> tuple[int, int | None, yaml.Node]:
@@ -151,7 +151,7 @@ def _edits(text: str, root: yaml.Node, fix: Fix) -> Sequence[Edit]:
 
 
 def _replaced(text: str, node: yaml.Node | None, new: str) -> Edit:
-    """Another text, quoted as the old one is."""
+    """The new string, quoted like the old one."""
     if not isinstance(node, yaml.ScalarNode) or "\n" in text[_start(node) : _end(node)]:
         raise _CannotFixError
     style = node.style
@@ -229,11 +229,11 @@ def _runs(entries: Sequence[_BlockEntry], keys: Sequence[str]) -> list[tuple[int
 
 
 def _last_line_end(text: str, key: yaml.Node, value: yaml.Node) -> int:
-    """Behind the last line that has something of the value; comments below are of what follows."""
+    """The end of the last line of the value; comments below belong to what follows."""
     end = max(_end(key), _end(value))
     while end > _end(key) and text[end - 1].isspace():
         end -= 1
-    # libyaml ends a block collection where the next token begins, behind comments.
+    # libyaml ends a block collection where the next token begins, after comments.
     while end > _end(key) and _is_comment_line(text, end):
         end = _line_start(text, end) - 1
         while end > _end(key) and text[end - 1].isspace():
@@ -258,7 +258,7 @@ def _indented(lines: str, column: int) -> str:
 
 
 def _moved_under_flow(mapping: yaml.MappingNode, keys: Sequence[str], new: str) -> Sequence[Edit]:
-    """`{name: a, x: 1}` to `{name: a, exactly: {x: 1}}`, if the fields stand side by side."""
+    """`{name: a, x: 1}` to `{name: a, exactly: {x: 1}}`, if the fields are adjacent."""
     numbers = [n for n, (key, _) in enumerate(mapping.value) if key.value in keys]
     if numbers != list(range(numbers[0], numbers[-1] + 1)):
         raise _CannotFixError

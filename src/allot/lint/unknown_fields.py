@@ -22,7 +22,7 @@ _DEVICE_FIELDS: Final = frozenset(fields_of(Device))
 
 
 def unknown_field_problems(subject: Subject, issues: Iterable[StrictIssue]) -> Iterator[Problem]:
-    """One problem for each unknown field; duplicate fields are reported from the text."""
+    """One problem for each unknown field; duplicate fields are reported elsewhere."""
     unknown = [issue for issue in issues if issue.problem == "unknown"]
     moved_in: dict[str, list[str]] = {}
     for issue in unknown:

@@ -90,7 +90,7 @@ class Explanation:
 def explain_object(
     objects: Snapshot, known: ClusterGates, kind: str, key: ObjectKey
 ) -> Explanation | None:
-    """The explanation of a pod or a claim; None if there is none of this name."""
+    """The explanation of a pod or a claim; None if no object has this name."""
     now = datetime.now(UTC)
     configuration = SchedulerConfiguration(rules=known.rules)
     model = StaticScheduler(objects, configuration, known.gates, lambda: now)

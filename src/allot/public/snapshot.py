@@ -123,7 +123,7 @@ class ClusterSnapshot:
         return device_of(device, id_, device.taints, self.ledger.holders(id_))
 
     def node(self, name: str) -> NodeSnapshot:
-        """The node of this name; `NotFoundError` if there is none."""
+        """The node of this name; `NotFoundError` if it does not exist."""
         for node in self.nodes:
             if node.name == name:
                 return node

@@ -65,7 +65,7 @@ def decide_changes(
 
 
 def end_of_prefix(prefix: str) -> str | None:
-    """The first string after all that start with `prefix`; None if there is none."""
+    """The first string after all that start with `prefix`; None if no string is greater."""
     for last in range(len(prefix) - 1, -1, -1):
         following = ord(prefix[last]) + 1
         if following == 0xD800:  # surrogates are no characters: no key has them

@@ -29,7 +29,7 @@ def texts(owner: Part, field: str) -> tuple[str, ...]:
 
 
 def text(owner: Part, field: str) -> str:
-    """The text in a field; an empty one if there is none."""
+    """The string in a field; an empty one if the field is not set."""
     found = owner.get(field)
     return found if isinstance(found, str) else ""
 

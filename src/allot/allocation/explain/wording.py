@@ -210,7 +210,7 @@ class Wording:
     # --- conflicts ---
 
     def conflict(self, explanation: Explanation) -> str:
-        """The conflict and its cause, without a full stop; empty if there is none."""
+        """The conflict and its cause, without a full stop; empty without a conflict."""
         conflict = explanation.conflict
         if conflict is None:
             if explanation.error:

@@ -29,7 +29,7 @@ MAX_REMEMBERED_BYTES: Final = 1024
 
 
 def read(data: bytes, target: Target, max_parts: int = MAX_VALUES) -> Any:
-    """The value in a message; `ProtobufError` says why there is none."""
+    """The value in a message; `ProtobufError` if it cannot be decoded."""
     try:
         return reader_for(target)(data, 0, len(data), repeat(None, max_parts))
     except IndexError:

@@ -179,7 +179,7 @@ def _quantity_text(content: bytes) -> str:
 
 
 def write_quantity(value: Quantity | str | float) -> bytes:
-    """A quantity, or how JSON has it: a text or a number."""
+    """A quantity, in its JSON form: a string or a number."""
     if isinstance(value, str):
         quantity = PARSED.get(value) or Quantity.parse(value)
     elif isinstance(value, Quantity):
@@ -246,7 +246,7 @@ def read_raw(data: bytes, start: int, end: int) -> Raw:
 
 
 def read_json(data: bytes, start: int, end: int) -> Any:
-    """JSON as values; None if there is none."""
+    """The values of a JSON document; None if it is empty."""
     content = _only_bytes(data, start, end)
     return _decode_json(content) if content else None
 

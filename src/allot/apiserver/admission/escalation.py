@@ -23,7 +23,7 @@ AGGREGATION_NEEDS_ALL: Final = "must have cluster-admin privileges to use the ag
 
 
 class EscalationCheck:
-    """Refuses roles and bindings that would give somebody more than their author has."""
+    """Refuses roles and bindings that grant more rights than their author has."""
 
     def __init__(self, policies: PolicyFeed) -> None:
         self._policies = policies

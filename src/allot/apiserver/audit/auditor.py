@@ -28,7 +28,7 @@ class Sink(Protocol):
 
 
 class Audited(msgspec.Struct):
-    """What is known of a request by now."""
+    """The facts of a request, collected while it is served."""
 
     uri: str
     received: datetime

@@ -1,4 +1,4 @@
-"""Impersonation: acting as somebody else, by headers, for those who may."""
+"""Impersonation: request headers that name another user, for users with the verb `impersonate`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def is_missing(value: object) -> bool:
 
 
 def part(data: object, *path: str) -> Data:
-    """The object at a path; an empty one if there is none."""
+    """The object at a path; an empty one if it is not set."""
     for name in path:
         data = data.get(name) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}

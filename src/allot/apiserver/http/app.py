@@ -250,7 +250,7 @@ class App:
 
 
 class _Call:
-    """What is known of a request by now, and what it holds."""
+    """The state of a request while it is served, and the resources it holds."""
 
     __slots__ = ("audited", "in_flight", "labels")
 

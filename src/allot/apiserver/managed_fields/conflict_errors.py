@@ -11,7 +11,7 @@ CONFLICT_CAUSE = "FieldManagerConflict"
 
 
 class ConflictCause(NamedTuple):
-    """One field that somebody else owns."""
+    """One field that another manager owns."""
 
     message: str
     field: str

@@ -43,7 +43,7 @@ class Manager(NamedTuple):
 
     @property
     def identifier(self) -> str:
-        """A text that sorts managers as Kubernetes does."""
+        """A string by which managers sort as in Kubernetes."""
         names = ("manager", "operation", "apiVersion", "subresource")
         return go_json({name: value for name, value in zip(names, self, strict=True) if value})
 

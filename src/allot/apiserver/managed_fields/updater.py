@@ -235,7 +235,7 @@ class Updater:
     def _with_unowned(
         self, whole: Document, pruned: Document, type_: ValueType, gone: FieldSet
     ) -> Document:
-        """Only what the applier owned is removed; what nobody owns below it stays."""
+        """Removes only fields that the applier owned; fields below them without an owner stay."""
         all_fields = with_named_fields(type_, field_set(type_, whole))
         kept = with_named_fields(type_, field_set(type_, pruned))
         removed: Document | None = remove_items(

@@ -95,7 +95,7 @@ class MapType:
         return self._fields
 
     def type_of(self, name: str) -> ValueType | None:
-        """The type of a field or key; None for one that the schema does not know, and nobody owns."""
+        """The type of a field or key; None if it is not in the schema: such a field has no owner."""
         return self.fields.get(name) or self.element
 
 

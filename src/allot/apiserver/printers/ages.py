@@ -44,5 +44,5 @@ def _two(whole: int, unit: str, rest: int, rest_unit: str) -> str:
 
 
 def time_at(obj: RawObject, *path: str | int) -> datetime | None:
-    """The time in a field; None if there is none."""
+    """The time in a field; None if it is not set."""
     return read_time(obj.get(*path))

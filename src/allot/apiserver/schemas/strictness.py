@@ -26,7 +26,7 @@ from allot.apiserver.schemas.types import type_named, type_of
 
 
 def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError | None:
-    """The first value of the wrong JSON type, worded as Kubernetes answers it; None if there is none."""
+    """The first value of the wrong JSON type, worded as Kubernetes answers it; None if all types match."""
     schema = type_of(gvk)
     if schema is None:
         return None

@@ -17,7 +17,7 @@ META_KINDS: Final = frozenset({"APIResourceList", "DeleteOptions", "Status", "Wa
 
 
 def type_named(name: str) -> Type:
-    """The type with this OpenAPI name; KeyError if there is none."""
+    """The type with this OpenAPI name; KeyError if it does not exist."""
     package, _, short = name.rpartition(".")
     try:
         return _types_in(package)[short]

@@ -1,11 +1,11 @@
 """The fast evaluators: a Python function per plan, one that counts costs and one that does not.
 
-Generated code knows only the way without errors: whatever it does not expect raises, and the caller
-evaluates again with the reference. That keeps it short, and right about errors by construction.
-For the same reason bindings need not be lazy where costs do not matter.
+Generated code handles only evaluations without errors: on anything unexpected it raises, and the caller
+evaluates again with the reference evaluator. That keeps it short, and errors are always the reference's.
+For the same reason bindings need not be lazy where costs are not counted.
 
-The code consists of names made from counters. Everything that comes from an expression, be it a
-key, a text or a number, is bound to such a name and never written into the source.
+The code consists of names made from counters. Values from an expression (keys, strings,
+numbers) are bound to such names and never written into the source.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ FastFunction = Callable[[Mapping[str, Value], Deadline], Value]
 CountingFunction = Callable[[Mapping[str, Value], int, Deadline], tuple[Value, int]]
 """From variables and a limit to value and cost, or CostLimitError.
 
-It may notice late that the limit was passed: at the end of a loop's step, or not at all.
+The limit may be detected late: at the end of a loop's step, or not at all.
 """
 
 MAX_DEPTH: Final = 40
-"""Deeper plans are left to the reference: Python's own compiler has limits too."""
+"""Deeper plans are evaluated by the reference: Python's own compiler has limits too."""
 
 MAX_NODES: Final = 250
 """So are larger ones: Python takes some 30 microseconds for each, and cannot be interrupted."""
@@ -83,7 +83,7 @@ def _function(plan: EvaluationPlan, *, counts: bool) -> Any:
 
 
 def generate(plan: EvaluationPlan, *, counts: bool) -> tuple[str, dict[str, object]] | None:
-    """The source of the function and the constants it needs; None if there can be none."""
+    """The source of the function and the constants it needs; None if code cannot be generated."""
     if plan.depth > MAX_DEPTH or not _has_at_most(MAX_NODES, plan.root):
         return None
     generator = _Generator(counts)
@@ -112,7 +112,7 @@ class _Generator(Calls, Loops):
     """Writes a whole plan, node by node."""
 
     def value(self, node: Node) -> str:
-        """Writes what computes the node and returns the name that then holds its value."""
+        """Writes the code that computes the node and returns the name of its value."""
         match node:
             case Const():
                 return self._bound(node.value)

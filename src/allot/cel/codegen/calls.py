@@ -1,4 +1,4 @@
-"""Calls: functions and operators, what they cost, and what Python does itself."""
+"""Calls: functions and operators, their cost, and inlined Python operators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Calls(Expressions):
             self._owe(1)
         elif not costs.goes_by_result(cost_of):
             self._pay_for_call(cost_of, arguments, "None")
-        passed = ["d", *arguments] if node.asks else arguments
+        passed = ["d", *arguments] if node.takes_deadline else arguments
         call = f"{self._bound(node.implementation)}({', '.join(passed)})"
         direct = self._direct(node, arguments)
         result = self._assign(f"{direct} else {call}" if direct else call)
@@ -44,10 +44,10 @@ class Calls(Expressions):
         if self._counts:
             values = "".join(f"{argument}, " for argument in arguments)
             self._write(f"c += {self._bound(cost_of)}(({values}), {result}, d)")
-            self._ask()
+            self._check_deadline()
 
     def _direct(self, node: Invoke, arguments: list[str]) -> str | None:
-        """What Python does itself, where a constant tells which class is meant."""
+        """An inlined Python expression, where a constant determines the class."""
         if node.on_text is not None:
             text = arguments[0]
             return f"{self._bound(node.on_text)}({text}) if type({text}) is str"

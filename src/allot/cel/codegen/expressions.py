@@ -28,11 +28,11 @@ from allot.cel.values import Value
 
 
 class Expressions(Statements, ABC):
-    """Writes what computes the nodes of a plan."""
+    """Writes the code that computes the nodes of a plan."""
 
     @abstractmethod
     def value(self, node: Node) -> str:
-        """Writes what computes the node and returns the name that then holds its value."""
+        """Writes the code that computes the node and returns the name of its value."""
 
     # --- paths ---
 
@@ -71,7 +71,7 @@ class Expressions(Statements, ABC):
         return found
 
     def _accessed(self, container: str, access: Access) -> str:
-        """An expression for one step. A text as key raises by itself on all but maps."""
+        """An expression for one step. A string key raises by itself on everything but maps."""
         self._owe(1)
         if isinstance(access.key, Const) and isinstance(access.key.value, str):
             return f"{container}[{self._bound(access.key.value)}]"
@@ -118,7 +118,7 @@ class Expressions(Statements, ABC):
         )
 
     def _logical(self, node: Logical) -> str:
-        """A block that is left as soon as a term decides. Flat, however many terms there are."""
+        """A block that is left at the first deciding term. Flat for any number of terms."""
         result = self._temporary()
         self.settle()
         self._write(f"{result} = {node.decided_by}")
@@ -157,7 +157,7 @@ class Expressions(Statements, ABC):
         return self._assign("{" + ", ".join(entries) + "}")
 
     def _fixed(self, node: Fixed) -> str:
-        """A constant that is computed here, if that is cheap; else by the code, when it gets there."""
+        """A constant that is computed now if that is cheap, else by the generated code on first use."""
         known = quickly_known(node)
         if known is not None:
             self._owe(known.cost)

@@ -8,7 +8,7 @@ from allot.cel.codegen.expressions import Expressions
 from allot.cel.codegen.statements import UNUSED
 from allot.cel.plan import Bind, Const, Fold
 from allot.cel.values import Value, from_key, iterate
-from allot.cel.weights import weight_of_turn
+from allot.cel.weights import weight_of_iteration
 
 
 class Loops(Expressions):
@@ -35,12 +35,12 @@ class Loops(Expressions):
             self._write("    break")
         self._write(f"{accumulator} = {self.value(node.step)}")
         self.settle()
-        self._ask(weight_of_turn(node))
+        self._check_deadline(weight_of_iteration(node))
         self._indent -= 1
         return self.value(node.result)
 
     def _bind(self, node: Bind) -> str:
-        """Computed at once; if costs count, by a function that is called when it is first used."""
+        """Computed at once; if costs are counted, by a function that is called on first use."""
         if not self._counts:
             self._write(f"s{node.slot} = {self.value(node.initial)}")
             return self.value(node.result)

@@ -1,4 +1,4 @@
-"""Statements: the lines of a generated function, the names in them, and what has been paid for."""
+"""Statements: the lines of a generated function, their names, and the cost counted so far."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from allot.cel.frame import next_checkpoint
 from allot.cel.steps import STRIDE
 
 UNUSED: Final = object()
-"""What a binding holds until it is used."""
+"""The value of a binding before its first use."""
 
 
 class UnsupportedError(Exception):
-    """The plan does something rare that only the reference knows."""
+    """The plan has a rare construct that only the reference evaluates."""
 
 
 class UnexpectedError(Exception):
-    """Raised by generated code when a value is not what the happy way needs."""
+    """Raised by generated code if a value has an unexpected type."""
 
 
 class Statements:
-    """A function that is being written."""
+    """The source of a function while it is generated."""
 
     def __init__(self, counts: bool) -> None:
         self._counts = counts
@@ -67,7 +67,7 @@ class Statements:
     # --- costs ---
 
     def _owe(self, cost: int) -> None:
-        """Note a cost that is known now. It is written when the code branches next."""
+        """Adds a known cost. It is written before the next branch."""
         self._owed += cost
 
     def settle(self) -> None:
@@ -75,8 +75,8 @@ class Statements:
             self._write(f"c += {self._owed}")
         self._owed = 0
 
-    def _ask(self, weight: int = 0) -> None:
-        """Ask the deadline if enough was done since, by cost and by weight. `b` says when."""
+    def _check_deadline(self, weight: int = 0) -> None:
+        """Writes a check of the deadline, due by cost and by weight. `b` holds when it is due."""
         if weight:
             self._write(f"b -= {weight}")
         if self._counts:

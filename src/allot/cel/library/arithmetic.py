@@ -1,4 +1,4 @@
-"""Operators on numbers, texts, times and containers, and `size`."""
+"""Operators on numbers, strings, times and containers, and `size`."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def greater_or_equal(left: Value, right: Value) -> bool:
 
 
 def not_equal(deadline: Deadline, left: Value, right: Value) -> bool:
-    """What cannot be compared is certainly not equal."""
+    """Values that cannot be compared are not equal."""
     return not is_equal(deadline, left, right)
 
 
@@ -237,8 +237,15 @@ FUNCTIONS: Final = (
         overload("not_strictly_false", "(bool) -> bool"),
         implementation=not_strictly_false,
     ),
-    function("_==_", overload("equals", "(A, A) -> bool"), implementation=equal, asks=True),
-    function("_!=_", overload("not_equals", "(A, A) -> bool"), implementation=not_equal, asks=True),
+    function(
+        "_==_", overload("equals", "(A, A) -> bool"), implementation=equal, takes_deadline=True
+    ),
+    function(
+        "_!=_",
+        overload("not_equals", "(A, A) -> bool"),
+        implementation=not_equal,
+        takes_deadline=True,
+    ),
     function(
         "_+_",
         overload("add_bytes", "(bytes, bytes) -> bytes"),
@@ -303,7 +310,7 @@ FUNCTIONS: Final = (
         overload("in_list", "(A, list(A)) -> bool"),
         overload("in_map", "(A, map(A, B)) -> bool"),
         implementation=is_in,
-        asks=True,
+        takes_deadline=True,
     ),
     function(
         "_[_]",

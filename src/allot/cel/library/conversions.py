@@ -12,7 +12,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int, checked_uint
-from allot.cel.library.memoize import remembering
+from allot.cel.library.memoize import memoized
 from allot.cel.library.times import (
     checked_timestamp,
     duration_text,
@@ -60,7 +60,7 @@ def _string_to_uint(text: str) -> Uint:
     return Uint(text)
 
 
-# Digits are not given back once they are read (`++`): texts may be long, and are read in linear time.
+# Digits are not given back once they are read (`++`): strings may be long, and matching stays linear.
 _decimal: Final = re.compile(
     r"[+-]?(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?+|inf(?:inity)?|nan)",
     re.IGNORECASE,
@@ -97,7 +97,7 @@ def _string_to_bool(text: str) -> bool:
 
 
 def double_text(value: float) -> str:
-    """The shortest text that reads back as `value`, with an exponent from a million on."""
+    """The shortest string that parses to `value`, with an exponent from a million on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -130,7 +130,7 @@ def bytes_to_string(value: bytes) -> str:
         raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-@remembering
+@memoized
 def _string_to_timestamp(text: str) -> Timestamp:
     timestamp = parse_timestamp(text)
     if timestamp is None:
@@ -138,7 +138,7 @@ def _string_to_timestamp(text: str) -> Timestamp:
     return timestamp
 
 
-@remembering
+@memoized
 def _string_to_duration(text: str) -> Duration:
     duration = read_duration(text)
     if duration is None:
@@ -160,13 +160,13 @@ _STRING_CONVERSIONS: Final[dict[type, Callable[..., str]]] = {
 
 
 def to_text(value: Value) -> str | None:
-    """What `string(value)` gives; None for values that have no text."""
+    """The result of `string(value)`; None for values without a string form."""
     convert = _STRING_CONVERSIONS.get(type(value))
     return None if convert is None else convert(value)
 
 
 def shown(value: Value) -> str:
-    """A value as it stands in messages."""
+    """A value as messages show it."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     text = to_text(value)

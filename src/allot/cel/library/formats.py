@@ -17,7 +17,7 @@ from allot.cel.values import NONE, Optional, optional_of, register_class
 
 
 class Format(NamedTuple):
-    """A named check. `max_regex_size` is what the cost model takes its pattern to be."""
+    """A named format. `max_regex_size` is the size of its pattern in the cost model."""
 
     name: str
     problems: Callable[[str], list[str]]
@@ -28,7 +28,7 @@ register_class(Format, types.FORMAT, "*cel.Format")
 
 
 class _Pattern(NamedTuple):
-    """A regular expression with the sentence Kubernetes says when a text does not match it."""
+    """A regular expression with Kubernetes' message for strings that do not match it."""
 
     regex: str
     sentence: str

@@ -1,7 +1,7 @@
-"""`format`: texts with holes such as `%s` or `%.2f`.
+"""`format`: strings with clauses such as `%s` or `%.2f`.
 
-There are two dialects. Kubernetes has the older one, which writes numbers as an American would
-(`1,234.5`, `2.7 × 10⁰⁰`) and quotes what stands in lists and maps. The other is plain.
+Two dialects exist. Kubernetes has the older one, which writes numbers in the en-US locale (`1,234.5`,
+`2.7 × 10⁰⁰`) and quotes the elements of lists and maps. The newer one has neither locale nor quotes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WRONG_TYPE: Final = {
 
 
 class Clause(NamedTuple):
-    """One hole: which kind, how precise."""
+    """One formatting clause: verb and precision."""
 
     kind: str
     precision: int | None
@@ -59,7 +59,7 @@ LONE_PERCENT: Final = "unexpected end of string"
 
 
 def parse_format(text: str) -> list[str | Clause | EvalError]:
-    """Texts and holes in turn. Where the text cannot be read on, the error stands last."""
+    """Literal strings and clauses, in order. A parse error is the last entry."""
     parts: list[str | Clause | EvalError] = []
     position = 0
     while position < len(text):
@@ -123,7 +123,7 @@ def _remembered_parts(text: str) -> tuple[str | Clause | EvalError, ...]:
 def format_text(
     deadline: Deadline, text: str, arguments: Sequence[Value], *, localized: bool
 ) -> str:
-    """`text` with its holes filled; EvalError if something does not fit its hole."""
+    """`text` with its clauses replaced; EvalError if an argument does not fit its clause."""
     remembered = len(text) <= _LONGEST_REMEMBERED
     parts = _remembered_parts(text) if remembered else parse_format(text)
     written: list[str] = []
@@ -169,7 +169,7 @@ def _filled(deadline: Deadline, clause: Clause, value: Value, localized: bool) -
 def _fill(deadline: Deadline, clause: Clause, value: Value, localized: bool) -> str:
     kind = clause.kind
     if kind == "s":
-        for _ in leaves(value, deadline):  # gives up on what is too large to be read
+        for _ in leaves(value, deadline):  # fails on values that are too large
             pass
         return _text(deadline, value) if not localized else _quoted_text(deadline, value)
     if kind in "fe":
@@ -228,7 +228,7 @@ _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹�
 
 
 def _text(deadline: Deadline, value: Value) -> str:
-    """`%s`, plain."""
+    """`%s` in the newer dialect."""
     if value is None:
         return "null"
     if isinstance(value, float):
@@ -244,7 +244,7 @@ def _text(deadline: Deadline, value: Value) -> str:
 
 
 def _quoted_text(deadline: Deadline, value: Value) -> str:
-    """`%s` as Kubernetes has it: at the top bare, within lists and maps as a literal."""
+    """`%s` in Kubernetes' dialect: bare at the top level, a literal within lists and maps."""
     if value is None:
         return "null"
     text = _bytes_text(value) if isinstance(value, bytes) else to_text(value)
@@ -285,7 +285,7 @@ def _map_text(
 
 
 def _bounded(texts: Iterable[str]) -> list[str]:
-    """The texts; CostLimitError once they are longer together than any text may be."""
+    """The strings; CostLimitError once their total length exceeds the limit of a string."""
     written: list[str] = []
     length = 0
     for text in texts:
@@ -325,7 +325,7 @@ _GO_ESCAPES: Final = {
 
 
 def go_quoted(text: str) -> str:
-    """The text between double quotes, as Go's %q writes it."""
+    """The string in double quotes, as Go's %q writes it."""
     if text.isascii():
         return f'"{text.translate(_ASCII_ESCAPES)}"'
     return '"' + "".join(map(_go_character, text)) + '"'

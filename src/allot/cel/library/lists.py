@@ -106,7 +106,7 @@ def _range(deadline: Deadline, count: int) -> list[Value]:
 
 
 def _distinct(deadline: Deadline, items: CelList) -> list[Value]:
-    """The first of all that are equal."""
+    """The elements without duplicates, in order."""
     candidates = elements(items, deadline)
     if _told_apart_by_hash(deadline, candidates):
         return list(dict.fromkeys(candidates))
@@ -152,7 +152,7 @@ _ORDERED_BY_PYTHON: Final = frozenset({str, bytes, int, Uint, bool})
 
 
 def _sorted_in_steps(deadline: Deadline, keys: list[Value]) -> list[int]:
-    """The indices of the keys in their order. Every so many comparisons the deadline is asked."""
+    """The indices of the keys in sorted order. The deadline is checked at regular steps."""
     comparisons = 0
 
     def order(left: int, right: int) -> int:
@@ -169,7 +169,7 @@ _COMPARABLE_NAMES: Final = frozenset(name for _, name in COMPARABLE)
 
 
 def _order(left: Value, right: Value) -> int:
-    """An order even where there is none: NaN stays where it is."""
+    """A total order: NaN, which compares with no value, stays where it is."""
     try:
         return compare(left, right)
     except EvalError:
@@ -212,25 +212,32 @@ EXTENDED: Final = (
         overload("list_flatten", "list(list(T)).() -> list(T)"),
         overload("list_flatten_int", "list(dyn).(int) -> list(dyn)"),
         implementation=_flatten,
-        asks=True,
+        takes_deadline=True,
     ),
     function(
         "sort",
         *_sorts("sort", "list(U).() -> list(U)"),
         implementation=_sort,
         trait=is_list,
-        asks=True,
+        takes_deadline=True,
     ),
     function(
         "@sortByAssociatedKeys",
         *_sorts("sortByAssociatedKeys", "list(T).(list(U)) -> list(T)"),
         implementation=_sort_by_keys,
         trait=is_list,
-        asks=True,
+        takes_deadline=True,
     ),
-    function("lists.range", overload("lists_range", "(int) -> list(int)", _range, asks=True)),
-    function("reverse", overload("list_reverse", "list(T).() -> list(T)", _reverse, asks=True)),
-    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct, asks=True)),
+    function(
+        "lists.range", overload("lists_range", "(int) -> list(int)", _range, takes_deadline=True)
+    ),
+    function(
+        "reverse", overload("list_reverse", "list(T).() -> list(T)", _reverse, takes_deadline=True)
+    ),
+    function(
+        "distinct",
+        overload("list_distinct", "list(T).() -> list(T)", _distinct, takes_deadline=True),
+    ),
 )
 
 ENDS: Final = (
@@ -263,7 +270,12 @@ def _intersects(deadline: Deadline, left: CelList, right: CelList) -> bool:
 SETS: Final = tuple(
     function(
         f"sets.{name}",
-        overload(f"list_sets_{name}_list", "(list(T), list(T)) -> bool", implementation, asks=True),
+        overload(
+            f"list_sets_{name}_list",
+            "(list(T), list(T)) -> bool",
+            implementation,
+            takes_deadline=True,
+        ),
     )
     for name, implementation in (
         ("contains", _contains_all),
@@ -369,7 +381,10 @@ KUBERNETES: Final = (
         "isSorted",
         *(
             overload(
-                f"list_{name}_is_sorted_bool", f"list({name}).() -> bool", _is_sorted, asks=True
+                f"list_{name}_is_sorted_bool",
+                f"list({name}).() -> bool",
+                _is_sorted,
+                takes_deadline=True,
             )
             for name, _ in COMPARABLE
         ),
@@ -378,7 +393,10 @@ KUBERNETES: Final = (
         "sum",
         *(
             overload(
-                f"list_{name}_sum_{name}", f"list({name}).() -> {name}", _sum_from(zero), asks=True
+                f"list_{name}_sum_{name}",
+                f"list({name}).() -> {name}",
+                _sum_from(zero),
+                takes_deadline=True,
             )
             for name, zero in _SUMMABLE
         ),
@@ -391,7 +409,7 @@ KUBERNETES: Final = (
                     f"list_{name}_{which}_{name}",
                     f"list({name}).() -> {name}",
                     _extreme(which, sign),
-                    asks=True,
+                    takes_deadline=True,
                 )
                 for name, _ in COMPARABLE
             ),
@@ -399,16 +417,20 @@ KUBERNETES: Final = (
         for which, sign in (("max", 1), ("min", -1))
     ),
     function(
-        "indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, asks=True)
+        "indexOf",
+        overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, takes_deadline=True),
     ),
     function(
         "lastIndexOf",
-        overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, asks=True),
+        overload(
+            "list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, takes_deadline=True
+        ),
     ),
 )
 INCLUDES: Final = (
     function(
-        "includes", overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, asks=True)
+        "includes",
+        overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, takes_deadline=True),
     ),
 )
 
@@ -440,7 +462,10 @@ MAP_INSERT: Final = (
     function(
         "cel.@mapInsert",
         overload(
-            "@mapInsert_map_map", "(map(K, V), map(K, V)) -> map(K, V)", _insert_all, asks=True
+            "@mapInsert_map_map",
+            "(map(K, V), map(K, V)) -> map(K, V)",
+            _insert_all,
+            takes_deadline=True,
         ),
         overload("@mapInsert_map_key_value", "(map(K, V), K, V) -> map(K, V)", _insert),
     ),

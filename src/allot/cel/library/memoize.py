@@ -1,4 +1,4 @@
-"""Parsers that remember short texts: expressions parse the same ones over and over."""
+"""Memoized parsers for short strings: expressions parse the same ones repeatedly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LONGEST: Final = 128
 T = TypeVar("T")
 
 
-def remembering(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """`parse`, which remembers what the short texts asked for last came to, errors too."""
+def memoized(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """`parse` with a bounded cache of results, including errors, for short strings."""
 
     @lru_cache(maxsize=_TEXTS)
     def outcome(text: str) -> T | EvalError:

@@ -1,4 +1,4 @@
-"""The messages every environment knows: wrappers, and times by their parts."""
+"""The protobuf messages of every environment: wrappers, timestamp and duration."""
 
 from __future__ import annotations
 

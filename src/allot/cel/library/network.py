@@ -1,4 +1,4 @@
-"""IP addresses and networks, parsed as strictly as Go's netip does, with its words for what is wrong."""
+"""IP addresses and networks, parsed as strictly as Go's netip, with its error messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.formatting import go_quoted
-from allot.cel.library.memoize import remembering
+from allot.cel.library.memoize import memoized
 from allot.cel.values import register_class
 
 
@@ -172,7 +172,7 @@ def _v6_text(packed: bytes) -> str:
 
 
 def _parse_address(text: str) -> tuple[bytes, str]:
-    """Bytes and zone. ValueError tells what is wrong, as netip.ParseAddr does."""
+    """Bytes and zone; ValueError with the message of netip.ParseAddr."""
     try:
         for character in text:
             if character == ".":
@@ -192,7 +192,7 @@ def _parse_address(text: str) -> tuple[bytes, str]:
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 
 
-@remembering
+@memoized
 def _parse_ip(text: str) -> Ip:
     try:
         packed, zone = _parse_address(text)
@@ -208,7 +208,7 @@ def _parse_ip(text: str) -> Ip:
 
 
 def _parse_prefix(text: str) -> Cidr:
-    """ValueError tells what is wrong, as netip.ParsePrefix does."""
+    """The network; ValueError with the message of netip.ParsePrefix."""
     address, slash, bits = text.rpartition("/")
     problem = f"netip.ParsePrefix({go_quoted(text)}): "
     if not slash:
@@ -230,7 +230,7 @@ def _parse_prefix(text: str) -> Cidr:
 _CIDR_PROBLEM: Final = "network address parse error during conversion from string: "
 
 
-@remembering
+@memoized
 def _parse_cidr(text: str) -> Cidr:
     try:
         cidr = _parse_prefix(text)
@@ -242,7 +242,7 @@ def _parse_cidr(text: str) -> Cidr:
 
 
 _LONGEST: Final = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128")
-"""Longer texts are neither address nor network. What exactly is wrong with them need not be found."""
+"""Longer strings are neither address nor network; they are refused without parsing."""
 
 
 def _is_ip(text: str) -> bool:
@@ -310,7 +310,7 @@ def _contains_cidr(cidr: Cidr, other: Cidr) -> bool:
 
 
 def _share_prefix(one: bytes, other: bytes, bits: int) -> bool:
-    """Whether two addresses are of one family and alike in their first bits."""
+    """Whether two addresses are of one family and have the same prefix."""
     spare = len(one) * 8 - bits
     same = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
     return len(one) == len(other) and not same >> spare

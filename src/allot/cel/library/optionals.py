@@ -1,7 +1,7 @@
-"""Values that may be missing.
+"""Optional values.
 
-`or`, `orValue` and the `?` accessors are evaluated by the plan itself, because they look at their
-second operand only when they need it; here they are merely declared.
+`or`, `orValue` and the `?` accessors are evaluated by the plan itself, because they evaluate their second
+operand only if needed; here they are only declared.
 """
 
 from __future__ import annotations
@@ -70,11 +70,13 @@ FUNCTIONS: Final = (
     function("optional.none", overload("optional_none", "() -> optional(V)", lambda: NONE)),
     function(
         "optional.unwrap",
-        overload("optional_unwrap", "(list(optional(V))) -> list(V)", _unwrap, asks=True),
+        overload("optional_unwrap", "(list(optional(V))) -> list(V)", _unwrap, takes_deadline=True),
     ),
     function(
         "unwrapOpt",
-        overload("optional_unwrapOpt", "list(optional(V)).() -> list(V)", _unwrap, asks=True),
+        overload(
+            "optional_unwrapOpt", "list(optional(V)).() -> list(V)", _unwrap, takes_deadline=True
+        ),
     ),
     function("value", overload("optional_value", "optional(V).() -> V", _value)),
     function("hasValue", overload("optional_hasValue", "optional(V).() -> bool", _has_value)),

@@ -9,7 +9,7 @@ from allot.api.semver import Semver, SemverError
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.arithmetic import checked_int
-from allot.cel.library.memoize import remembering
+from allot.cel.library.memoize import memoized
 
 
 def _quantity(text: str) -> Quantity:
@@ -86,7 +86,7 @@ QUANTITIES: Final = (
 )
 
 
-@remembering
+@memoized
 def _strict_semver(text: str) -> Semver:
     try:
         return Semver.parse(text)
@@ -94,7 +94,7 @@ def _strict_semver(text: str) -> Semver:
         raise EvalError(str(error)) from None
 
 
-@remembering
+@memoized
 def _normalized_semver(text: str) -> Semver:
     try:
         return Semver.parse(_normalized(text))

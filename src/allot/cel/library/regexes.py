@@ -1,4 +1,4 @@
-"""Regular expressions with RE2 semantics: linear in the length of the text, whatever the pattern."""
+"""Regular expressions with RE2 semantics: linear in the length of the string for every pattern."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANYWHERE: Final = _RE2.Anchor.UNANCHORED
 
 
 class RegexError(ValueError):
-    """The pattern is none. The text is Go's."""
+    """The pattern is invalid. The message is Go's."""
 
 
 class Regex:
@@ -32,7 +32,7 @@ class Regex:
         options = re2.Options()
         options.log_errors = False
         options.max_mem = 8 << 20
-        # Groups are never asked for, and to tell them takes a matcher that is thirty times slower.
+        # Capture groups are not used, and need a matcher that is thirty times slower.
         options.never_capture = True
         problem = _refused_by_go(pattern)
         if problem is None:
@@ -52,7 +52,7 @@ class Regex:
             return start >= 0
 
         self.is_in = is_in
-        """Whether the pattern matches anywhere in a text. A function, for it is called most."""
+        """Whether the pattern matches anywhere in a string. A function, because it is called most."""
 
     def first(self, text: str) -> str:
         """The leftmost match, or nothing."""
@@ -61,7 +61,7 @@ class Regex:
         return "" if start < 0 else encoded[start:end].decode("utf-8", "surrogatepass")
 
     def all(self, deadline: Deadline, text: str, limit: int = -1) -> list[Value]:
-        """The matches from left to right that do not overlap; an empty one never touches another."""
+        """The non-overlapping matches from left to right; an empty match is never adjacent to another."""
         encoded = _encoded(text)
         found: list[Value] = []
         position, last_end = 0, -1
@@ -104,7 +104,7 @@ _escape_or_name: Final = re.compile(r"\\.|\(\?P?<([A-Za-z0-9_]+)>", re.DOTALL)
 
 
 def _refused_by_go(pattern: str) -> str | None:
-    """What RE2 accepts in C++ but not in Go."""
+    """The error for patterns that RE2 accepts in C++ but not in Go."""
     if _any_byte(pattern):
         return "invalid escape sequence: `\\C`"
     return None
@@ -156,12 +156,17 @@ FUNCTIONS: Final = (
     function("find", overload("string_find_string", "string.(string) -> string", _find)),
     function(
         "findAll",
-        overload("string_find_all_string", "string.(string) -> list(string)", _find_all, asks=True),
+        overload(
+            "string_find_all_string",
+            "string.(string) -> list(string)",
+            _find_all,
+            takes_deadline=True,
+        ),
         overload(
             "string_find_all_string_int",
             "string.(string, int) -> list(string)",
             _find_all,
-            asks=True,
+            takes_deadline=True,
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Functions on texts. Positions count code points."""
+"""Functions on strings. Positions count code points."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _upper_ascii(text: str) -> str:
 def _in_ascii(
     change: Callable[[bytes], bytes], change_ascii: Callable[[str], str], text: str
 ) -> str:
-    """Only ASCII letters change; among bytes of UTF-8 these are the only letters there are."""
+    """Changes only ASCII letters; in UTF-8 bytes only these are single-byte letters."""
     if text.isascii():
         return change_ascii(text)
     encoded = text.encode("utf-8", "surrogatepass")
@@ -262,20 +262,25 @@ EXTENDED: Final = (
             "string_replace_string_string",
             "string.(string, string) -> string",
             _replace,
-            asks=True,
+            takes_deadline=True,
         ),
         overload(
             "string_replace_string_string_int",
             "string.(string, string, int) -> string",
             _replace,
-            asks=True,
+            takes_deadline=True,
         ),
     ),
     function(
         "split",
-        overload("string_split_string", "string.(string) -> list(string)", _split, asks=True),
         overload(
-            "string_split_string_int", "string.(string, int) -> list(string)", _split, asks=True
+            "string_split_string", "string.(string) -> list(string)", _split, takes_deadline=True
+        ),
+        overload(
+            "string_split_string_int",
+            "string.(string, int) -> list(string)",
+            _split,
+            takes_deadline=True,
         ),
     ),
     function(
@@ -286,21 +291,27 @@ EXTENDED: Final = (
     function("trim", overload("string_trim", "string.() -> string", _trim)),
     function(
         "join",
-        overload("list_join", "list(string).() -> string", _join, asks=True),
-        overload("list_join_string", "list(string).(string) -> string", _join, asks=True),
+        overload("list_join", "list(string).() -> string", _join, takes_deadline=True),
+        overload("list_join_string", "list(string).(string) -> string", _join, takes_deadline=True),
     ),
-    function("strings.quote", overload("strings_quote", "(string) -> string", _quote, asks=True)),
+    function(
+        "strings.quote",
+        overload("strings_quote", "(string) -> string", _quote, takes_deadline=True),
+    ),
 )
 
 FORMAT: Final = (
     function(
-        "format", overload("string_format", "string.(list(dyn)) -> string", _format, asks=True)
+        "format",
+        overload("string_format", "string.(list(dyn)) -> string", _format, takes_deadline=True),
     ),
 )
 PLAIN_FORMAT: Final = (
     function(
         "format",
-        overload("string_format", "string.(list(dyn)) -> string", _format_plainly, asks=True),
+        overload(
+            "string_format", "string.(list(dyn)) -> string", _format_plainly, takes_deadline=True
+        ),
     ),
 )
 """`format` as later versions of the language define it: without locale, without quotes."""

@@ -39,7 +39,7 @@ _rfc3339: Final = re.compile(
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """The moment an RFC 3339 text names; None if it names none."""
+    """The time of an RFC 3339 string; None if it is not one."""
     match = _rfc3339(text)
     if match is None:
         return None
@@ -47,7 +47,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
     zone = match[8]
     east = 0 if zone == "Z" else _offset_seconds(zone)
     try:
-        # Year 0 is no date to Python; its moments may still lie in year 1 of another zone.
+        # Python has no year 0; a time in it may still be in year 1 of another zone.
         moment = datetime(year or 4, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
@@ -101,7 +101,7 @@ def _number(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _zone(name: str) -> tzinfo | timedelta:
-    """A zone by its name, or how far it is east of Greenwich: any number of hours will do."""
+    """A zone by name or by offset from UTC; any number of hours is allowed."""
     if ":" in name:
         hours, _, minutes = name.partition(":")
         total, rest = _number(hours) * 60, _number(minutes)
@@ -115,7 +115,7 @@ def _zone(name: str) -> tzinfo | timedelta:
 
 
 def _moment(timestamp: Timestamp, zone: str) -> datetime:
-    """The date and time of day in a zone. Fractions of a second are left out."""
+    """The date and time of day in a zone. Fractions of a second are dropped."""
     moment = _EPOCH + timedelta(seconds=timestamp.nanoseconds // NANOSECONDS)
     try:
         place = _zone(zone)

@@ -1,4 +1,4 @@
-"""URLs, parsed as Go's net/url does, with its words for what is wrong."""
+"""URLs, parsed as Go's net/url does, with its error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from allot.cel import types
 from allot.cel.declarations import function, overload
 from allot.cel.errors import EvalError
 from allot.cel.library.formatting import go_quoted
-from allot.cel.library.memoize import remembering
+from allot.cel.library.memoize import memoized
 from allot.cel.steps import in_steps
 from allot.cel.values import Value, register_class
 from allot.deadline import Deadline
@@ -69,7 +69,7 @@ _wrong_in_host: Final = re.compile(
 
 
 def _unescape(text: str, where: str) -> str:
-    """Without %-escapes; _ParseError names the escape or character that may not stand there."""
+    """The string without %-escapes; _ParseError names the invalid escape or character."""
     wrong = _wrong_in_host(text) if where == "host" else _wrong_escape(text)
     if wrong is not None:
         if wrong[0].startswith("%"):
@@ -155,7 +155,7 @@ def _with_go_prefix(text: str, error: _ParseError) -> str:
 
 
 def request_uri_problem(text: str) -> str | None:
-    """What keeps a text from being an absolute URI or path; None if nothing does."""
+    """Why a string is not an absolute URI or path; None if it is one."""
     try:
         _parse(text, is_request=True)
     except _ParseError as error:
@@ -171,7 +171,7 @@ def _is_url(text: str) -> bool:
     return True
 
 
-@remembering
+@memoized
 def _url(text: str) -> Url:
     prefix = "URL parse error during conversion from string: "
     problem = request_uri_problem(text)
@@ -191,7 +191,7 @@ def _escaped_path(deadline: Deadline, url: Url) -> str:
 
 
 def _parameters(deadline: Deadline, url: Url) -> dict[Value, Value]:
-    """The query, as lists of values by name. What cannot be read is left out."""
+    """The query, as lists of values by name. Invalid parameters are left out."""
     found: dict[Value, list[Value]] = {}
     for pair in in_steps(url.query.split("&"), deadline):
         if not pair or ";" in pair:
@@ -213,10 +213,12 @@ FUNCTIONS: Final = (
     function("getPort", overload("url_get_port", "url.() -> string", Url.port)),
     function(
         "getEscapedPath",
-        overload("url_get_escaped_path", "url.() -> string", _escaped_path, asks=True),
+        overload("url_get_escaped_path", "url.() -> string", _escaped_path, takes_deadline=True),
     ),
     function(
         "getQuery",
-        overload("url_get_query", "url.() -> map(string, list(string))", _parameters, asks=True),
+        overload(
+            "url_get_query", "url.() -> map(string, list(string))", _parameters, takes_deadline=True
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Rules about objects that the API server accepts: each looks at one object among all that are known.
+"""Rules about objects that the API server accepts: each checks one object, given all known objects.
 
 A check is a function `(subject, known, gates) -> problems`. `CHECKS` lists all of them.
 """

@@ -101,7 +101,7 @@ def _why_never_reached(
     if before is None or not after:
         return ""
     accepted, wanted = {device.id for device in before}, {device.id for device in after}
-    # Equal sets are usual where one manifest is meant for many clusters.
+    # Equal sets are common in manifests written for several clusters.
     if wanted < accepted:
         return f"accepts every device {known.where} that it accepts"
     return ""

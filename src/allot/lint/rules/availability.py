@@ -1,7 +1,7 @@
 """Whether the devices that are known can satisfy an alternative.
 
-An alternative that cannot be satisfied is no mistake while another one can: prioritized lists are
-written for hardware that is not everywhere (KEP-4816).
+An alternative that cannot be satisfied is not reported while another one can: prioritized lists name
+hardware that not every cluster has (KEP-4816).
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _devices_subject_to_both(
 
 
 class Side(NamedTuple):
-    """What one request, or alternative, brings to a constraint."""
+    """The values that one request, or alternative, contributes to a constraint."""
 
     alternative: Alternative
     is_derived: bool
@@ -108,7 +108,7 @@ class Side(NamedTuple):
 def compared_values(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
-    """What constraints compare: the first problem of each."""
+    """The values that constraints compare: the first problem of each constraint."""
     claim = subject.claim
     if claim is None:
         return

@@ -118,7 +118,7 @@ def _missing(
         more = f" and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
         hint = f"; available: {', '.join(listed[:_MOST_LISTED])}{more}"
     meant = only_typo(name, names)
-    # A name that is like no other may well exist elsewhere.
+    # A name that resembles no other may exist in the cluster.
     is_sure = known.is_live or bool(close)
     return Problem(
         rule,

@@ -31,7 +31,7 @@ _MOST_DEVICES: Final = 3
 _MOST_VALUES: Final = 5
 
 
-# --- what is read ---
+# --- attributes and capacities that are read ---
 
 
 def unknown_attributes(
@@ -65,13 +65,13 @@ def _in_other_domain(identifier: str, names: frozenset[str]) -> str:
     return f'; did you mean "{elsewhere[0]}"?' if elsewhere else ""
 
 
-# --- what is selected ---
+# --- devices that are selected ---
 
 
 def class_selectors(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
-    """Selectors of a class. All devices are compared with them, of whichever driver."""
+    """Selectors of a class. They are evaluated on all devices, of any driver."""
     if not isinstance(subject.object, DeviceClass) or not known.devices:
         return
     selectors = subject.object.spec.selectors
@@ -187,7 +187,7 @@ def unknown_taints(subject: Subject, known: KnownObjects, gates: FeatureGates) -
                 )
 
 
-# --- texts ---
+# --- messages ---
 
 
 def named_devices(devices: Sequence[PoolDevice]) -> str:
@@ -202,7 +202,7 @@ def _devices(count: int) -> str:
 
 
 def _values_read(selectors: Sequence[DeviceSelector], devices: Sequence[PoolDevice]) -> str:
-    """What the devices have where the expressions look."""
+    """The devices' values of the attributes and capacities that the expressions read."""
     shown: list[str] = []
     for selector in selectors:
         text = selector.cel.expression if selector.cel is not None else ""

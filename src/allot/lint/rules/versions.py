@@ -32,7 +32,7 @@ def admin_namespace(
     subject: Subject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     if subject.claim is None or subject.namespace in known.namespace_labels:
-        return  # the API server knows what to say
+        return  # reported by the API server
     for alternative in subject.claim.alternatives():
         spec = alternative.spec
         if isinstance(spec, ExactDeviceRequest) and spec.admin_access:

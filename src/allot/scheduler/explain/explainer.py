@@ -363,7 +363,7 @@ class _DeviceExplainer:
 
 
 def _with_findings(found: NodeExplanation, explanation: Explanation) -> NodeExplanation:
-    """What is known of a node, with what allocation found out about its devices."""
+    """The explanation of a node, with the result of the allocation of its devices."""
     wording = Wording()
     pools = tuple(map(pool_text, explanation.pools))
     return replace(

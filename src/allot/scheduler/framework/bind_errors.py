@@ -1,4 +1,4 @@
-"""Errors of a binding cycle that say what becomes of the pod."""
+"""Errors of a binding cycle, by what happens to the pod."""
 
 from __future__ import annotations
 

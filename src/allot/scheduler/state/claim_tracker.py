@@ -105,7 +105,7 @@ class ClaimTracker:
         self._update_ledger(claim.metadata.uid, claim)
 
     def remove_pending_allocation(self, claim: ResourceClaim) -> None:
-        """The allocation was written, or given up: from now on what is known of the claim counts."""
+        """Called when the allocation is written or given up: from now on the informer's claim counts."""
         uid = claim.metadata.uid
         pending = self._pending.pop(uid, None)
         if pending is None:

@@ -250,7 +250,7 @@ _READ_OF_STATUS: Final = ("initContainerStatuses", "containerStatuses")
 
 
 def _has_same_spec(old: Pod, new: Pod) -> bool:
-    """Whether two versions of a pod differ only in what becomes of it: its node and most of its status."""
+    """Whether two versions of a pod differ only in the node and most of the status."""
     before: Mapping[str, Any] = old.data.get("spec") or {}
     after: Mapping[str, Any] = new.data.get("spec") or {}
     bound = "nodeName" in after and "nodeName" not in before

@@ -1,4 +1,4 @@
-"""Nobody grants what they do not have: the rights a role adds beyond those of its author, and how that is told."""
+"""Privilege escalation: the rights that a role grants beyond those of its author, and the message that lists them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Binding(NamedTuple):
         return cls(namespace, text(metadata, "name"), RoleRef(home, text(ref, "name")), subjects)
 
     def granted(self, subject: Subject) -> str:
-        """Why somebody is allowed something, in the words of Kubernetes."""
+        """Why a request is allowed, in Kubernetes' wording."""
         shown = next(text for found, text in self.subjects if found == subject)
         named = f"{self.name}/{self.namespace}" if self.namespace else self.name
         kind = "RoleBinding" if self.namespace else "ClusterRoleBinding"

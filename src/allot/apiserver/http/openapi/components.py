@@ -31,7 +31,7 @@ IRREGULAR: Final[Mapping[str, Schema]] = {
         "oneOf": [{"type": "string"}, {"type": "number"}],
     },
     _INT_OR_STRING: {
-        "description": "A whole number, or a text such as 25% or the name of a port.",
+        "description": "A whole number, or a string such as 25% or the name of a port.",
         "format": "int-or-string",
         "oneOf": [{"type": "integer"}, {"type": "string"}],
     },

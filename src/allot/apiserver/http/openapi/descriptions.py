@@ -43,7 +43,7 @@ class TextKey(NamedTuple):
 
 
 def type_description(name: str) -> str:
-    """The description of a type; empty if there is none."""
+    """The description of a type; empty if it has no description."""
     package, _, short = name.rpartition(".")
     group, version = package.split(".")[-2:]
     found = _text(group, version, short, "")
@@ -53,7 +53,7 @@ def type_description(name: str) -> str:
 
 
 def field_description(schema: Type, field: str) -> str:
-    """The description of a field; empty if there is none."""
+    """The description of a field; empty if it has no description."""
     package, _, short = schema.name.rpartition(".")
     group, version = package.split(".")[-2:]
     found = _text(group, version, short, field)

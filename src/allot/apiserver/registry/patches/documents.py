@@ -13,7 +13,7 @@ from allot.apiserver.registry.patches.errors import PatchError
 
 
 def decode_document(body: bytes) -> Any:
-    """The JSON value in `body`; `DecodeError` if there is none, or it is nested too deeply.
+    """The JSON value in `body`; `DecodeError` if it is not JSON or is nested too deeply.
 
     Numbers come out as they went in: whole numbers of any size as `int`, the others as `float`.
     """

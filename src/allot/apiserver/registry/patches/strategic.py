@@ -1,13 +1,13 @@
-"""Strategic merge patches: merge patches that know types, so that lists of things with names can merge.
+"""Strategic merge patches: merge patches that know types, so that lists can be merged by key.
 
-A patch says more than its values with directives, fields whose names start with a dollar sign:
+Directives are fields whose names start with a dollar sign:
 
-    $patch: merge | replace | delete       what becomes of this object, or of the item of a list
-    $retainKeys: [a, b]                    all other fields of this object go
+    $patch: merge | replace | delete       what happens to this object, or list item
+    $retainKeys: [a, b]                    all other fields of this object are removed
     $deleteFromPrimitiveList/F: [x, y]     these are removed from the list F of strings or numbers
     $setElementOrder/F: [{name: a}, ...]   how the list F is sorted afterwards
 
-What lists do is in `keyed_lists`.
+Lists are merged in `keyed_lists`.
 """
 
 from __future__ import annotations

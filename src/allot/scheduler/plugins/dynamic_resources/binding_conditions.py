@@ -21,7 +21,7 @@ from allot.features import BINDING_CONDITIONS
 
 
 class Ready(NamedTuple):
-    """Every condition of every device is True, or there is none."""
+    """Every condition of every device is True; also when no device has conditions."""
 
 
 class NotReady(NamedTuple):

@@ -106,7 +106,7 @@ def no_avoided_devices(_pod: PodInfo) -> frozenset[DeviceId]:
 
 
 def why_unusable_without_gate(gates: FeatureGates) -> Callable[[ResourceClaim], str]:
-    """What becomes of claims whose devices must be made ready, where no pod may wait for that (KEP-5007)."""
+    """How claims with binding conditions are treated where pods may not wait for them (KEP-5007)."""
     if RELEASE_WAITING_PODS_WHEN_OFF in gates:
         return why_not_usable_when_off
     return never_unusable

@@ -18,7 +18,7 @@ from allot.scheduler.state.resources import is_sidecar, read_amounts
 NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 ClassOf = Callable[[str], str | None]
-"""The device class behind a resource; None if there is none."""
+"""The device class behind a resource; None if no class offers it."""
 
 
 class ContainerRequest(NamedTuple):

@@ -1,16 +1,16 @@
-"""What `import allot` offers: clusters as values, allocations, explanations, expressions.
+"""The public API behind `import allot`: clusters as values, allocations, explanations, expressions.
 
-    `manifest_files`   files, directories and patterns → manifests, each with its place
+    `manifest_files`   files, directories and patterns → manifests, each with its position
     `loading`          manifests or a running cluster → objects
-    `cluster_gates`    which feature gates and rules hold for them
-    `snapshot`         objects → `ClusterSnapshot`, which answers questions
-    `arguments`        names and manifests that callers pass
-    `nodes`            `NodeSnapshot`: a node's devices, and what claims get there
-    `allocations`      `Allocation`: the answer
+    `cluster_gates`    the feature gates and rules that apply to them
+    `snapshot`         objects → `ClusterSnapshot`
+    `arguments`        names and manifests as arguments
+    `nodes`            `NodeSnapshot`: a node's devices, and allocation on it
+    `allocations`      `Allocation`: the result
     `devices`          `Device`: a device as a value
     `expressions`      `Expression`: a compiled CEL expression
-    `explanations`     `Explanation`: what a pod or a claim is doing, and why
-    `errors`           what goes wrong
+    `explanations`     `Explanation`: the state of a pod or a claim, and the reasons
+    `errors`           exceptions
 
 Import the names from `allot`; these modules may move. `docs/python-api.md` documents them.
 """

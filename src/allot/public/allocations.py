@@ -1,4 +1,4 @@
-"""What claims get on a node, or why they get nothing."""
+"""The result of allocating claims on a node: devices, or the reason why they do not fit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from allot.api.quantity import Quantity
 
 MAX_STEPS: Final = 100_000
 PROPOSAL_STEPS: Final = 2_000
-"""For each of the many changes that are tried."""
+"""Limit of the search for each proposed change."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,11 +43,11 @@ class AllocatedDevice:
     claim: str
     """As `namespace/name`."""
     request: str
-    """With the alternative, if the request has some: `gpu/small` (KEP-4816)."""
+    """With the subrequest, if the request has alternatives: `gpu/small` (KEP-4816)."""
     id: DeviceId
     share_id: str = ""
     consumed: Mapping[str, Quantity] = field(default_factory=dict)
-    """Capacity that the share takes (KEP-5075)."""
+    """Capacity that the share consumes (KEP-5075)."""
 
     @property
     def name(self) -> str:
@@ -67,10 +67,10 @@ class AllocatedDevice:
 
 
 class Allocation:
-    """What claims get together on one node: all of them their devices, or none.
+    """The result of allocating claims together on one node: all claims are allocated, or none.
 
-    True in a condition if they fit. If not, `reason` says why and `proposals` what would help; both are
-    computed when they are first asked for.
+    True in a condition if they fit. Otherwise `reason` says why and `proposals` lists changes that would
+    help; both are computed on first use.
     """
 
     def __init__(self, problem: AllocationProblem, max_steps: int = MAX_STEPS) -> None:
@@ -102,7 +102,7 @@ class Allocation:
 
     @property
     def results(self) -> tuple[AllocationResult, ...]:
-        """For each claim what its `status.allocation` would be; empty if they do not fit."""
+        """`status.allocation` for each claim; empty if they do not fit."""
         return self._outcome.results if isinstance(self._outcome, Allocated) else ()
 
     @cached_property
@@ -115,7 +115,7 @@ class Allocation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For each claim its `status.allocation`, as JSON has it."""
+        """`status.allocation` for each claim, as JSON values."""
         return {
             claim: msgspec.json.decode(msgspec.json.encode(result, enc_hook=to_builtin))
             for claim, result in zip(self.claims, self.results, strict=False)
@@ -148,7 +148,7 @@ class Allocation:
     def _explanation(self) -> Explanation:
         return explain(self._problem)
 
-    # --- for people ---
+    # --- display ---
 
     def __str__(self) -> str:
         if self.fits:
@@ -187,7 +187,7 @@ def _allocated_device(claim: str, result: DeviceRequestAllocationResult) -> Allo
 
 
 def _share_ids(problem: AllocationProblem) -> Callable[[], str]:
-    """Share ids that are valid, unique, and the same each time the same is asked."""
+    """Valid, unique and deterministic share ids."""
     about = "/".join([problem.node.name, *(claim.metadata.uid for claim in problem.claims)])
     numbers = count()
     return lambda: str(uuid5(NAMESPACE_URL, f"allot:{about}/{next(numbers)}"))

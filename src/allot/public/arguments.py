@@ -1,4 +1,4 @@
-"""What callers pass: names, manifests as dictionaries or text, `pod/NAME`."""
+"""Arguments of the public API: names, manifests as dictionaries or YAML, `pod/NAME`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which feature gates and rules hold for questions about a cluster, and where that is known from."""
+"""The feature gates and rules of a cluster, and their source."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ DEFAULTS: Final = "defaults"
 
 
 class ClusterGates(NamedTuple):
-    """The gates, and where they are from: a component of the cluster, or defaults."""
+    """The gates, and their source: a component of the cluster, or defaults."""
 
     gates: FeatureGates
     rules: RuleSet
     source: str = DEFAULTS
     assumption: str = ""
-    """What is assumed about a cluster that does not show its gates."""
+    """The gates assumed for a cluster that does not expose them."""
 
 
 def gates_of_files(overrides: Mapping[str, bool], asked: RuleSet | None) -> ClusterGates:
-    """allot's defaults with overrides; `FeatureGateError` if they do not go together."""
+    """allot's defaults with overrides; `FeatureGateError` if they contradict each other."""
     rules = asked or RuleSet.SEEDS
     return ClusterGates(features.with_overrides(overrides, rules), rules)
 
@@ -35,9 +35,9 @@ def gates_of_cluster(
     asked: RuleSet | None,
     option: str = "feature_gates",
 ) -> ClusterGates:
-    """The gates of the cluster with overrides; `FeatureGateError` if they do not go together.
+    """The gates of the cluster with overrides; `FeatureGateError` if they contradict each other.
 
-    `option` is what users call the overrides.
+    `option` is the name of the overrides in messages.
     """
     rules = rules_of_cluster(snapshot, asked)
     checked = features.with_overrides(overrides, rules)
@@ -55,9 +55,9 @@ def gates_of_cluster(
 
 
 def rules_of_cluster(snapshot: Snapshot, asked: RuleSet | None) -> RuleSet:
-    """The rules in force: those asked for, those a component shows, or those of its kind of API server.
+    """The rules in force: those given, those a component exposes, or the default for its API server.
 
-    Where no component shows them and the API server is not allot's, another scheduler places the pods.
+    If no component exposes them and the API server is not allot's, another scheduler schedules the pods.
     """
     if asked is not None:
         return asked
@@ -77,5 +77,5 @@ def _assumed(checked: FeatureGates, rules: RuleSet, why: str, option: str) -> Cl
 
 
 def _when_unknown(name: str) -> bool:
-    """A gate that a component does not know: removed since it is always on, or newer than the component."""
+    """The state of a gate that a component does not have: removed because it is locked on, or newer than the component."""
     return GATES[name].stage is Stage.GA

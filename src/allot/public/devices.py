@@ -1,4 +1,4 @@
-"""Devices as values: what a driver publishes about one, and who holds it."""
+"""Devices as values: what a driver publishes, and the claims that hold it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Capacity(NamedTuple):
 
 
 class Device:
-    """A device: of a snapshot, or made for trying an expression. A value: it does not change.
+    """A device of a snapshot, or created to try an expression. Immutable.
 
     `Device("gpu-0", driver="gpu.example.com", attributes={"model": "A100"}, capacity={"memory": "80Gi"})`
     """
@@ -54,7 +54,7 @@ class Device:
             {name: _quantity(amount) for name, amount in capacity.items()}
         )
         self.taints = tuple(taints)
-        """As `key=value:effect`; those of DeviceTaintRules are with the devices of a node."""
+        """As `key=value:effect`; taints of DeviceTaintRules are in `NodeSnapshot.devices`."""
         self.shared = shared
         """Whether several claims can hold shares of it (KEP-5075)."""
         self.holders = tuple(holders)
@@ -124,7 +124,7 @@ def _taint_text(taint: DeviceTaint) -> str:
 
 
 def plain_value(attribute: PublishedAttribute) -> Attribute:
-    """The one value that is set; an invalid attribute without any is an empty string."""
+    """The value that is set; an empty string for an invalid attribute without one."""
     for scalar in (attribute.bool_, attribute.int_, attribute.string):
         if scalar is not None:
             return scalar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AllotError(Exception):
-    """Base of all errors that the names in `allot` raise on purpose."""
+    """Base class of the errors of the public API."""
 
 
 class ManifestError(AllotError, ValueError):

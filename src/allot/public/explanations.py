@@ -1,4 +1,4 @@
-"""Explanations: what a pod or a claim is doing, why, and what would help."""
+"""Explanations: the state of a pod or a claim, the reasons, and changes that would help."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EFFORT: Final = Effort(5_000, 2, within(1.5, time.monotonic), 10.0)
 
 
 class Explanation:
-    """What a pod or a claim is doing and why. Print it for the whole text."""
+    """The state of a pod or a claim and the reasons. `print` it for the full report."""
 
     def __init__(self, value: PodExplanation | ClaimExplanation, now: datetime) -> None:
         self._value = value
@@ -49,29 +49,29 @@ class Explanation:
 
     @property
     def node(self) -> str:
-        """Where a pod is, will be, or would be; empty if no node takes it, and for claims."""
+        """The node where a pod is, will be, or would be scheduled; empty if no node fits, and for claims."""
         return self._value.node if isinstance(self._value, PodExplanation) else ""
 
     @property
     def proposals(self) -> tuple[str, ...]:
-        """Single changes after which it fits, each of them tried, with the node where it fits then."""
+        """Single changes after which it fits, each verified, with the node where it fits."""
         return tuple(f"on node {each.node}: {each.change}" for each in self._value.proposals)
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:
-        """For each node why it does not take the pod, the nearest first."""
+        """The reason for each node that does not fit, the nearest to fitting first."""
         return {
             each.node: tuple(filter(None, (*each.reasons, each.summary)))
             for each in self._value.nodes
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `allot explain -o json` writes it."""
+        """The full explanation, as `allot explain -o json` prints it."""
         encoded = msgspec.json.encode(self._value, enc_hook=to_builtin)
         return msgspec.json.decode(encoded, type=dict[str, Any])
 
     def text(self, *, everything: bool = False) -> str:
-        """As `allot explain` prints it; `everything` also shows what is much the same."""
+        """As `allot explain` prints it; `everything` also shows similar nodes and devices."""
         value = self._value
         if isinstance(value, PodExplanation):
             return plain_text(pod_lines(value, self._now, everything=everything))

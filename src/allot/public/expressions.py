@@ -1,4 +1,4 @@
-"""CEL expressions for people: compile one, then ask it about devices."""
+"""CEL expressions: compiled once, evaluated on devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from allot.rules import RuleSet
 
 
 class Expression:
-    """A compiled expression: a device selector, or a derived attribute (KEP-6080). Made by `allot.compile`."""
+    """A compiled expression: a device selector, or a derived attribute (KEP-6080). Created by `allot.compile`."""
 
     def __init__(self, program: Program, *, is_derived: bool) -> None:
         self._program = program
@@ -38,7 +38,7 @@ class Expression:
 
     @property
     def max_cost(self) -> int | None:
-        """The estimated cost, as Kubernetes counts it; None if nothing bounds it."""
+        """The estimated cost, as Kubernetes counts it; None without a bound."""
         cost = self._program.max_cost
         return None if cost >= UNBOUNDED_COST else cost
 
@@ -62,7 +62,7 @@ class Expression:
         return tuple(device for device in devices if self._is_selected(device))
 
     def cost(self, device: Device) -> int:
-        """What one evaluation costs on this device, in Kubernetes' units."""
+        """The cost of one evaluation on this device, in Kubernetes' units."""
         return self._program.evaluate(device._prepared).cost
 
     def _is_selected(self, device: Device) -> bool:
@@ -88,7 +88,7 @@ def compile_expression(
 ) -> Expression:
     """Compile a device selector, or with `derived` a derived attribute, as the API server does for a new object.
 
-    `CelCompileError` says what is wrong, with line, column and a caret.
+    `CelCompileError` has the problems with line, column and a caret.
     """
     gates = resolve_gates(feature_gates, rules)
     compile_ = compile_derived if derived else compile_selector

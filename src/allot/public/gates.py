@@ -1,4 +1,4 @@
-"""Feature gates as callers give them: a mapping of overrides, or gates that are ready."""
+"""Feature gates as arguments: a mapping of overrides, or a `FeatureGates`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def feature_gates(
 ) -> FeatureGates:
     """allot's default gates with overrides, under these rules: `seeds` (the KEPs) or `v1.38` (Kubernetes).
 
-    `FeatureGateError` for unknown gates, and for gates that do not go together. Gates that are ready are
-    returned as they are.
+    `FeatureGateError` for unknown gates, and for gates that contradict each other. A `FeatureGates` is
+    returned unchanged.
     """
     if isinstance(overrides, FeatureGates):
         return overrides

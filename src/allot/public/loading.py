@@ -31,15 +31,15 @@ MAX_ATTEMPTS: Final = 3
 
 
 class Reading(NamedTuple):
-    """What is read of a cluster."""
+    """What to read from a cluster."""
 
     resources: Sequence[Resource[Any]]
     namespace: str = ""
-    """Where to look for resources that may not be listed in all namespaces."""
+    """The namespace to list if the user may not list all namespaces."""
     scopes: Mapping[Resource[Any], Scope] = {}
-    """Of these resources, only this."""
+    """Resources of which only a part is read."""
     gate_pages: Sequence[str] = ()
-    """Feature gates are read from the first of these pages that shows them."""
+    """Feature gates are read from the first of these endpoints that has them."""
 
 
 async def read_cluster(
@@ -74,10 +74,10 @@ async def read_objects(client: Client, what: Reading) -> Snapshot:
 
 
 def objects_in(manifests: Iterable[Manifest], resources: Iterable[Resource[Any]]) -> Snapshot:
-    """The objects of these kinds; others are skipped. `ManifestError` for what cannot be decoded.
+    """The objects of these kinds; others are skipped. `ManifestError` if one cannot be decoded.
 
-    Of an object that occurs twice, as in two dumps, the last one counts. Name, namespace and uid, which every
-    object in a cluster has and manifests often leave out, are filled in.
+    If an object occurs twice, the last one is used. A missing name, namespace or uid is filled in, because every
+    object in a cluster has them.
     """
     snapshot = Snapshot()
     now = datetime.now(UTC)

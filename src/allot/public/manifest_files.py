@@ -15,7 +15,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 class SourceFile(NamedTuple):
-    """A file that was read. `scope` is its directory below the one that was searched."""
+    """A file that was read. `scope` is its directory, relative to the one that was searched."""
 
     name: str
     content: bytes
@@ -28,7 +28,7 @@ class SourceFile(NamedTuple):
 def read_files(
     sources: Iterable[str | PathLike[str]], seen: set[Path] | None = None
 ) -> Iterator[SourceFile]:
-    """Each file once; `ManifestError` for what cannot be read.
+    """Each file once; `ManifestError` if one cannot be read.
 
     A source is a file, a directory (all manifests below it), or a pattern such as `deploy/*.yaml`. Files in `seen`
     are skipped, and files that are read are added to it.

@@ -1,4 +1,4 @@
-"""A node of a snapshot: its devices, and what claims get there."""
+"""A node of a snapshot: its devices, and allocation on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NodeSnapshot:
         self._snapshot = snapshot
         self._target = TargetNode.of(node)
         self.object = node
-        """The Node itself; only a name if no manifest has it."""
+        """The Node object; without a manifest it has only a name."""
 
     @property
     def name(self) -> str:
@@ -51,10 +51,10 @@ class NodeSnapshot:
         )
 
     def allocate(self, *claims: ClaimLike, max_steps: int = MAX_STEPS) -> Allocation:
-        """What these claims get together on this node, as Kubernetes would decide: all of them, or none.
+        """Allocates these claims together on this node, as Kubernetes would: all of them, or none.
 
-        Nothing changes: `snapshot.assume(allocation)` is the cluster afterwards. Devices that the claims hold
-        already count as free for them.
+        The snapshot does not change: `snapshot.assume(allocation)` returns the one after it. Devices that the
+        claims already hold are free for them.
         """
         if not claims:
             raise TypeError("allocate() needs at least one claim")

@@ -1,4 +1,4 @@
-"""A cluster at one moment, as a value: load it, ask it, derive others from it."""
+"""A cluster at one moment, as a value: load it, query it, derive others from it."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ Gates = FeatureGates | Mapping[str, bool] | None
 
 
 class ClusterSnapshot:
-    """Nodes, devices, claims and pods at one moment. Nothing follows the cluster; nothing changes it.
+    """Nodes, devices, claims and pods at one moment. It does not follow the cluster.
 
-    Made by `allot.load`, `allot.loads` and `allot.snapshot`. Methods that change something return another snapshot.
+    Created by `allot.load`, `allot.loads` and `allot.snapshot`. Immutable: methods that change something return
+    another snapshot.
     """
 
     def __init__(self, objects: Snapshot, known: ClusterGates) -> None:
@@ -76,7 +77,7 @@ class ClusterSnapshot:
 
     @cached_property
     def nodes(self) -> tuple[NodeSnapshot, ...]:
-        """By name. A node that only ResourceSlices name is one of them, without labels."""
+        """By name. A node that only ResourceSlices name is included, without labels."""
         found = {slice_.spec.node_name: None for slice_ in self.slices if slice_.spec.node_name}
         known = {node.metadata.name: node for node in self._objects.of(resources.NODES)}
         return tuple(
@@ -145,13 +146,13 @@ class ClusterSnapshot:
             raise not_found(resource.kind, str(key), known)
         return found
 
-    # --- questions ---
+    # --- queries ---
 
     def explain(self, what: str | Pod | ResourceClaim | Mapping[str, Any]) -> Explanation:
-        """What a pod or a claim is doing, why, and what would help.
+        """Explains the state of a pod or a claim, the reasons, and changes that would help.
 
         `what` is `pod/NAME`, `claim/NAME` (or `pod/NAMESPACE/NAME`), an object of the snapshot, or a manifest of a pod
-        or a claim that is not in it: that is explained as if it were created now.
+        or a claim that is not in it, explained as if it were created now.
         """
         if isinstance(what, Mapping):
             return self.with_objects(what)._explain(*target_of(what))
@@ -194,7 +195,7 @@ class ClusterSnapshot:
         return ClusterSnapshot(objects, self._known)
 
     def assume(self, allocation: Allocation) -> ClusterSnapshot:
-        """This cluster after an allocation was written; claims that are new are added to it."""
+        """This cluster after an allocation was written; new claims are added."""
         if not allocation:
             raise ValueError(f"{allocation!r} cannot be assumed")
         objects = self._objects.copy()
@@ -213,11 +214,11 @@ class ClusterSnapshot:
         )
         return ClusterSnapshot(self._objects, ClusterGates(gates, wanted))
 
-    # --- allocation's side ---
+    # --- allocation ---
 
     @cached_property
     def inventory(self) -> Inventory:
-        """All slices, as `allot.allocation` works with them."""
+        """All slices, as input of `allot.allocation`."""
         inventory = Inventory(self.feature_gates, self.slices)
         if DEVICE_TAINTS in self.feature_gates:
             rules = self._objects.of(resources.DEVICE_TAINT_RULES)
@@ -226,7 +227,7 @@ class ClusterSnapshot:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Devices that claims hold, as `allot.allocation` works with them."""
+        """Devices that claims hold, as input of `allot.allocation`."""
         return self._ledger_without(())
 
     def _ledger_without(self, claims: Iterable[str]) -> Ledger:
@@ -241,7 +242,7 @@ class ClusterSnapshot:
         return ledger
 
     def _claim_of(self, claim: ClaimLike) -> ResourceClaim:
-        """The claim that a caller means, complete and not allocated."""
+        """The claim given as argument, complete and not allocated."""
         if isinstance(claim, str):
             claim = self.claim(claim)
         elif isinstance(claim, Mapping):
@@ -263,7 +264,7 @@ class ClusterSnapshot:
         return f"<ClusterSnapshot {shown}; rules {self.rules}>"
 
 
-# --- where they come from ---
+# --- loading ---
 
 
 def load(
@@ -273,8 +274,8 @@ def load(
 ) -> ClusterSnapshot:
     """The cluster that manifests describe: files, directories, or patterns such as `cluster/*.yaml`.
 
-    Reads what kubectl prints (`kubectl get … -o yaml`) and what is written by hand; other kinds are skipped.
-    `ManifestError` names the file and the line of what cannot be read.
+    Reads the output of `kubectl get … -o yaml` and manifests written by hand; other kinds are skipped.
+    `ManifestError` has the file and line if a manifest cannot be read.
     """
     if not sources:
         raise TypeError("load() needs at least one file, directory or pattern")
@@ -304,9 +305,9 @@ def snapshot(
     feature_gates: Mapping[str, bool] | None = None,
     rules: RuleSet | str | None = None,
 ) -> ClusterSnapshot:
-    """A running cluster as it is now: the one that kubectl would use, unless named. Needs the right to list.
+    """A running cluster as it is now: kubectl's current context by default. Needs the right to list.
 
-    Feature gates and rules are those of the cluster where it shows them. Works inside a running event loop, as
+    Feature gates and rules are those of the cluster, if it exposes them. Works inside a running event loop, as
     in a notebook, too; in asynchronous code `await snapshot_async(client)` does not block.
     """
     from allot.client.connection import connect

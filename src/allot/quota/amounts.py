@@ -17,7 +17,7 @@ LIMITS: Final = "limits."
 
 
 def read_amounts(raw: Any) -> Amounts:
-    """The amounts in a resource list of the API. Values that are no quantities count as zero."""
+    """The amounts in a resource list of the API. Invalid quantities count as zero."""
     amounts: Amounts = {}
     for name, value in (raw or {}).items():
         try:

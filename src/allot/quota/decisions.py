@@ -1,4 +1,4 @@
-"""Quotas: whether a write fits, and what is used.
+"""Quota decisions: whether a write fits, and the usage after it.
 
 A quota is enforced once its usage has been counted: `status.hard` lists the entries. From then on admission adds
 to `status.used`, and the controller corrects it by a full recount.
@@ -42,7 +42,7 @@ class Exceeded(NamedTuple):
 
 
 def _scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
-    """All of them must hold."""
+    """All scopes of the quota; an object must match each of them."""
     for name in quota.get("spec", "scopes", default=[]):
         yield QuotaScope(name)
     for requirement in quota.get("spec", "scopeSelector", "matchExpressions", default=[]):

@@ -49,7 +49,7 @@ class Evaluator(Protocol):
     resource: GroupResource
 
     def names(self, names: Iterable[str]) -> list[str]:
-        """Those of these entries that the objects count towards."""
+        """The entries among these that the objects count towards."""
         ...
 
     def usage(self, obj: Any) -> Amounts:
@@ -61,7 +61,7 @@ class Evaluator(Protocol):
         ...
 
     def missing_amounts(self, obj: Any, names: Iterable[str]) -> str:
-        """Requests and limits that these entries require and the object lacks; empty if there are none."""
+        """Requests and limits that these entries require and the object lacks; empty if nothing is missing."""
         ...
 
 
@@ -219,7 +219,7 @@ SPECIAL: Final = frozenset(
         GroupResource(DRA, "resourceclaims"),
     }
 )
-"""Resources with evaluators of their own. Of others, only objects are counted."""
+"""Resources with their own evaluators. For all others, only objects are counted."""
 
 
 def object_count_resources(names: Iterable[str]) -> set[GroupResource]:

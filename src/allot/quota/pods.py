@@ -108,7 +108,7 @@ def _peak_resources(pod: RawObject, what: str) -> Amounts:
 
 
 def missing_amounts(pod: RawObject, names: Iterable[str]) -> str:
-    """Requests and limits that these quota entries require and containers lack; empty if there are none."""
+    """Requests and limits that these quota entries require and containers lack; empty if nothing is missing."""
     on_pod = _set_entries(pod.get("spec", "resources", default={}))
     wanted = sorted((_REQUIRED_OF_CONTAINERS & set(names)) - on_pod)
     missing: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Kubernetes' protobuf, as values in and values out.
+"""Kubernetes' protobuf encoding.
 
 `tables` has the messages, `schema` reads them, `reading` and `writing` generate a function for each message
 that is used, for plain JSON values or for structs. `envelope` has whole bodies and the events of watches.

@@ -1,7 +1,7 @@
-"""Kubernetes' protobuf bodies: an object with its type in an envelope, and the frames of a watch.
+"""Kubernetes' protobuf bodies: objects in a `runtime.Unknown` envelope, and the frames of a watch.
 
-An envelope is `k8s\\0` and a message that names the type and has the object's own message as bytes. In a watch
-each event is a frame, which begins with its length; the object within has an envelope of its own.
+An envelope is `k8s\\0` and a message with the type and the object's own message as bytes. In a watch each
+event is a frame with a length prefix; the object in it has its own envelope.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_FRAME: Final = 64 << 20
 
 
 class Envelope(NamedTuple):
-    """What a body says about itself, and the object's message."""
+    """The type of a body, and the object's message."""
 
     api_version: str
     kind: str
@@ -44,7 +44,7 @@ def in_envelope(content: bytes, api_version: str, kind: str) -> bytes:
 
 
 def open_envelope(body: bytes) -> Envelope:
-    """The envelope that a body is; `ProtobufError` says what it is instead."""
+    """The envelope of a body; `ProtobufError` if it has none."""
     if not body:
         raise ProtobufError("empty data")
     if body == MAGIC:
@@ -100,7 +100,7 @@ def encode_document(document: dict[str, Any], gvk: GroupVersionKind) -> bytes:
 
 
 def decode_document(body: bytes, expected: GroupVersionKind | None = None) -> dict[str, Any]:
-    """A whole body as JSON values, kind and apiVersion among them; what says nothing else is what is expected."""
+    """A whole body as JSON values, with kind and apiVersion; `expected` is the type if the envelope has none."""
     envelope = open_envelope(body)
     gvk = expected if expected is not None and not envelope.kind else envelope.gvk
     values = read(envelope.content, target_of(gvk))
@@ -151,14 +151,14 @@ class WatchEvent(NamedTuple):
 
 
 class FrameReader:
-    """Finds the events in the bytes of a watch, however they are divided."""
+    """Splits the bytes of a watch into events, for chunks of any size."""
 
     def __init__(self, max_frame: int = MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> Iterator[WatchEvent]:
-        """The events that are complete by now."""
+        """The events that are complete with this chunk."""
         self._rest += data
         start = 0
         while len(self._rest) >= start + 4:

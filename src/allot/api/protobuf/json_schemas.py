@@ -1,6 +1,6 @@
-"""Fields of custom resources' schemas that are one of two things: a schema, or something simpler.
+"""Union fields of custom resources' schemas: a schema, or a simpler value.
 
-Each is a message with two fields in protobuf, and just the one or the other in JSON.
+Each is a message with two fields in protobuf, and one of the two values in JSON.
 """
 
 from __future__ import annotations

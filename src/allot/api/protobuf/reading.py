@@ -1,8 +1,7 @@
-"""Protobuf bytes to values, by functions that are generated from the tables when they are first called.
+"""Decodes protobuf with functions that are generated from the tables on first use.
 
-A generated function has the fields of its message in the order of their numbers, which is the order in which
-they are written: it goes through a message once, without looking anything up. Fields in another order, and
-unknown ones, cost another round.
+A generated function expects the fields of its message in the order of their numbers, as they are written:
+it reads a message in one pass without lookups. Fields in another order, and unknown ones, take another pass.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import ProtobufError
 
 Reader = Callable[[bytes, int, int, Iterator[None]], Any]
-"""Takes the data, where the message begins and ends, and a budget: one item for each part there may be."""
+"""Takes the data, start and end of the message, and a budget with one item for each allowed part."""
 
 MAX_REMEMBERED: Final = 8192
-"""Parts of slices that are kept of each type: devices come again with every change of their slice."""
+"""The number of cached parts of slices, by type: devices are sent again with every change of their slice."""
 MAX_REMEMBERED_BYTES: Final = 1024
 """Of one part."""
 
@@ -87,14 +86,14 @@ _functions: Final[dict[str, Any]] = {
     "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
     "too_short": wire.too_short, "base64": _base64, "remember": _remember,
 }  # fmt: skip
-"""What generated functions call, themselves included."""
+"""The namespace of generated functions."""
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
 _NUMBERS: Final = {"int32": 0, "int64": 0, "bool": 0, "double": 1}
 _ZEROES: Final = {"string": '""', "int32": "0", "int64": "0", "bool": "False", "double": "0"}
 
 
 def _promise(target: Target) -> str:
-    """The name of the target's function, which is generated when it is first called."""
+    """The name of the target's function, which is generated on first call."""
     name = f"message_{target.identifier}"
     if name not in _functions:
 
@@ -147,7 +146,7 @@ class _Generator:
     def _begin(self) -> None:
         line = self._source.line
         if self._target.cls is None:
-            # Zeroes that JSON shows.
+            # Zero values that JSON includes.
             shown = (
                 f'"{field.name}": {_ZEROES[field.type]}'
                 for field in (member.field for member in self._members)
@@ -174,7 +173,7 @@ class _Generator:
             )
             return
         for member in self._members:
-            # Always sent by Go, but by others perhaps not.
+            # Always sent by Go clients, but not by all others.
             field, inner = member.field, member.item_target
             if inner is None or field.container or field.pointer or not field.name:
                 continue
@@ -194,7 +193,7 @@ class _Generator:
     def _length(self, start: str = "p", end: str = "q", within: str = "") -> None:
         """Reads a length: afterwards the content goes from `start` to `end`.
 
-        What is within is checked before it is read. Without, the message it is in notices that it is too short.
+        With `within`, the end is checked before reading. Otherwise the enclosing message detects truncated data.
         """
         line = self._source.line
         line(f"n = b[{start}]")
@@ -206,7 +205,7 @@ class _Generator:
                 line("raise too_short()")
 
     def _long_varint(self, value: str, start: str) -> None:
-        """Reads on if the first byte of a tag or length is not all of it. Most often a second one is."""
+        """Reads the further bytes of a tag or length; most often one more."""
         line = self._source.line
         with self._source.block(f"if {value} > 127:"):
             line(f"x = b[{start}]")
@@ -247,7 +246,7 @@ class _Generator:
                 self._length(within="e" if field.type not in ("string", "bytes") else "")
                 line(f"v = {self._value(member)}")
                 line("p = q")
-            # A zero that is no pointer is as good as absent, unless JSON shows it.
+            # A zero value that is not a pointer is the same as absent, unless JSON includes it.
             hides_zero = not field.pointer and (field.omitted or self._target.cls is not None)
             if hides_zero and (field.type in _ZEROES or field.type == "bytes"):
                 with self._source.block("if v:"):
@@ -276,7 +275,7 @@ class _Generator:
             line("v = v != 0")
 
     def _value(self, member: Member, start: str = "p", end: str = "q") -> str:
-        """The expression for a value between two places."""
+        """The expression for a value between two offsets."""
         type_, inner = member.field.type, member.item_target
         if inner is not None:
             return f"{_promise(inner)}(b, {start}, {end}, budget)"
@@ -411,7 +410,7 @@ class _Generator:
             line("raise too_short()")
 
     def _zero(self, member: Member) -> str:
-        """The expression for the value of an entry that has none."""
+        """The expression for the zero value of a map entry."""
         zero = _ZEROES.get(member.field.type)
         if zero is not None:
             return zero

@@ -1,6 +1,6 @@
-"""Values that are messages in protobuf and something simpler in JSON: times, quantities, opaque JSON.
+"""Values that are messages in protobuf and scalars in JSON: times, quantities, opaque JSON.
 
-Readers take the data and where the message begins and ends; writers give the message's content.
+Readers take the data with start and end of the message; writers return the message's content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from allot.api.quantity import PARSED, ZERO, Quantity, QuantityError, quantity_f
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
 MIN_SECONDS: Final = -62_135_596_800
-"""0001-01-01T00:00:00Z: Go's zero time, which is written as nothing."""
+"""0001-01-01T00:00:00Z: Go's zero time, which is encoded as empty."""
 _MAX_SECONDS: Final = 253_402_300_799
 
 
@@ -38,7 +38,7 @@ _MAX_SECONDS: Final = 253_402_300_799
 
 
 def fields_at(data: bytes, start: int, end: int) -> dict[int, Any]:
-    """Numbers, and places of bytes, by field number; the last one of each counts."""
+    """Numbers, and offsets of bytes, by field number; the last one of each field is used."""
     found: dict[int, Any] = {}
     while start < end:
         tag, start = varint(data, start)
@@ -56,7 +56,7 @@ def fields_at(data: bytes, start: int, end: int) -> dict[int, Any]:
 
 
 def _only_bytes(data: bytes, start: int, end: int) -> bytes | None:
-    """The content of field 1; None if it is not there."""
+    """The content of field 1; None if it is not set."""
     if start + 1 < end and data[start] == 10 and data[start + 1] < 128:
         stop = start + 2 + data[start + 1]
         if stop == end:
@@ -81,7 +81,7 @@ def read_datetime(data: bytes, start: int, end: int) -> datetime | None:
 
 
 def read_time(data: bytes, start: int, end: int) -> str | None:
-    """A time as JSON has it, in whole seconds."""
+    """A time in its JSON form, in whole seconds."""
     if start >= end:
         return None
     return _time_text(data[start:end])
@@ -94,7 +94,7 @@ def _time_text(content: bytes) -> str | None:
 
 
 def read_microtime(data: bytes, start: int, end: int) -> str | None:
-    """A time as JSON has it, in microseconds."""
+    """A time in its JSON form, in microseconds."""
     if start >= end:
         return None
     moment = _timestamp(data, start, end)
@@ -190,7 +190,7 @@ def write_quantity(value: Quantity | str | float) -> bytes:
     return b"\n%b%b" % (encode_varint(len(text)), text)
 
 
-# --- numbers or texts ---
+# --- integers or strings ---
 
 
 def read_int_or_string(data: bytes, start: int, end: int) -> int | str:
@@ -211,7 +211,7 @@ def write_int_or_string(value: str | int | None) -> bytes:
     return b"\x08\x00\x10%b\x1a\x00" % encode_varint(int(value or 0))
 
 
-# --- lists of texts with a type of their own ---
+# --- lists of strings with their own message type ---
 
 
 def read_strings(data: bytes, start: int, end: int) -> list[str]:
@@ -237,7 +237,7 @@ def write_strings(values: list[str] | None) -> bytes:
 
 
 def read_raw(data: bytes, start: int, end: int) -> Raw:
-    """JSON that is not ours to understand, byte for byte."""
+    """Opaque JSON, byte for byte."""
     content = _only_bytes(data, start, end)
     if not content:
         return ABSENT

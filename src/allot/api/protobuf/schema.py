@@ -1,6 +1,6 @@
-"""What protobuf messages look like: fields with their numbers, and how the same field looks in JSON.
+"""Protobuf schemas: the fields of messages with their numbers, types and JSON names.
 
-The tables are text, one line per field:
+The tables have one line per field:
 
     Volume
       1 name string
@@ -10,9 +10,9 @@ The tables are text, one line per field:
       1 replicas *int32?
       5 minReadySeconds int32?
 
-Types are written as in Go: `*` is a pointer, `[]` a list, `{}` a map with text keys. `?` says that JSON
-leaves the field out when it is zero. A field without a name (`-`) has its own fields in JSON where it is
-itself. Pointers are on the wire if they are set, everything else always, zero or not.
+Types are written as in Go: `*` is a pointer, `[]` a list, `{}` a map with string keys. `?` means that
+JSON omits the field when it is zero. The fields of a field without a name (`-`) are inlined in JSON. Pointers
+are on the wire if they are set, everything else always, also zero values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCALARS: Final = frozenset(
         "fields", "strings", "schema-or-bool", "schema-or-schemas", "schema-or-strings",
     }
 )  # fmt: skip
-"""Types that are not messages of a table; some of them are messages with a JSON form of their own."""
+"""Types that are not messages of a table; some of them are messages with their own JSON form."""
 
 META: Final = "meta.v1"
 META_GROUP: Final = "meta.k8s.io"
@@ -52,7 +52,7 @@ class Field(NamedTuple):
     """`list`, `map` or nothing."""
     pointer: bool = False
     omitted: bool = False
-    """Whether JSON leaves it out when it is zero."""
+    """Whether JSON omits it when it is zero."""
 
 
 class Message(NamedTuple):

@@ -1,4 +1,4 @@
-"""Source text of generated functions."""
+"""Source code of generated functions."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class Source:
         return "\n".join(self._lines)
 
     def define(self, namespace: dict[str, Any], name: str) -> None:
-        """Run the text, so that what it defines is in the namespace."""
+        """Executes the source, which adds its definitions to the namespace."""
         exec(compile(self.text, name, "exec"), namespace)  # noqa: S102

@@ -1,4 +1,4 @@
-"""What a message is read into and written from: plain JSON values, or one of our structs.
+"""Targets of encoding and decoding: plain JSON values, or structs of `allot.api`.
 
 A reader or writer is generated for each pair of a message and a target, when it is first used.
 """
@@ -15,7 +15,7 @@ from allot.api.protobuf.schema import SCALARS, Field, Message, message
 
 
 class Target(NamedTuple):
-    """A message, and the struct that stands for it; without one, a dict does."""
+    """A message, and the struct it is decoded into; a dict without one."""
 
     message: str
     cls: type[Struct] | None = None
@@ -30,7 +30,7 @@ class Target(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A field of a message and where its value is in the target."""
+    """A field of a message, and its attribute in the target."""
 
     field: Field
     attribute: str
@@ -38,11 +38,11 @@ class Member(NamedTuple):
     shape: Shape | None = None
     """Of the struct's field."""
     default: Any = None
-    """What the struct's field is when nothing was set."""
+    """The default of the struct's field."""
 
     @property
     def item_target(self) -> Target | None:
-        """What the value, or each item of the list or map, is read into; None for scalars."""
+        """The target of the value, or of each item of the list or map; None for scalars."""
         if self.field.type in SCALARS:
             return None
         shape = self.shape
@@ -74,7 +74,7 @@ def _struct_members(described: Message, cls: type[Struct]) -> list[Member]:
 
 
 def _defaults(cls: type[Struct]) -> dict[str, Any]:
-    """What each field is when it was not set."""
+    """The default of each field."""
     zero = cls()
     return {name: getattr(zero, name) for name in cls.__struct_fields__}
 

@@ -1,4 +1,4 @@
-"""Protobuf's wire format: varints, tags, lengths, and fields that are skipped."""
+"""Protobuf's wire format: varints, tags, lengths, and skipping of fields."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ END_GROUP: Final = 4
 FIXED32: Final = 5
 
 MAX_GROUPS: Final = 100
-"""Groups within groups, which Kubernetes does not use."""
+"""The maximum nesting of groups, which Kubernetes does not use."""
 _MASK64: Final = 2**64 - 1
 
 
 class ProtobufError(DecodeError):
-    """The bytes are not the message they should be. The message is what API clients see."""
+    """Invalid protobuf. API clients see the message of this error."""
 
 
 def too_short() -> ProtobufError:
@@ -27,7 +27,7 @@ def too_short() -> ProtobufError:
 
 
 def varint(data: bytes, start: int) -> tuple[int, int]:
-    """The unsigned number at a place, and where it ends. Raises `IndexError` at the end of the data."""
+    """The unsigned number at an offset, and its end. Raises `IndexError` at the end of the data."""
     value = data[start]
     if value < 128:
         return value, start + 1
@@ -90,7 +90,7 @@ def skip(data: bytes, start: int, tag: int) -> int:
 
 
 def encode_varint(value: int) -> bytes:
-    """Negative numbers are written in 64 bits, whatever their type."""
+    """Negative numbers of any type are written in 64 bits."""
     value &= _MASK64
     if value < 128:
         return _SMALL[value]
@@ -110,5 +110,5 @@ def encode_tag(number: int, wire_type: int) -> bytes:
 
 
 def delimited(number: int, content: bytes) -> bytes:
-    """A field of text, bytes or a message."""
+    """A length-delimited field: a string, bytes or a message."""
     return b"%b%b%b" % (encode_tag(number, BYTES), encode_varint(len(content)), content)

@@ -1,7 +1,7 @@
-"""Values to protobuf bytes, by functions that are generated from the tables when they are first called.
+"""Encodes protobuf with functions that are generated from the tables on first use.
 
-What is written is what Kubernetes writes, byte for byte: fields in the order of their numbers, maps sorted by
-key, zeroes of everything that is not a pointer.
+The output is byte for byte that of Kubernetes: fields in the order of their numbers, maps sorted by key, zero
+values of everything that is not a pointer.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import BYTES, ProtobufError, encode_tag, encode_varint
 
 Writer = Callable[[Any], bytes]
-"""Takes a value and gives the content of its message."""
+"""Takes a value and returns the content of its message."""
 
 MAX_REMEMBERED: Final = 8192
-"""Entries of maps that are kept of each type: devices of one model have most attributes in common."""
+"""The number of cached map entries, by type: devices of one model share most attributes."""
 _PREFIXES: Final = 256
-"""Lengths whose prefixes are made in advance."""
+"""Lengths with precomputed prefixes."""
 
 
 def write(value: Any, target: Target) -> bytes:
-    """The message of a value; `ProtobufError` if it does not fit."""
+    """The message of a value; `ProtobufError` if it does not match the schema."""
     try:
         return writer_for(target)(value)
     except (AttributeError, TypeError, ValueError, LookupError, OverflowError) as error:
@@ -70,18 +70,18 @@ _functions: Final[dict[str, Any]] = {
     "varint": encode_varint, "prefix": _prefix, "remember": _remember, "is_set": is_set,
     "unbase64": a2b_base64, "double": struct.Struct("<d").pack,
 }  # fmt: skip
-"""What generated functions call, themselves included."""
+"""The namespace of generated functions."""
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
 _NUMBERS: Final = frozenset({"int32", "int64", "bool"})
 _ZERO_CONTENTS: Final = {
     "quantity": b"\n\x010", "intstr": b"\x08\x00\x10\x00\x1a\x00", "schema-or-bool": b"\x08\x00",
 }  # fmt: skip
 _NOTHING_IF_UNSET: Final = frozenset({"bytes", "strings"})
-"""Types of which Go has null without a pointer."""
+"""Types that are nullable in Go without a pointer."""
 
 
 def _promise(target: Target) -> str:
-    """The name of the target's function, which is generated when it is first called."""
+    """The name of the target's function, which is generated on first call."""
     name = f"message_{target.identifier}"
     if name not in _functions:
 
@@ -94,7 +94,7 @@ def _promise(target: Target) -> str:
 
 
 def _zero(field: Field) -> bytes:
-    """What is written of a field that has no value."""
+    """The encoding of a field without a value."""
     if field.pointer or field.container or field.type in _NOTHING_IF_UNSET:
         return b""
     if field.type in _NUMBERS:
@@ -109,9 +109,9 @@ def _zero(field: Field) -> bytes:
 
 
 def _memory_key(member: Member) -> str:
-    """The expression for what says all about an entry k, v of a map; empty if too much would have to be said.
+    """The expression for the cache key of a map entry k, v; empty if entries are not cached.
 
-    It is None for values that are not usual.
+    The key is None for values that are rare.
     """
     shape = member.shape.item if member.shape is not None else None
     if shape is None or shape.cls is None:
@@ -122,7 +122,7 @@ def _memory_key(member: Member) -> str:
     parts, conditions = ["k"], []
     for attribute, inner in fields:
         if inner.kind == "quantity" and not inner.optional:
-            # Quantities are equal by amount, but written as they were.
+            # Quantities are equal by amount, but encoded in their original form.
             parts.append(f"str(v.{attribute})")
         elif inner.optional:
             conditions.append(f"v.{attribute} is None")
@@ -133,7 +133,7 @@ def _memory_key(member: Member) -> str:
 
 
 def _is_plain(shape: Shape) -> bool:
-    """Whether values can be looked up, and equal ones are written alike."""
+    """Whether values are hashable, and equal ones have the same encoding."""
     if shape.kind == "list":
         assert shape.item is not None
         return _is_plain(shape.item)
@@ -159,7 +159,7 @@ class _Generator:
                 member = members.get(field.number)
                 if member is not None:
                     self._field(member)
-                elif zero := _zero(field):  # our struct does not have it
+                elif zero := _zero(field):  # not in the struct
                     line(f"a.append({zero!r})")
             line("return b''.join(a)")
         self._source.define(_functions, f"<protobuf {self._target.message}>")

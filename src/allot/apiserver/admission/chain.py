@@ -37,7 +37,7 @@ class AdmissionAttributes(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """What is written in the same transaction, and what the client is warned of."""
+    """Operations for the same transaction, and warnings for the client."""
 
     operations: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -48,19 +48,19 @@ ADMITTED = Admitted()
 
 class Handler(Protocol):
     def handles(self, operation: str, resource: Resource) -> bool:
-        """Whether it takes part in these writes at all; the answer never changes."""
+        """Whether it takes part in these writes; the result never changes."""
 
 
 @runtime_checkable
 class MutatingPlugin(Handler, Protocol):
     async def admit(self, attributes: AdmissionAttributes) -> Any:
-        """The object to go on with; raises `ApiError` to reject the write."""
+        """The object, possibly changed; raises `ApiError` to reject the write."""
 
 
 @runtime_checkable
 class ValidatingPlugin(Handler, Protocol):
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
-        """Let the write pass; raises `ApiError` to reject it."""
+        """Accepts the write; raises `ApiError` to reject it."""
 
 
 AdmissionPlugin = MutatingPlugin | ValidatingPlugin

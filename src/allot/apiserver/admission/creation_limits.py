@@ -1,7 +1,7 @@
 """Rate limits for creating objects: a token bucket per user.
 
-ResourcePoolStatusRequests are limited so (KEP-5677): each makes a controller count devices and write an answer
-that may be large. Dry runs are free.
+For ResourcePoolStatusRequests (KEP-5677): each makes a controller count devices and write a status that may be
+large. Dry runs are not counted.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from allot.apiserver.kinds.resources import Resource, find
 from allot.client.rate_limits import TokenBucket
 
 MAX_USERS: Final = 10_000
-"""Users whose buckets are kept. The one that was idle longest is forgotten first."""
+"""The number of users whose buckets are kept. The longest idle one is dropped first."""
 
 
 class CreationLimit(NamedTuple):
-    """What one user may create: so many at once, so many per second in the long run."""
+    """The limit of one user: a burst, and a rate per second."""
 
     per_second: float = 5.0
-    """0 is no limit."""
+    """0 means no limit."""
     burst: int = 50
 
 
 def loop_time() -> float:
-    """The time of the event loop: virtual where tests make it so."""
+    """The time of the event loop, which is virtual in tests."""
     return asyncio.get_running_loop().time()
 
 

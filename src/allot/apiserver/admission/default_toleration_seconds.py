@@ -1,6 +1,6 @@
 """Adds the tolerations that every pod gets for a node that is not ready or unreachable.
 
-It runs after defaults, and field managers do not own what it adds.
+It runs after defaulting; the added tolerations have no field manager.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Device exclusivity: rejects an allocation of a device that another claim holds.
 
-For every allocated device there is a record of its holders in the store. A write to a claim changes the claim and the
-records of its devices in one transaction, each on condition that it has not changed since it was read. So this also
-holds for several API servers on one store. Kubernetes does not check this.
+The store has a record of the holders of every allocated device. A write to a claim changes the claim and the
+records of its devices in one transaction, each on condition that it has not changed since it was read. So exclusivity
+also holds with several API servers on one store. Kubernetes does not check this.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _holdings(claim: ResourceClaim | None) -> dict[DeviceId, tuple[Holder, ...]]
     name = str(metadata.key)
     for result in claim.status.allocation.devices.results:
         if result.admin_access:
-            continue  # looks at devices that others hold
+            continue  # may use devices that others hold
         device = result.device_id
         holder = Holder(name, metadata.uid, result.share_id or "", _consumed(result))
         holdings[device] = (*holdings.get(device, ()), holder)
@@ -192,7 +192,7 @@ def _held_by_others(
                     device,
                 )
     for name, capacity in published.capacity.items() if published is not None else ():
-        # Shares that do not say what they consume are counted like requests that do not say it.
+        # A share without consumed capacity counts like a request without a capacity.
         unstated = unrequested_amount(capacity) if checks_shares else None
         wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
         taken = sum(_amounts(others, name, unstated), Quantity.of(0))

@@ -1,4 +1,4 @@
-"""Admission of roles and bindings: their author must have what they grant, or the right to `escalate` or `bind`."""
+"""Admission of roles and bindings: the author must have the rights they grant, or the verb `escalate` or `bind`."""
 
 from __future__ import annotations
 

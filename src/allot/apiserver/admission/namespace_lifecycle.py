@@ -1,4 +1,4 @@
-"""Rejects the deletion of the namespaces that every cluster has."""
+"""Rejects the deletion of the default namespaces."""
 
 from __future__ import annotations
 

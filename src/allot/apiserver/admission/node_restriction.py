@@ -1,6 +1,6 @@
-"""NodeRestriction: a kubelet changes its own node, its own pods and what belongs to them, and only in ways that are its business.
+"""NodeRestriction: limits what a kubelet may write in its own node, its pods and their objects.
 
-Which objects it may touch at all is the node authorizer's decision; what is looked at here is in their content.
+The node authorizer decides which objects it may access; this plugin checks their content.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _CLAIM_FIELDS: Final = (
     "currentVolumeAttributesClassName",
     "modifyVolumeStatus",
 )
-"""What a kubelet may write in the status of a PersistentVolumeClaim."""
+"""Fields that a kubelet may write in the status of a PersistentVolumeClaim."""
 
 
 class NodeRestriction:
-    """Refuses what a kubelet must not write."""
+    """Rejects writes of a kubelet beyond its rights."""
 
     def __init__(self, graph: NodeGraph, authorizer: Authorizer) -> None:
         self._graph = graph
@@ -163,7 +163,7 @@ class NodeRestriction:
         if found != owner.get("uid"):
             yield f"node {node} UID mismatch: expected {owner.get('uid')} got {found}"
 
-    # --- what belongs to nodes and pods ---
+    # --- objects of nodes and pods ---
 
     def _volume_claim(self, node: str, attributes: AdmissionAttributes) -> Iterator[str]:
         new, old = attributes.new, attributes.old
@@ -194,7 +194,7 @@ class NodeRestriction:
     def check_token(
         self, user: User, namespace: str, account: str, asked: Mapping[str, Any]
     ) -> None:
-        """403 for a token that a kubelet must not have: it must be for a pod on its node."""
+        """403 unless the token is bound to a pod on the kubelet's node."""
         node = node_of(user)
         if node is None:
             return
@@ -240,7 +240,7 @@ class NodeRestriction:
         return f'{user.name} is not authorized to request tokens for audience "{audience}"'
 
     def _pod_audiences(self, pod: Mapping[str, Any]) -> set[str]:
-        """For whom the tokens in a pod's volumes are."""
+        """The audiences of the tokens in a pod's volumes."""
         found: set[str] = set()
         for volume in parts(part(pod, "spec"), "volumes"):
             found.update(_audiences(volume))
@@ -264,7 +264,7 @@ def _audiences(volume: Mapping[str, Any]) -> list[str]:
 
 
 def _restricted(labels: Iterable[str]) -> str:
-    """Those of the labels that only administrators set."""
+    """The labels among these that only administrators may set."""
     return ", ".join(sorted(label for label in labels if not _is_kubelets(label)))
 
 

@@ -1,4 +1,4 @@
-"""The devices and drivers of all ResourceSlices, as admission plugins look them up."""
+"""Lookup of the devices and drivers of all ResourceSlices, for admission plugins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PublishedDevices:
         self._cache = caches.of(resource_named(GROUP, "resourceslices"))
 
     async def find(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
-        """Those devices that are published, as their newest generation has them."""
+        """Those of the devices that are published, from the newest generation of their pool."""
         await self._cache.refresh()
         wanted: dict[tuple[str, str], set[str]] = {}
         for driver, pool, name in devices:

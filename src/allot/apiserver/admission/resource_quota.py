@@ -1,7 +1,7 @@
 """Enforces ResourceQuotas: a write that exceeds one is rejected, all others are counted in the same transaction.
 
-So no two writes can both take what is left, whichever server they reach. What is given back is not counted
-here: a controller does that, and until it has counted a quota for the first time, the quota is not in force.
+So concurrent writes, also through several servers, cannot exceed a quota together. Released usage is not counted
+here: the quota controller does that, and a quota is not in force before its first count.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from allot.quota.evaluators import (
 from allot.storage.interface import Operation, Put
 
 _GROWING: Final = frozenset({"pods", "services", "persistentvolumeclaims"})
-"""Core resources whose objects may come to use more."""
+"""Core resources whose usage may grow with an update."""
 
 
 class ResourceQuotaAdmission:
-    """The quotas of the namespace, before every write that uses something of them."""
+    """Charges the quotas of the namespace for every write that uses them."""
 
     def __init__(self, caches: Caches, gates: FeatureGates, clock: Callable[[], datetime]) -> None:
         self._caches = caches
@@ -55,7 +55,7 @@ class ResourceQuotaAdmission:
         self._creation_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def creation_lock(self, namespace: str) -> AbstractAsyncContextManager[Any]:
-        """Held during a create: concurrent creates that count on one quota would only cause write conflicts."""
+        """Held during a create: concurrent creates that charge one quota would only cause write conflicts."""
         if not namespace or not self._in_force(namespace):
             return nullcontext()
         return self._creation_locks.setdefault(namespace, asyncio.Lock())

@@ -15,7 +15,7 @@ from allot.rules import UNKNOWN_DRIVER_WARNING
 
 
 class UnknownDriverWarning:
-    """Lets every request pass. Drivers may come later, and a controller will say the same in the answer."""
+    """Accepts every request: a driver may publish later, and the controller reports the same in the status."""
 
     def __init__(self, caches: Caches, gates: FeatureGates) -> None:
         self._devices = PublishedDevices(caches)

@@ -1,1 +1,1 @@
-"""The audit log: who did what, as far as a policy says, one JSON line for each stage of a request."""
+"""The audit log: requests as selected by a policy, one JSON line for each stage."""

@@ -1,4 +1,4 @@
-"""Makes audit events of requests, as Kubernetes writes them, and puts them into the log."""
+"""Writes audit events for requests, in Kubernetes' format."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.auth.authorization import Attributes, Decision
 
 FLUSH_SECONDS: Final = 0.05
-"""For so long lines are collected before they are written."""
+"""The time for which lines are buffered before they are written."""
 
 
 class Sink(Protocol):
-    """Where lines go."""
+    """The destination of lines."""
 
     def write(self, lines: bytes) -> None: ...
 
@@ -44,14 +44,14 @@ class Audited(msgspec.Struct):
 
 
 class Answered(NamedTuple):
-    """What was answered."""
+    """The response."""
 
     code: int
     body: bytes = b""
 
 
 class Auditor:
-    """Logs requests as a policy says. Its clock gives UTC."""
+    """Logs requests as selected by a policy. The clock is in UTC."""
 
     def __init__(self, policy: AuditPolicy, sink: Sink, now: Callable[[], datetime]) -> None:
         self._policy = policy
@@ -63,11 +63,11 @@ class Auditor:
         return Audited(uri, self._now(), audit_id)
 
     def started(self, audited: Audited) -> None:
-        """The answer to a watch has begun."""
+        """Logs that the response to a watch has started."""
         self._log(audited, ("RequestReceived", "ResponseStarted"), Answered(200))
 
     def completed(self, audited: Audited, answered: Answered, *, is_stream: bool = False) -> None:
-        """The answer is complete; that of a watch has been told of when it began."""
+        """Logs that the response is complete."""
         stages = ("ResponseComplete",) if is_stream else ("RequestReceived", "ResponseComplete")
         self._log(audited, stages, answered)
 
@@ -150,7 +150,7 @@ def _object_ref(attributes: Attributes, version: str) -> dict[str, str]:
 
 
 def _status(answered: Answered) -> dict[str, Any]:
-    """The Status of a failure, only the code of a success."""
+    """The Status of a failure; only the code of a success."""
     if answered.code < 400 or not json_or_nothing(answered.body):
         return {"metadata": {}, "code": answered.code}
     found: dict[str, Any] = msgspec.json.decode(answered.body)
@@ -173,7 +173,7 @@ def _user(user: User | None) -> Any:
 
 @lru_cache(maxsize=1024)
 def _plain_user(name: str, uid: str, groups: tuple[str, ...]) -> msgspec.Raw:
-    """Written once: the same few users ask again and again."""
+    """Cached, because most requests are from the same few users."""
     return msgspec.Raw(msgspec.json.encode(user_info(User(name, uid, groups))))
 
 

@@ -1,4 +1,4 @@
-"""The file of an audit log: lines are appended, and when it is large it is renamed and another one begun."""
+"""The file of an audit log: lines are appended; a large file is rotated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIME: Final = "%Y-%m-%dT%H-%M-%S.%f"
 
 
 class Rotation(NamedTuple):
-    """When a file is replaced, and what is kept. Zero means no limit."""
+    """When a file is rotated, and how many are kept. Zero means no limit."""
 
     max_megabytes: int = 100
     max_backups: int = 0
@@ -23,7 +23,7 @@ class Rotation(NamedTuple):
 
 
 class LogFile:
-    """Appends lines, durable against the end of this process."""
+    """Appends lines; they survive a crash of this process."""
 
     def __init__(self, path: Path, rotation: Rotation, clock: Callable[[], datetime]) -> None:
         """Raises `OSError` if the file cannot be written."""

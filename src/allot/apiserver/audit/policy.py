@@ -1,4 +1,4 @@
-"""Audit policies: how much of which requests is logged. The first rule that matches decides."""
+"""Audit policies: the level of each request, from the first rule that matches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AuditPolicyError(Exception):
 
 
 class Level(IntEnum):
-    """How much is logged of a request."""
+    """The audit level of a request."""
 
     NONE = 0
     METADATA = 1
@@ -44,7 +44,7 @@ _LEVELS: Final = {name: level for level, name in _LEVEL_NAMES.items()}
 
 
 class GroupResources(NamedTuple):
-    """Resources of one group, perhaps only objects of some names. Without resources all of the group."""
+    """Resources of one group, optionally limited to object names. Without resources, the whole group."""
 
     group: str
     resources: tuple[str, ...]
@@ -65,7 +65,7 @@ class GroupResources(NamedTuple):
 
 
 class AuditRule(NamedTuple):
-    """A level for requests that fit all that is given."""
+    """A level for the requests that match all given fields."""
 
     level: Level
     users: tuple[str, ...] = ()
@@ -98,14 +98,14 @@ class AuditRule(NamedTuple):
 
 
 class AuditLevelDecision(NamedTuple):
-    """How much of a request is logged, and which stages are not."""
+    """The level of a request, and the stages that are omitted."""
 
     level: Level
     omitted_stages: frozenset[str] = frozenset()
 
 
 class AuditPolicy(NamedTuple):
-    """Rules in order. What none of them matches is not logged."""
+    """Rules in order. Requests that match no rule are not logged."""
 
     rules: tuple[AuditRule, ...]
     omitted_stages: frozenset[str] = frozenset()

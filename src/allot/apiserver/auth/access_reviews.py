@@ -1,6 +1,6 @@
-"""Reviews: may this user do that, what may I do, who am I, whose token is this.
+"""Access and token reviews: SubjectAccessReview and its variants, SelfSubjectRulesReview, TokenReview.
 
-They are created like objects, answered and forgotten.
+They are created like objects and answered, but not stored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AccessReviews:
         self._clock = clock
 
     async def answer(self, kind: str, namespace: str, review: Document, user: User) -> Document:
-        """The review with its status; 400 or 422 if it does not ask for anything that can be answered."""
+        """The review with its status; 400 or 422 if it is invalid."""
         review = _without_nulls(review)
         match kind:
             case "SelfSubjectReview":
@@ -116,7 +116,7 @@ class AccessReviews:
 
 
 def _without_nulls(value: Any) -> Any:
-    """What null stands for is not set."""
+    """The document without null values: a field that is null is not set."""
     if isinstance(value, dict):
         return {name: _without_nulls(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):
@@ -137,7 +137,7 @@ def user_info(user: User) -> Document:
 
 
 def _reviewed(review: Document, status: Document) -> Document:
-    """The review in the order in which objects are shown."""
+    """The review with its fields in the usual order."""
     shown: Document = {"kind": review["kind"], "apiVersion": review["apiVersion"]}
     shown["metadata"] = review.get("metadata") or {}
     if "spec" in review:
@@ -170,7 +170,7 @@ def _attributes(spec: Mapping[str, Any]) -> Attributes:
 
 
 def _field_values(selector: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The values that a field selector asks for. A part that cannot be read restricts nothing."""
+    """The values that a field selector requires. An invalid requirement is ignored."""
     if raw := selector.get("rawSelector"):
         try:
             yield from parse_field_selector(raw).values
@@ -182,7 +182,7 @@ def _field_values(selector: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield requirement.get("key", ""), values[0]
 
 
-# --- what is wrong with a review ---
+# --- validation ---
 
 
 def _subject_errors(review: Document) -> Iterator[FieldError]:

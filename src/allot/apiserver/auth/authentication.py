@@ -1,4 +1,4 @@
-"""Authentication: a chain of authenticators, of which the first that recognises a request decides."""
+"""Authentication: a chain of authenticators; the first that recognises the credentials decides."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 class PeerCertificate(NamedTuple):
-    """What a client certificate that our authority signed says about its holder."""
+    """The subject of a client certificate signed by the cluster's certificate authority."""
 
     common_name: str
     organizations: tuple[str, ...]
     not_before: float = 0.0
     not_after: float = math.inf
-    """When it is good, in seconds since 1970."""
+    """The period of validity, in seconds since 1970."""
 
 
 class Credentials(NamedTuple):
@@ -55,7 +55,7 @@ class Credentials(NamedTuple):
 
 class Authenticator(Protocol):
     async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user, or None if these credentials mean nothing here."""
+        """The user, or None if the credentials are not recognised."""
 
 
 class CertificateAuthenticator:
@@ -77,7 +77,7 @@ class StaticTokens:
     """Tokens that are known from the start."""
 
     def __init__(self, user_by_token: Mapping[str, User]) -> None:
-        # Looked up by digest, so that how long it takes says nothing about the tokens.
+        # Looked up by digest, so that timing reveals nothing about the tokens.
         self._known = {_digest(token): user for token, user in user_by_token.items()}
 
     async def authenticate(self, credentials: Credentials) -> User | None:
@@ -91,7 +91,7 @@ def _digest(token: str) -> bytes:
 
 
 class Authentication:
-    """All authenticators in order. Credentials that none recognises are refused, none at all are anonymous."""
+    """All authenticators in order. Unrecognised credentials are refused; a request without credentials is anonymous."""
 
     def __init__(self, authenticators: Iterable[Authenticator]) -> None:
         self._authenticators: Sequence[Authenticator] = tuple(authenticators)

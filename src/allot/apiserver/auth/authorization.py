@@ -1,4 +1,4 @@
-"""Who may do what: authorizers in order, and the words in which a request is refused."""
+"""Authorization: a chain of authorizers, and the messages of refused requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from allot.apiserver.auth.authentication import MASTERS, User
 
 
 class Attributes(NamedTuple):
-    """What a request does. Non-resource requests have only a path."""
+    """The attributes of a request for authorization. Non-resource requests have only a path."""
 
     verb: str
     path: str
@@ -20,11 +20,11 @@ class Attributes(NamedTuple):
     namespace: str = ""
     name: str = ""
     field_values: tuple[tuple[str, str], ...] = ()
-    """What the field selector of a list, watch or deletecollection asks for: pairs of field and value."""
+    """The field selector of a list, watch or deletecollection: pairs of field and value."""
 
 
 class Decision(NamedTuple):
-    """Allowed or not, and why. The reason of a refusal is told the client, the other one access reviews and the audit log."""
+    """Allowed or not, and the reason: of a refusal for the client, of an approval for access reviews and the audit log."""
 
     allowed: bool
     reason: str = ""
@@ -36,11 +36,11 @@ NO_OPINION: Final = Decision(False)
 
 class Authorizer(Protocol):
     def authorize(self, user: User, attributes: Attributes) -> Decision:
-        """Whether the user may do it. Nothing is waited for."""
+        """Whether the user may do it. Does not block."""
 
 
 class AuthorizerChain:
-    """The group system:masters may do everything; others what the first authorizer that allows it says."""
+    """Allows everything to the group system:masters, and otherwise what any of the authorizers allows."""
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
         self._authorizers = tuple(authorizers)
@@ -74,7 +74,7 @@ def check(decision: Decision, user: User, attributes: Attributes) -> None:
 
 
 def refusal(user: User, attributes: Attributes, reason: str = "") -> ApiError:
-    """403, in the words of Kubernetes."""
+    """403, in Kubernetes' wording."""
     plural = attributes.resource.partition("/")[0]
     message = refusal_text(user.name, attributes, reason)
     if not attributes.resource:

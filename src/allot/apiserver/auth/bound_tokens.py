@@ -1,4 +1,4 @@
-"""Tokens of service accounts, as long as the account and what they are bound to exist."""
+"""Authentication by service account tokens, as long as the account and the bound object exist."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.storage.interface import StorageError
 
 DELETION_LEEWAY: Final = timedelta(seconds=60)
-"""So long after its deletion was asked for an object that is still there is good enough, as in Kubernetes."""
+"""An object that still exists is accepted for this time after its deletion was requested, as in Kubernetes."""
 
 
 class LiveTokens:
-    """Recognises tokens whose account and bound object are there, by name and uid."""
+    """Accepts tokens whose account and bound object exist, by name and uid."""
 
     def __init__(
         self, tokens: ServiceAccountTokens, caches: Caches, clock: Callable[[], datetime]
@@ -43,7 +43,7 @@ class LiveTokens:
         return claims.user
 
     def _needed(self, claims: TokenClaims) -> Iterator[tuple[Resource, str, str, str]]:
-        """What must exist: resource, namespace, name, uid."""
+        """The objects that must exist: resource, namespace, name, uid."""
         subject = claims.subject
         yield self._accounts, subject.namespace, subject.name, subject.uid
         if claims.secret is not None:
@@ -58,7 +58,7 @@ class LiveTokens:
         try:
             await cache.refresh()
         except StorageError:
-            if not cache.epoch:  # never loaded: nothing is known
+            if not cache.epoch:  # the cache is not loaded
                 with api_errors_for_storage():
                     raise
         stored = cache.get(self._caches.key(resource, namespace, name))

@@ -1,4 +1,4 @@
-"""Follows a cache from request to request, for what must be known without waiting."""
+"""Reads the changes of a watch cache without blocking, for authorization."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 
 class CacheFollower:
-    """A cursor into the changes of one cache."""
+    """A cursor into the changes of one watch cache."""
 
     def __init__(self, cache: ResourceCache) -> None:
         self._cache = cache
@@ -20,7 +20,7 @@ class CacheFollower:
         await self._cache.start()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when the cache has changed, or was loaded again."""
+        """Calls `listener` when the cache changes or is reloaded."""
         self._cache.listen(listener)
 
     def news(self) -> Sequence[ObjectChange] | None:

@@ -40,24 +40,24 @@ class CredentialError(Exception):
 
 
 class Credentials(NamedTuple):
-    """What the server needs to be trusted and to know its admin."""
+    """The server's certificates and the admin's token."""
 
     ca_file: Path
     cert_file: Path
     key_file: Path
     admin_token: str
     component_secret: str
-    """What the tokens of the components are made from."""
+    """The secret from which the tokens of components are derived."""
     signing_key: ec.EllipticCurvePrivateKey
 
     def component_token(self, user: str) -> str:
-        """The token of a component that runs as a process of its own."""
+        """The token of a component that runs in a separate process."""
         secret = self.component_secret.encode()
         return hmac.new(secret, user.encode(), hashlib.sha256).hexdigest()
 
 
 def prepare_credentials(directory: Path, hosts: Iterable[str], now: datetime) -> Credentials:
-    """The credentials in `directory`, made there if they are missing or run out."""
+    """The credentials in `directory`, created if they are missing or about to expire."""
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
     ca_key = _key(directory / "ca.key")
@@ -75,7 +75,7 @@ def prepare_credentials(directory: Path, hosts: Iterable[str], now: datetime) ->
 
 
 def write_secret(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, whole or not at all; or `CredentialError`."""
+    """Writes a file atomically, readable by its owner only; `CredentialError` if that fails."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -198,11 +198,11 @@ def _is_good(
     names: list[x509.GeneralName],
     now: datetime,
 ) -> bool:
-    """Whether a certificate still serves: same key, same authority, all names, not about to expire."""
+    """Whether a certificate can be kept: same key, same authority, all names, not about to expire."""
     try:
         found.verify_directly_issued_by(ca)
         stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, a new one is better
+    except Exception:  # noqa: BLE001 - any invalid certificate is replaced
         return False
     return (
         found.public_key() == key.public_key()
@@ -249,7 +249,7 @@ def _certificate(path: Path) -> x509.Certificate | None:
 
 
 def write_kubeconfig(path: Path, server: str, ca_file: Path, user: str, token: str) -> None:
-    """A kubeconfig for a user with a token, with everything in it. One that says the same already is left alone."""
+    """Writes a self-contained kubeconfig for a user with a token, unless the file has the same content."""
     authority = base64.b64encode(ca_file.read_bytes()).decode()
     content = {
         "apiVersion": "v1",

@@ -22,14 +22,14 @@ AUTHENTICATION: Final = "authentication.k8s.io"
 
 
 class Impersonation(NamedTuple):
-    """Whom the caller wants to be taken for, and what they must be allowed to impersonate for that."""
+    """The user to impersonate, and the rights that this requires."""
 
     user: User
     asked: tuple[Attributes, ...]
 
 
 def impersonation(headers: Iterable[tuple[str, str]], path: str) -> Impersonation | None:
-    """What the Impersonate-* headers ask for; 400 if they make no sense. They come in lower case."""
+    """The user in the Impersonate-* headers, whose names are in lower case; 400 if they are invalid."""
     name, uid, groups = "", "", []
     extra: dict[str, tuple[str, ...]] = {}
     for header, value in headers:
@@ -57,7 +57,7 @@ def impersonation(headers: Iterable[tuple[str, str]], path: str) -> Impersonatio
 def impersonated(
     caller: User, headers: Iterable[tuple[str, str]], path: str, authorizer: Authorizer
 ) -> User | None:
-    """The user to act as, None without such headers; 403 if the caller may not."""
+    """The impersonated user; None without such headers, 403 if the caller may not impersonate them."""
     found = impersonation(headers, path)
     if found is None:
         return None
@@ -91,7 +91,7 @@ def _service_account(name: str) -> tuple[str, str] | None:
 
 
 def _all_groups(name: str, groups: list[str]) -> tuple[str, ...]:
-    """The groups asked for, and those that go without saying."""
+    """The requested groups, and the implied ones."""
     account = _service_account(name)
     if account is not None and not groups:
         return service_account_groups(account[0])

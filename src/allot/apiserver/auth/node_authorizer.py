@@ -1,6 +1,6 @@
-"""What kubelets may do: read what their own pods need, and look after their own node.
+"""The Node authorizer: kubelets may read the objects of their own pods, and write their own node.
 
-Each resource has its rules; whatever has none is allowed as the ClusterRole system:node says.
+Some resources have rules of their own; for all others the ClusterRole system:node decides.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _READ: Final = ("get", "list", "watch")
 
 
 def node_of(user: User) -> str | None:
-    """The node whose kubelet this is: empty if it does not say, None if it is no kubelet."""
+    """The node of a kubelet; empty if its name is missing, None for users that are not kubelets."""
     if not user.name.startswith(NODE_PREFIX) or NODES not in user.groups:
         return None
     return user.name.removeprefix(NODE_PREFIX)
 
 
 class NodeAuthorizer:
-    """Allows kubelets their own objects."""
+    """Allows kubelets access to their own objects."""
 
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph
@@ -65,7 +65,7 @@ class NodeAuthorizer:
         allowed = any(rule.allows(attributes) for rule in self._rules)
         return ALLOWED if allowed else NO_OPINION
 
-    # --- what pods refer to ---
+    # --- objects that pods refer to ---
 
     def _read(self, node: str, asked: Attributes, plural: str, subresource: str) -> Decision:
         if asked.verb not in _READ:
@@ -125,7 +125,7 @@ class NodeAuthorizer:
                 return graph.refers(node, Reference("persistentvolumeclaims", *place))
         return graph.refers(node, Reference(plural, asked.namespace, name))
 
-    # --- what belongs to a node ---
+    # --- objects of a node ---
 
     def _lease(self, node: str, asked: Attributes, _plural: str, _: str) -> Decision:
         if asked.verb not in ("get", "create", "update", "patch", "delete"):
@@ -152,7 +152,7 @@ class NodeAuthorizer:
             return _no("cannot authorize ResourceSlice subresources")
         match asked.verb:
             case "create":
-                return ALLOWED  # admission looks into it
+                return ALLOWED  # its content is checked by admission
             case "get" | "update" | "patch" | "delete":
                 return self._related(node, asked, plural)
             case "list" | "watch" | "deletecollection":
@@ -191,7 +191,7 @@ def _no(reason: str) -> Decision:
 
 
 def _node_rules() -> tuple[PolicyRule, ...]:
-    """The rules of system:node. They hold for kubelets without a binding."""
+    """The rules of system:node. They apply to kubelets without a binding."""
     role = next(
         each.role for each in bootstrap_roles() if each.role["metadata"]["name"] == "system:node"
     )

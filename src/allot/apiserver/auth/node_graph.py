@@ -1,4 +1,4 @@
-"""What the pods of a node refer to: a kubelet may read that and nothing else."""
+"""The node graph: objects that the pods of a node refer to, which its kubelet may read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reference(NamedTuple):
 
 
 def pod_references(pod: Mapping[str, Any]) -> Iterator[Reference]:
-    """What a pod refers to. A mirror pod refers to nothing: its kubelet wrote it."""
+    """The objects that a pod refers to. A mirror pod has none, because its kubelet wrote it."""
     metadata = part(pod, "metadata")
     if MIRROR in part(metadata, "annotations"):
         return
@@ -83,7 +83,7 @@ def _volume_names(volume: Mapping[str, Any], pod_name: str) -> Iterator[tuple[st
 
 
 class NodeGraph:
-    """References of all pods by node. Nothing is read before a kubelet asks for the first time."""
+    """References of all pods by node, loaded with the first request of a kubelet."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
@@ -91,7 +91,7 @@ class NodeGraph:
         self._references: dict[str, Counter[Reference]] = {}
 
     async def start(self) -> None:
-        """Load what relations of nodes are found in."""
+        """Loads the caches that the graph is built from."""
         await self._pods.start()
         for group, plural in _LOOKED_AT:
             await self._caches.of(resource_named(group, plural)).start()
@@ -105,7 +105,7 @@ class NodeGraph:
         return bool(self.value("", "pods", namespace, name, "spec", "nodeName") == node)
 
     def value(self, group: str, plural: str, namespace: str, name: str, *path: str) -> Any:
-        """A value in an object; None without either."""
+        """A value in an object; None if the object or the value does not exist."""
         resource = resource_named(group, plural)
         cache = self._caches.of(resource)
         cache.catch_up()

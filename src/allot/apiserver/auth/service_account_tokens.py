@@ -1,4 +1,4 @@
-"""Tokens of service accounts: signed statements that expire."""
+"""Service account tokens: signed JWTs that expire."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BOUND_KINDS: Final = ("pod", "secret", "node")
 
 
 class TokenSubject(NamedTuple):
-    """The service account a token speaks for."""
+    """The service account of a token."""
 
     namespace: str
     name: str
@@ -40,7 +40,7 @@ class TokenSubject(NamedTuple):
 
 
 class BoundObject(NamedTuple):
-    """An object that a token is bound to, or that it only names: the node of a pod."""
+    """An object that a token is bound to, or that it only names, such as the node of a pod."""
 
     name: str
     uid: str = ""
@@ -50,7 +50,7 @@ class BoundObject(NamedTuple):
 
 
 class TokenClaims(NamedTuple):
-    """What a token says that is signed by us and has not expired."""
+    """The claims of a token with a valid signature that has not expired."""
 
     subject: TokenSubject
     pod: BoundObject | None = None
@@ -86,7 +86,7 @@ class Issued(NamedTuple):
 
 
 class ServiceAccountTokens:
-    """Signs tokens and reads them. Whether what they speak of still exists is asked in `live_tokens`."""
+    """Signs and verifies tokens. Whether account and bound object still exist is checked in `bound_tokens`."""
 
     def __init__(self, key: EllipticCurvePrivateKey) -> None:
         self._key = key
@@ -143,7 +143,7 @@ class ServiceAccountTokens:
         return Issued(document, warnings)
 
     def claims(self, token: str) -> TokenClaims | None:
-        """What a token of ours says; None if it is not ours, has expired, or is for others."""
+        """The claims of a token; None if the signature is invalid, it has expired, or it is for another audience."""
         try:
             claims = jwt.decode(
                 token,

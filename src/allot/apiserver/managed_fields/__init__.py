@@ -1,6 +1,6 @@
-"""Who manages which field: field sets, typed merge, and server-side apply. Free of kinds and of I/O.
+"""Managed fields: field sets, typed merge, and server-side apply. Independent of kinds, without I/O.
 
-`field_sets` is the algebra of FieldsV1. `value_types` says what a schema means for ownership.
-`comparison`, `merging` and `removal` walk values by it. `updater` decides about one write,
-`field_manager` turns that into `metadata.managedFields`.
+`field_sets` is the algebra of FieldsV1. `value_types` derives ownership rules from a schema, and
+`comparison`, `merging` and `removal` apply them to values. `updater` computes the owners after one
+write, `field_manager` the resulting `metadata.managedFields`.
 """

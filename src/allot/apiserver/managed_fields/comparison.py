@@ -1,4 +1,4 @@
-"""What a value consists of, and how two values differ, as field sets."""
+"""The fields of a value, and the differences between two values, as field sets."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from allot.apiserver.managed_fields.value_types import (
 )
 
 ABSENT: Final = object()
-"""No value at all, which is not null."""
+"""No value, as opposed to null."""
 _LEAF: Final[FieldSet] = {}
 
 
 class Comparison(NamedTuple):
-    """What became of the fields of one value in another."""
+    """The fields added, modified and removed from one value to another."""
 
     removed: FieldSet
     modified: FieldSet
@@ -39,11 +39,11 @@ class Comparison(NamedTuple):
 
     @property
     def changed(self) -> FieldSet:
-        """What is in the new value and was not like that in the old one."""
+        """The fields that are added or modified."""
         return union(self.modified, self.added)
 
     def without(self, fields: FieldSet) -> Comparison:
-        """The same, as if these fields and all below them were equal."""
+        """The comparison without these fields and everything below them."""
         return Comparison(*(recursive_difference(part, fields) for part in self))
 
 
@@ -67,7 +67,7 @@ def _same_types(left: Any, right: Any) -> bool:
 
 
 def field_set(type_: ValueType, value: Any) -> FieldSet:
-    """What an applied configuration claims: leaves, list items and map entries."""
+    """The fields that an applied configuration owns: leaves, list items and map entries."""
     part = type_.part_for(value)
     if isinstance(part, str):
         return _LEAF
@@ -111,7 +111,7 @@ def _entries_set(part: MapType, value: Any) -> FieldSet:
 
 
 def _is_leaf(type_: ValueType, value: Any) -> bool:
-    """Whether a value without claimed parts is itself claimed: empty lists with keys are not."""
+    """Whether a value without owned parts is itself owned; empty lists with keys are not."""
     part = type_.part_for(value)
     if isinstance(part, MapType):
         return part.atomic or not value
@@ -123,7 +123,7 @@ def _claimed(below: FieldSet) -> FieldSet:
 
 
 def everything(type_: ValueType, value: Any) -> FieldSet:
-    """The value and all that is in it, in wire order: what is added where nothing was."""
+    """The value and all its fields, in wire order: what is added where no value was."""
     part = type_.part_for(value)
     if isinstance(part, MapType):
         if part.atomic or not isinstance(value, dict) or not value:
@@ -163,7 +163,7 @@ def all_new(
     value: dict[str, Any],
     ignored: FieldSet,
 ) -> FieldSet:
-    """What is in a new object and not in an empty one, in wire order, without fields that count for nothing."""
+    """The fields of a new object that an empty one does not have, in wire order, without ignored fields."""
     found: FieldSet = {}
     for name in sorted(value):
         type_ = types.get(name)
@@ -184,12 +184,12 @@ def all_new(
 
 
 def is_struct(type_: ValueType) -> bool:
-    """Whether the type has named fields that are owned one by one."""
+    """Whether the type has named fields with separate owners."""
     return type_.map is not None and not type_.map.atomic and type_.map.element is None
 
 
 def _only_inner(type_: ValueType, value: Any) -> FieldSet:
-    """What is added where null was: the parts of the value, or the value itself if it has none."""
+    """What is added where null was: the parts of the value, or the value itself if it has no parts."""
     found = everything(type_, value)
     if SELF not in found:
         return found
@@ -216,7 +216,7 @@ def compare(type_: ValueType, old: Any, new: Any) -> Comparison:
 
 
 class _Place(NamedTuple):
-    """Where the results about one path element go."""
+    """The destination of the results for one path element."""
 
     removed: FieldSet
     modified: FieldSet
@@ -282,7 +282,7 @@ def _compare_items(part: ListType, old: list[Any], new: list[Any], place: _Place
             first = before[0] if before else ABSENT
             _compare(part.element, first, after[0] if after else ABSENT, below)
         elif len(before) >= 2 and len(after) >= 2:
-            # Duplicates are owned together, like something atomic.
+            # Duplicates are owned together, like an atomic value.
             if before != after:
                 _put(modified, element, _LEAF)
         elif len(before) >= 2:

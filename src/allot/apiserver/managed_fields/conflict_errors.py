@@ -1,4 +1,4 @@
-"""ApplyConflictError in the words of Kubernetes, which kubectl shows as they are."""
+"""Messages of apply conflicts, in Kubernetes' wording: kubectl prints them unchanged."""
 
 from __future__ import annotations
 

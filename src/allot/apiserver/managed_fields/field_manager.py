@@ -1,8 +1,8 @@
 """`metadata.managedFields` of an object after a write, as kube-apiserver keeps it.
 
-An update is anything but an apply: create, replace, the other patches. What it changes belongs to its
-manager from then on, and to no other. An apply owns what it says; what it said before and does not say
-any more is removed unless others own it too.
+An update is any write but an apply: create, replace, the other patches. Fields that it changes are owned by
+its manager alone from then on. An apply owns the fields it sends; fields that it owned and no longer sends
+are removed unless others own them, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from allot.apiserver.managed_fields.updater import (
 from allot.apiserver.managed_fields.validation import type_problems
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""Who owns the fields of an object that had no managers before."""
+"""The manager of fields written before managers were tracked."""
 KUBECTL: Final = "kubectl"
 """The manager that takes over from client-side apply."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -54,13 +54,13 @@ _SERVER_FIELDS: Final = from_paths(
         )
     ),
 )  # fmt: skip
-"""What every object has and no manager owns."""
+"""Fields of every object that no manager owns."""
 
 Entries = Sequence[dict[str, Any]]
 
 
 class ApplyError(Exception):
-    """An applied configuration that cannot be used. Carries the code of the answer."""
+    """An invalid applied configuration, with the status code of the response."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -68,9 +68,9 @@ class ApplyError(Exception):
 
 
 class Merged(NamedTuple):
-    """The object that an apply makes, without managedFields, and its entries.
+    """The result of an apply: the object without managedFields, and its entries.
 
-    `changed` is false if the object stays what it was.
+    `changed` is false if the object is unchanged.
     """
 
     document: Document
@@ -80,7 +80,7 @@ class Merged(NamedTuple):
 
 @lru_cache(1024)
 def manager_name(field_manager: str, user_agent: str) -> str:
-    """The manager of a request: what it says, or the first word of its User-Agent."""
+    """The manager of a request: `fieldManager`, or the first word of its User-Agent."""
     if field_manager:
         return field_manager
     name = ""
@@ -95,7 +95,7 @@ def manager_name(field_manager: str, user_agent: str) -> str:
 class FieldManager:
     """Keeps managedFields of one kind, for writes at one endpoint in one version.
 
-    Documents come without managedFields, which are passed beside them.
+    Documents are passed without managedFields, which are a separate argument.
     """
 
     def __init__(
@@ -113,17 +113,17 @@ class FieldManager:
         self._api_version = api_version
         self._kind = kind
         self._empty = empty
-        """An object of the kind that says nothing, as the server writes it."""
+        """An empty object of the kind, as the server serializes it."""
         self._subresource = subresource
         self._schema_changes = schema_changes
-        """Whether what is atomic may have been granular when managers were stored."""
+        """Whether fields that are atomic now may have been granular when managers were stored."""
         self._not_owned = union(_SERVER_FIELDS, ignored or {})
         self._updater = Updater(versions, api_version, ignored or {})
 
     # --- update ---
 
     def created(self, new: Document, sent: Entries, manager: str, now: str) -> list[dict[str, Any]]:
-        """The entries of a new object, which may have been sent with some."""
+        """The entries of a new object, which may have been sent with entries."""
         if sent:
             return self.updated(self._empty, (), new, sent, manager, now, is_new=True)
         fields = self._updater.created(self._empty, new, self._not_owned)
@@ -142,7 +142,7 @@ class FieldManager:
         *,
         is_new: bool = False,
     ) -> list[dict[str, Any]]:
-        """The entries of an object that is written otherwise than by apply, from those it had and was sent with."""
+        """The entries of an object after an update, from the stored entries and those that were sent."""
         owners = self._owners_for_update(known, sent)
         if not owners and not is_new:
             return []  # created before managers were tracked
@@ -163,7 +163,7 @@ class FieldManager:
         return left
 
     def _owners_for_update(self, live: Entries, new: Entries) -> ManagedFields:
-        """Clients may edit the entries, or start over; what they do not know they do not lose."""
+        """The owners before an update: clients may edit or reset entries; omitted entries are kept."""
         if not self._subresource and new and new != live:
             if managers.is_reset(new):
                 return {}
@@ -177,7 +177,7 @@ class FieldManager:
         return self._updater.reconciled(owners) if self._schema_changes else owners
 
     def _whole(self, document: Document) -> Document:
-        """The object as Go would write it: structs are there even if they are empty."""
+        """The object as Go serializes it: with empty structs."""
         return _completed(document, self._empty)
 
     def _manager(self, name: str, operation: str) -> Manager:
@@ -195,7 +195,7 @@ class FieldManager:
         *,
         force: bool,
     ) -> Merged:
-        """What an apply makes of an object with these entries, or of none. Raises `ApplyConflictError` and `ApplyError`."""
+        """Applies a configuration to an object with these entries, or creates it. Raises `ApplyConflictError` and `ApplyError`."""
         self._check(config)
         owners = self._stored_owners(known)
         base = self._whole(live) if live is not None else self._empty
@@ -221,7 +221,7 @@ class FieldManager:
     def _forced_where_allowed(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
     ) -> Applied:
-        """Fields that client-side apply wrote may be taken over by kubectl's server-side apply."""
+        """kubectl's server-side apply may take over fields that client-side apply wrote."""
         try:
             return self._updater.apply(live, config, owners, manager, force)
         except ApplyConflictError as conflicts:
@@ -234,7 +234,7 @@ class FieldManager:
         return self._updater.apply(live, config, owners, manager, True)
 
     def _last_applied_fields(self, live: Document) -> FieldSet | None:
-        """What client-side apply wrote last and is still like that; None if it never wrote."""
+        """The fields that client-side apply wrote last and that are unchanged; None if it never wrote."""
         text = _annotations(live).get(LAST_APPLIED)
         if not text or not isinstance(text, str):
             return None
@@ -271,7 +271,7 @@ class FieldManager:
 
 
 def object_description(config: Document) -> str:
-    """How messages name the object in an applied configuration: `NAMESPACE/NAME; GVK`."""
+    """The object of an applied configuration, as messages name it: `NAMESPACE/NAME; GVK`."""
     metadata = config.get("metadata")
     place = metadata if isinstance(metadata, dict) else {}
     namespace, name = (
@@ -287,7 +287,7 @@ def object_description(config: Document) -> str:
 def same_but_for_times(
     left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Whether entries differ in nothing but when they were written."""
+    """Whether entries differ only in their times."""
     return len(left) == len(right) and all(
         {**one, "time": None} == {**other, "time": None}
         for one, other in zip(left, right, strict=True)
@@ -321,7 +321,7 @@ def _annotations(document: Document) -> Mapping[str, Any]:
 
 
 def _with_last_applied(document: Document, config: Document) -> Document:
-    """Client-side apply goes on from what kubectl applied here, if it was ever used."""
+    """Updates the last-applied annotation of client-side apply, if the object has it."""
     annotations = dict(_annotations(document))
     if not annotations.get(LAST_APPLIED):
         return document

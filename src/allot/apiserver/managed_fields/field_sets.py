@@ -4,7 +4,7 @@
 
 contains `.metadata.labels` and `.metadata.labels.app`, but not `.metadata`: an element is in the set when
 it has no children, or has the child `.`. Path elements are `f:NAME` for fields, `k:{...}` for items of a
-list by their keys, `v:VALUE` for items of a set, and `i:INDEX`. Sets are values: never changed once made.
+list by their keys, `v:VALUE` for items of a set, and `i:INDEX`. Sets are immutable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 FieldSet = dict[str, Any]
-"""A set, or what is below one element of it."""
+"""A set, or the subtree of one element of it."""
 
 SELF: Final = "."
 _MEMBER: Final[FieldSet] = {}
@@ -24,7 +24,7 @@ _ORDER: Final = {".": 0, "f": 1, "k": 2, "v": 3, "i": 4}
 
 
 class FieldSetError(ValueError):
-    """FieldsV1 that is not what it should be."""
+    """Invalid FieldsV1."""
 
 
 # --- path elements ---
@@ -44,7 +44,7 @@ def value_element(value: Any) -> str:
 
 
 def go_json(value: Any) -> str:
-    """JSON as Go writes it: safe inside HTML."""
+    """JSON as Go writes it, with HTML characters escaped."""
     text = msgspec.json.encode(value).decode()
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -52,7 +52,7 @@ def go_json(value: Any) -> str:
 
 
 def element_text(element: str) -> str:
-    """How messages write a path element: `.spec`, `[name="a"]`, `[="x"]`, `[0]`."""
+    """A path element as messages show it: `.spec`, `[name="a"]`, `[="x"]`, `[0]`."""
     kind, _, rest = element.partition(":")
     match kind:
         case "f":
@@ -88,7 +88,7 @@ def contains(fields: FieldSet, *path: str) -> bool:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The paths of all members as messages write them: of each level first its members, then what is below."""
+    """The paths of all members as messages show them: at each level its members first, then their children."""
     elements = [element for element in sorted_elements(fields) if element != SELF]
     for element in elements:
         if is_member(fields[element]):
@@ -143,7 +143,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in `left` and not in `right`; `left` itself if that is all. Children of members of `right` stay."""
+    """Members of `left` that are not in `right`; `left` itself if unchanged. Children of members of `right` stay."""
     found: FieldSet | None = None
     for element, other in right.items():
         node = left.get(element)
@@ -163,7 +163,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in `left`, and neither in `right` nor below anything that is; `left` itself if that is all."""
+    """Members of `left` neither in `right` nor below a member of `right`; `left` itself if unchanged."""
     found: FieldSet | None = None
     for element, other in right.items():
         node = left.get(element)
@@ -202,7 +202,7 @@ def _made(member: bool, below: FieldSet) -> FieldSet:
 
 
 def parse_fields(document: Any, depth: int = 0) -> FieldSet:
-    """The set that a document of FieldsV1 says; `FieldSetError` if it is none."""
+    """The set of a FieldsV1 document; `FieldSetError` if it is invalid."""
     if not isinstance(document, dict):
         raise FieldSetError("fields are objects")
     if depth > 100:
@@ -212,7 +212,7 @@ def parse_fields(document: Any, depth: int = 0) -> FieldSet:
         node = parse_fields(below, depth + 1)
         name = _canonical(element)
         if name is None:
-            continue  # of a kind that later versions may know
+            continue  # path elements of later versions
         found[name] = node if name not in found else _made(True, union(found[name], node))
     return found
 
@@ -250,9 +250,9 @@ def in_wire_order(fields: FieldSet) -> FieldSet:
 
 
 def sorted_elements(fields: FieldSet) -> list[str]:
-    """Fields before keys before values before indices. `.` comes first on the wire, and is no path."""
+    """Fields before keys before values before indices. `.` comes first on the wire and is not a path."""
     elements = sorted(fields)
-    if len(elements) > 1 and elements[-1][0] > "f":  # items of a list are not sorted as texts
+    if len(elements) > 1 and elements[-1][0] > "f":  # items of a list are not sorted as strings
         elements.sort(key=_sort_key)
     return elements
 
@@ -273,7 +273,7 @@ def _sort_key(element: str) -> tuple[Any, ...]:
 
 
 def _rank(value: Any) -> tuple[int, Any]:
-    """Numbers before texts before booleans before lists before maps before null."""
+    """Numbers before strings before booleans before lists before maps before null."""
     match value:
         case bool():
             return 2, value

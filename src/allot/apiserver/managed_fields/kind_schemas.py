@@ -1,4 +1,4 @@
-"""The schema tables of a kind as types of values, and an object of the kind that says nothing."""
+"""The value types of a kind, from its schema tables, and its empty object."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ZEROES: Final[dict[str, Any]] = {"string": "", "integer": 0, "number": 0, "bool
 
 @cache
 def value_type(name: str, *, atomic: bool = False) -> ValueType:
-    """The values of the type with this OpenAPI name."""
+    """The value type with this OpenAPI name."""
     type_ = type_named(name)
     is_atomic = atomic or type_.map_type == "atomic"
 
@@ -77,7 +77,7 @@ def _key_defaults(field: Field) -> dict[str, Any]:
 
 
 def empty_object(type_: Type) -> dict[str, Any]:
-    """What the server writes for an object of which nothing is set."""
+    """An object without any field set, as the server serializes it."""
     found: dict[str, Any] = {}
     for name, field in type_.fields.items():
         if name in ("apiVersion", "kind"):

@@ -1,4 +1,4 @@
-"""Managers and what each of them owns: the entries of `metadata.managedFields`."""
+"""Managers and the fields they own: the entries of `metadata.managedFields`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from allot.apiserver.managed_fields.field_sets import (
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 ANCIENT_CHANGES: Final = "ancient-changes"
-"""Who owns what the oldest of too many updaters owned."""
+"""The manager that replaces the oldest updaters when there are too many."""
 MAX_UPDATERS: Final = 10
 _FIELDS_TYPE: Final = "FieldsV1"
 
 
 class InvalidEntryError(ValueError):
-    """An entry of managedFields that cannot be read."""
+    """An invalid entry of managedFields."""
 
 
 class Manager(NamedTuple):
-    """Who wrote, how and where. Appliers are the same in all versions."""
+    """A manager: name, operation, version and subresource. An applier is the same in all versions."""
 
     name: str
     operation: str
@@ -49,7 +49,7 @@ class Manager(NamedTuple):
 
     @property
     def description(self) -> str:
-        """The manager in the words of a conflict."""
+        """The manager as conflict messages name it."""
         text = go_json(self.name)
         if self.subresource:
             text += f" with subresource {go_json(self.subresource)}"
@@ -57,14 +57,14 @@ class Manager(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """What a manager owns, in the version it wrote."""
+    """The fields that a manager owns, in the version it wrote."""
 
     fields: FieldSet
     api_version: str
     applied: bool
     time: str | None = None
     entry: dict[str, Any] | None = None
-    """How this is written, if it has not changed since it was read."""
+    """The serialized entry, if it has not changed since it was read."""
 
     def with_fields(self, fields: FieldSet) -> Ownership:
         """The same manager's ownership of other fields; itself if they are the same."""
@@ -75,12 +75,12 @@ ManagedFields = Mapping[Manager, Ownership]
 
 
 def is_reset(entries: Sequence[Mapping[str, Any]]) -> bool:
-    """One entry that says nothing: the client wants to start over."""
+    """A single empty entry, with which a client resets managedFields."""
     return len(entries) == 1 and not any(entries[0].values())
 
 
 def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, Ownership]:
-    """The owners in `metadata.managedFields`; `InvalidEntryError` if an entry cannot be read."""
+    """The owners in `metadata.managedFields`; `InvalidEntryError` if an entry is invalid."""
     found = {}
     for index, entry in enumerate(entries):
         operation, version = entry.get("operation"), entry.get("apiVersion")
@@ -169,7 +169,7 @@ def seconds(time: str | None) -> float:
 
 
 def capped(owners: ManagedFields, most: int = MAX_UPDATERS) -> ManagedFields:
-    """At most so many updaters: the oldest of each version are joined in one entry."""
+    """Limits the number of updaters: the oldest of each version are merged into one entry."""
     updaters = [manager for manager, owned in owners.items() if not owned.applied]
     excess = len(updaters) - most
     if excess <= 0:

@@ -1,4 +1,4 @@
-"""An applied configuration laid over the live value: what it says wins, what it leaves out stays."""
+"""Merges an applied configuration into the live value: fields it has replace the live ones, others stay."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class MergeError(ValueError):
 
 
 def merge(type_: ValueType, live: Any, applied: Any) -> Any:
-    """The live value with all that `applied` says; either may be `ABSENT`."""
+    """The live value with the fields of `applied`; either may be `ABSENT`."""
     if applied is ABSENT:
         return live
     part = type_.part_for(applied)
     if live is not ABSENT and type_.part_for(live) is not part and applied is None:
-        # null takes the shape of what it replaces
+        # null is merged as the type of the value it replaces
         return _merge_as(type_.part_for(live), live, applied)
     return _merge_as(part, live, applied)
 
@@ -52,12 +52,12 @@ def _merge_entries(part: MapType, live: dict[str, Any], applied: dict[str, Any])
 
 
 def _merge_items(part: ListType, live: list[Any], applied: list[Any]) -> list[Any]:
-    """Applied items keep their order, the others stay where they are between them."""
+    """Applied items keep their order; other items keep their position between them."""
     applied_by_element = {_element(part, index, item): item for index, item in enumerate(applied)}
     live_elements = [_element(part, index, item) for index, item in enumerate(live)]
     live_by_element: dict[str, Any] = {}
     for element, item in zip(live_elements, live, strict=True):
-        # Of several live items with one key none is merged with.
+        # Live items with a duplicate key are not merged.
         live_by_element[element] = ABSENT if element in live_by_element else item
     new_elements = list(applied_by_element)
     shared = [element for element in new_elements if element in live_by_element]

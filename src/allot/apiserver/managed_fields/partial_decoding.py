@@ -1,6 +1,6 @@
-"""JSON decoded as far as fields can be owned: what is atomic stays the bytes it is.
+"""JSON decoded only as deep as fields have separate owners: atomic values stay bytes.
 
-Most of a large object, such as the devices of a slice, is owned as a whole.
+Most of a large object, such as the devices of a slice, is atomic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from allot.apiserver.managed_fields.value_types import ListType, MapType, ValueT
 
 
 def decode_partly(body: bytes, type_: ValueType) -> dict[str, Any]:
-    """The object in `body`, of which fields that the type does not know are left out."""
+    """The object in `body`, without fields that are not in the schema."""
     document: dict[str, Any] = _decoder(type_).decode(body)
     return document
 

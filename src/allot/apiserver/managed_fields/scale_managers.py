@@ -20,7 +20,7 @@ Entries = list[dict[str, Any]]
 
 
 def entries_of_scale(parent: Entries) -> Entries:
-    """Who owns the replicas of a workload with these entries, as entries of its Scale."""
+    """The owners of the replicas of a workload with these entries, as entries of its Scale."""
     owners = {
         manager: Ownership(_REPLICAS, SCALE_VERSION, owned.applied, owned.time)
         for manager, owned in managers.decode(parent).items()
@@ -41,7 +41,7 @@ def entries_of_parent(parent: Entries, scale: Entries, api_version: str) -> Entr
             found[manager] = owned
             del left[manager]
         else:
-            # Updaters are known by version too: they come back below if they still own the replicas.
+            # Updaters are identified by version too: they are added below if they still own the replicas.
             fields = difference(owned.fields, _REPLICAS)
             if fields:
                 found[manager] = owned._replace(fields=fields)

@@ -1,4 +1,4 @@
-"""Field sets written under an older schema: parts of what is atomic now."""
+"""Field sets written under an older schema, with parts of values that are atomic now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from allot.apiserver.managed_fields.value_types import ANYTHING, ValueType
 
 
 def reconciled(type_: ValueType, fields: FieldSet) -> FieldSet:
-    """The set with whole values in place of the parts of atomic ones; the same set if it has none."""
+    """The set with atomic values in place of their parts; the same set if nothing changes."""
     if type_ is ANYTHING or not fields:
         return fields
     changed: FieldSet | None = None

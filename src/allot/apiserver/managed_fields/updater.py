@@ -1,6 +1,6 @@
-"""What one write does to the owners of an object's fields. Objects are JSON documents of one version.
+"""The owners of an object's fields after one write. Objects are JSON documents of one version.
 
-Objects are compared in the version that each owner wrote, because fields have other names in others.
+Objects are compared in the version that each owner wrote, because fields differ between versions.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from allot.apiserver.managed_fields.value_types import ValueType
 Document = dict[str, Any]
 MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
-"""Of the specs of new objects, for each kind."""
+"""The number of cached specs of new objects, for each kind."""
 
 
 class UnknownVersionError(LookupError):
-    """A version that is not served any more."""
+    """A version that is not served."""
 
 
 class Versions(Protocol):
@@ -52,7 +52,7 @@ class Versions(Protocol):
 
 
 class ApplyConflictError(Exception):
-    """Fields that the applied configuration changes and others own."""
+    """Fields that the applied configuration changes and other managers own."""
 
     def __init__(self, fields_by_manager: Mapping[Manager, FieldSet]) -> None:
         super().__init__("conflicts")
@@ -70,7 +70,7 @@ class ApplyConflictError(Exception):
 
 
 class Applied(NamedTuple):
-    """The outcome of an apply. `document` is None if the object stays as it is."""
+    """The outcome of an apply. `document` is None if the object is unchanged."""
 
     document: Document | None
     owners: dict[Manager, Ownership]
@@ -84,18 +84,18 @@ class Updater:
         self._api_version = api_version
         self._ignored = ignored
         self._remembered: dict[tuple[str, bytes], FieldSet] = {}
-        """Fields that a write at this endpoint leaves alone whatever it says, in all versions."""
+        """Fields that writes at this endpoint ignore, in all versions."""
 
     def update(
         self, live: Document, new: Document, owners: ManagedFields
     ) -> tuple[dict[Manager, Ownership], FieldSet]:
-        """The other owners after a write, and what the writer owns by it."""
+        """The other owners after a write, and the fields that the writer owns."""
         comparison = self._compared(live, new)
         left = self._disowned(live, new, owners, None, comparison)
         return left, comparison.changed
 
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
-        """What the creator of an object owns. Many objects have the same spec: what is in it is remembered."""
+        """The fields that the creator of an object owns. Cached by spec, because many objects have the same one."""
         part = self._versions.type_of(self._api_version).map
         assert part is not None
         found: FieldSet = {}
@@ -124,9 +124,9 @@ class Updater:
     def apply(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
     ) -> Applied:
-        """The live object with what is applied, without what the manager no longer applies.
+        """The live object with the applied fields, without those that the manager no longer applies.
 
-        `ApplyConflictError` if others own what changes, unless it is forced.
+        `ApplyConflictError` if others own fields that change, unless it is forced.
         """
         type_ = self._versions.type_of(self._api_version)
         merged = merge(type_, live, config)
@@ -154,7 +154,7 @@ class Updater:
         *,
         force: bool = True,
     ) -> dict[Manager, Ownership]:
-        """The owners without the fields that changed hands or are gone."""
+        """The owners without the fields that have another owner or are removed."""
         comparisons = {self._api_version: comparison}
         left: dict[Manager, Ownership] = {}
         conflicts: dict[Manager, FieldSet] = {}
@@ -188,7 +188,7 @@ class Updater:
         )
         return found.without(self._ignored)
 
-    # --- removal of what is no longer applied ---
+    # --- removal of fields that are no longer applied ---
 
     def _pruned(self, merged: Document, owners: ManagedFields, last: Ownership | None) -> Document:
         if last is None or not last.fields:
@@ -207,9 +207,9 @@ class Updater:
     def _with_owned(
         self, whole: Document, pruned: Document, version: str, owners: ManagedFields
     ) -> Document:
-        """What anyone owns is not removed, the applier's new configuration included."""
+        """Restores removed fields that a manager owns, including the applier's new configuration."""
         owned_in: dict[str, FieldSet] = {}
-        # First in the version that is pruned: conversion may need what is owned there.
+        # First in the version that is pruned: conversion may need its owned fields.
         for owned in sorted(owners.values(), key=lambda owned: owned.api_version != version):
             found = owned_in.get(owned.api_version, {})
             owned_in[owned.api_version] = union(found, owned.fields)
@@ -244,7 +244,7 @@ class Updater:
         return removed or {}
 
     def reconciled(self, owners: ManagedFields) -> dict[Manager, Ownership]:
-        """Owners of parts of what has become atomic own all of it."""
+        """Owners of a part of a value that is atomic now own the whole value."""
         found = {}
         for manager, owned in owners.items():
             try:

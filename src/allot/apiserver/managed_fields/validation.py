@@ -1,4 +1,4 @@
-"""Whether a document is what a schema says, as far as ownership needs it. Texts are those of Kubernetes."""
+"""Validation of a document against a schema, as far as ownership needs it, with Kubernetes' messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from allot.apiserver.managed_fields.value_types import (
 
 
 def type_problems(type_: ValueType, value: Any, path: str = "") -> Iterator[str]:
-    """All that is wrong with the types in a document, and keys that are in a list twice."""
+    """Type errors in a document, and duplicate keys in lists."""
     part = type_.part_for(value)
     if value is None:
         return

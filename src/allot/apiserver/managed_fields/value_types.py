@@ -1,7 +1,7 @@
-"""What values a schema allows at a place, and how far they can be owned in parts.
+"""Value types of a schema, and which parts of a value can have separate owners.
 
-A place takes a scalar, a list, a map, or several of them (free-form JSON). Lists are atomic or have items
-told apart by keys or by value; maps are atomic or owned key by key.
+A value is a scalar, a list, a map, or one of several (free-form JSON). Lists are atomic, or have items
+identified by keys or by value; maps are atomic or owned key by key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ANY_SCALAR: Final = "untyped"
 
 
 class PathElementError(ValueError):
-    """An item of a list that cannot be told apart from others."""
+    """A list item that has no path element."""
 
 
 class ListType:
@@ -38,10 +38,10 @@ class ListType:
         self.associative = associative
         self.keys = tuple(sorted(keys))
         self.defaults = defaults or {}
-        """What a key is when an item does not say it."""
+        """The default of a key that an item does not set."""
 
     def path_element(self, item: Any) -> str:
-        """What tells the item apart; `PathElementError` if nothing does."""
+        """The path element of an item; `PathElementError` if it cannot be identified."""
         if not self.keys:
             return _set_element(item)
         if item is None:
@@ -88,7 +88,7 @@ class MapType:
 
     @property
     def fields(self) -> Mapping[str, ValueType]:
-        """The named fields. Types may contain themselves, so that they are made when first asked for."""
+        """The named fields. Created on first use, because types may be recursive."""
         if self._fields is None:
             assert self._make_fields is not None
             self._fields = self._make_fields()
@@ -103,7 +103,7 @@ Part = str | ListType | MapType
 
 
 class ValueType:
-    """The values that are possible at one place."""
+    """The values that are allowed for one field."""
 
     __slots__ = ("list", "map", "only_scalar", "scalar")
 
@@ -116,7 +116,7 @@ class ValueType:
         self.only_scalar = list_ is None and map_ is None
 
     def part_for(self, value: Any) -> Part:
-        """The alternative that fits the value; if none does, the one to complain with."""
+        """The alternative that fits the value; otherwise the one for the error message."""
         if isinstance(value, dict):
             if self.map is not None:
                 return self.map

@@ -5,5 +5,5 @@
                                         ├────────▶ escalation   may this user grant that?
     bootstrap_roles.txt ─▶ bootstrap    └────────▶ access reviews, `kubectl auth can-i`
 
-`rules` says what one rule allows. All of it but `policy_feed` is pure. `admission/escalation.py` and `registry/bootstrap_roles.py` use it.
+`rules` decides what one rule allows. All modules but `policy_feed` are pure. `admission/escalation.py` and `registry/bootstrap_roles.py` use it.
 """

@@ -1,4 +1,4 @@
-"""Answers from roles and bindings, remembered until one of them changes."""
+"""The RBAC authorizer: decisions from roles and bindings, cached until one of them changes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from allot.apiserver.auth.rbac.policy_index import Grant, PolicyIndex
 
 MAX_USERS: Final = 4096
 MAX_ANSWERS: Final = 4096
-"""How many users, and answers for each of them, are remembered. When there are more all are forgotten: names come from clients."""
+"""The limit of cached users, and of decisions for each. The cache is cleared when full: names come from clients."""
 
 
 class Policies(Protocol):
-    """Where roles and bindings come from."""
+    """The source of roles and bindings."""
 
     index: PolicyIndex
 
     def catch_up(self) -> int:
-        """Take in what has changed. The number that is returned is another one after every change."""
+        """Applies pending changes. Returns a generation, which differs after every change."""
 
 
 class _Answer(NamedTuple):
-    """What is allowed of a verb on a resource: all objects, those of some names, or nothing."""
+    """What is allowed for a verb on a resource: all objects, some names, or nothing."""
 
     everything: Decision | None
     names: Mapping[str, Decision]
@@ -32,7 +32,7 @@ class _Answer(NamedTuple):
 
 
 class RbacAuthorizer:
-    """Allows what a rule allows. It never forbids: others may still allow what it does not."""
+    """Allows what a rule allows. It never denies: other authorizers may still allow the request."""
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
@@ -84,6 +84,6 @@ class RbacAuthorizer:
 
 
 def listed(problems: list[str]) -> str:
-    """Several problems as Kubernetes shows them: one as it is, more in brackets, each once."""
+    """Errors as Kubernetes joins them: a single one unchanged, several in brackets without duplicates."""
     unique = list(dict.fromkeys(problems))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

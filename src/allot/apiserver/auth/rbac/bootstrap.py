@@ -1,4 +1,4 @@
-"""The roles and bindings that every cluster has from the beginning, and what is missing of them.
+"""Default roles and bindings, and their reconciliation at the start.
 
 `bootstrap_roles.txt` has those of Kubernetes v1.38, `component_roles.txt` those of allot's own components.
 """
@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 
 class BootstrapRole(NamedTuple):
-    """A role of the table, and its binding if it has one."""
+    """A default role, and its binding if it has one."""
 
     role: Document
     binding: Document | None = None
@@ -36,7 +36,7 @@ class BootstrapRole(NamedTuple):
 
 @cache
 def bootstrap_roles() -> tuple[BootstrapRole, ...]:
-    """All roles of the tables. Roles that collect others have the rules of those."""
+    """All roles of the tables. Aggregated roles have the rules of the roles they select."""
     place = files(__package__)
     found = [
         role
@@ -44,7 +44,7 @@ def bootstrap_roles() -> tuple[BootstrapRole, ...]:
         for role in read_roles(place.joinpath(table).read_text(encoding="utf-8"))
     ]
     roles = [each.role for each in found]
-    # A role that collects may be collected itself: admin has edit, which has view.
+    # Aggregated roles may be aggregated themselves: admin has edit, which has view.
     for _ in range(3):
         for role in roles:
             if "aggregationRule" in role:
@@ -53,7 +53,7 @@ def bootstrap_roles() -> tuple[BootstrapRole, ...]:
 
 
 def read_roles(text: str) -> Iterator[BootstrapRole]:
-    """The roles of a table; its first lines say how it is written."""
+    """The roles of a table; its first lines document the format."""
     current: BootstrapRole | None = None
     for line in text.splitlines():
         words = line.split()
@@ -140,9 +140,9 @@ def _subject(word: str) -> Document:
 
 
 def reconciled_role(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Document | None:
-    """The stored role with what it lacks; None if it lacks nothing or does not want to be updated.
+    """The stored role with missing rules added; None if nothing is missing or autoupdate is off.
 
-    What others added is kept.
+    Rules that others added are kept.
     """
     metadata = _reconciled_metadata(stored, wanted)
     if metadata is None:
@@ -168,7 +168,7 @@ def reconciled_role(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Doc
 
 
 def reconciled_binding(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Document | None:
-    """Likewise for a binding. One that is for another role is replaced, as that cannot be changed."""
+    """The same for a binding. A binding to another role is replaced, because roleRef is immutable."""
     metadata = _reconciled_metadata(stored, wanted)
     if metadata is None:
         return None

@@ -10,7 +10,7 @@ from allot.apiserver.auth.rbac.rules import ANY, PolicyRule
 
 
 def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The smallest parts of `wanted` that no single rule of `owned` allows."""
+    """The atomic rules of `wanted` that no single rule of `owned` covers."""
     return [
         part
         for rule in wanted
@@ -20,7 +20,7 @@ def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list
 
 
 def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
-    """The rule cut into rules with one group, one resource, one verb and at most one name; or one path and one verb."""
+    """The rule split into rules with one group, one resource, one verb and at most one name; or one path and one verb."""
     for group in rule.api_groups:
         for resource in rule.resources:
             for verb in rule.verbs:
@@ -50,7 +50,7 @@ def _covers(owner: PolicyRule, part: PolicyRule) -> bool:
 
 
 def compacted(parts: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """Parts that differ in their verb only become one rule again; in the order of their texts."""
+    """Rules that differ only in their verb, merged; sorted by their string form."""
     verbs: dict[PolicyRule, list[str]] = {}
     others: list[PolicyRule] = []
     for part in parts:

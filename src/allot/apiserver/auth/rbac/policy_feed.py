@@ -16,7 +16,7 @@ BINDINGS: Final = ("clusterrolebindings", "rolebindings")
 
 
 class PolicyFeed:
-    """The roles and bindings of one API server's store, as of now."""
+    """The current roles and bindings of the store."""
 
     def __init__(self, caches: Caches) -> None:
         self.index = PolicyIndex()
@@ -35,7 +35,7 @@ class PolicyFeed:
         self.catch_up()
 
     def catch_up(self) -> int:
-        """Take in what was written before this call; another number after every change."""
+        """Applies everything written before this call; the generation differs after every change."""
         announced = self._caches.announced
         if announced == self._caught_up_with and announced >= 0:
             return self._version
@@ -58,7 +58,7 @@ class PolicyFeed:
         self._version += 1
         self.index = PolicyIndex()
         for is_role, follower in self._followers:
-            follower.news()  # what it shows next comes after what is read here
+            follower.news()  # later changes come after the objects read here
             for stored in follower.objects():
                 self._put(stored, is_role=is_role)
 

@@ -1,4 +1,4 @@
-"""Roles and bindings, indexed so that what one user may do is found without reading the others'."""
+"""An index of roles and bindings by namespace and subject."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from allot.validation.parts import part, parts, text
 
 
 class Subject(NamedTuple):
-    """Who a binding is for. Service accounts are users with names of their own."""
+    """A subject of a binding. A service account is the user with its name."""
 
     is_group: bool
     name: str
@@ -39,7 +39,7 @@ class Binding(NamedTuple):
     name: str
     role: RoleRef
     subjects: tuple[tuple[Subject, str], ...]
-    """Each with the text that says to whom: `User "alice"`."""
+    """Each with its display form: `User "alice"`."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Binding:
@@ -77,7 +77,7 @@ def _subjects(
 
 
 class Grant(NamedTuple):
-    """A rule that holds for a user, and by which binding."""
+    """A rule that applies to a user, and the binding that grants it."""
 
     rule: PolicyRule
     binding: Binding
@@ -127,13 +127,13 @@ class PolicyIndex:
                 if not found:
                     del self._by_subject[namespace, subject]
 
-    # --- questions ---
+    # --- queries ---
 
     def rules_of(self, role: RoleRef) -> tuple[PolicyRule, ...] | None:
         return self._rules.get(role)
 
     def grants(self, user: User, namespace: str) -> Iterator[Grant | MissingRole]:
-        """Everything that is bound to a user: in the whole cluster, then in the namespace."""
+        """All grants of a user: cluster-wide ones, then those of the namespace."""
         subjects = (Subject(False, user.name), *(Subject(True, group) for group in user.groups))
         for place in ("", namespace) if namespace else ("",):
             for subject, binding in self._bound(place, subjects):
@@ -145,7 +145,7 @@ class PolicyIndex:
                     yield Grant(rule, binding, subject)
 
     def _bound(self, namespace: str, subjects: Iterable[Subject]) -> list[tuple[Subject, Binding]]:
-        """Each binding once, by the first of the user's names and groups it is for; in the order of names."""
+        """Each binding once, with the first matching subject; sorted by name."""
         found: dict[str, tuple[Subject, Binding]] = {}
         for subject in subjects:
             for name, binding in self._by_subject.get((namespace, subject), {}).items():
@@ -153,7 +153,7 @@ class PolicyIndex:
         return [found[name] for name in sorted(found)]
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[PolicyRule], list[RoleRef]]:
-        """The rules that hold for a user in a namespace, and the roles that are bound but missing."""
+        """The rules that apply to a user in a namespace, and the bound roles that do not exist."""
         rules: list[PolicyRule] = []
         missing: list[RoleRef] = []
         for grant in self.grants(user, namespace):

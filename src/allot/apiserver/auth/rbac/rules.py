@@ -1,4 +1,4 @@
-"""What one rule of a role allows."""
+"""Policy rules: what one rule of a role allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANY: Final = "*"
 
 
 class PolicyRule(NamedTuple):
-    """One rule: verbs on resources of groups, perhaps only on objects of some names; or verbs on paths."""
+    """One rule: verbs on resources of groups, optionally limited to object names; or verbs on paths."""
 
     verbs: tuple[str, ...] = ()
     api_groups: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class PolicyRule(NamedTuple):
         ) and self.has_name(attributes.name)
 
     def has_kind(self, verb: str, group: str, resource: str) -> bool:
-        """Whether it is about this verb on this resource, of whatever names."""
+        """Whether it matches this verb on this resource, for any name."""
         return (
             self.has_verb(verb)
             and (group in self.api_groups or ANY in self.api_groups)
@@ -81,7 +81,7 @@ class PolicyRule(NamedTuple):
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Whether a pattern such as `/apis/*` is about a path."""
+    """Whether a pattern such as `/apis/*` matches a path."""
     if pattern in (ANY, path):
         return True
     return pattern.endswith("*") and path.startswith(pattern.rstrip("*"))

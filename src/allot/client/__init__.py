@@ -1,8 +1,9 @@
-"""A Kubernetes API server as a Python object: one interface, over HTTP or in this process.
+"""The client of a Kubernetes API server: one interface, over HTTP or in this process.
 
     resources      the kinds of the API: PODS, RESOURCE_CLAIMS, ... each with its `codec`
     client         get, list, create, update, patch, delete, watch; retries where that is safe
     transport      how requests travel: `in_process` (an ASGI application) or `http` (with `kubeconfig`)
+    reflector      list and watch
     informer       a copy of a resource that follows the server, with indexes and handlers
     work_queue     keys to reconcile, each once at a time, with backoff after failures
     leader_election, events   a Lease that one of several replicas holds; events for users
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from allot.client.connection import connect
     from allot.client.errors import ApiStatusError, ClientError, ConfigError, TransportError
     from allot.client.events import EventRecorder
-    from allot.client.informer import Handlers, Informer, InformerFactory
+    from allot.client.informer import Informer, InformerFactory, ResourceEventHandlers
     from allot.client.leader_election import LeaderElector
     from allot.client.options import DeleteOptions, PatchType, Scope
     from allot.client.resources import (
@@ -54,12 +55,12 @@ __all__ = [
     "ConfigError",
     "DeleteOptions",
     "EventRecorder",
-    "Handlers",
     "Informer",
     "InformerFactory",
     "LeaderElector",
     "PatchType",
     "Resource",
+    "ResourceEventHandlers",
     "Scope",
     "TransportError",
     "WorkQueue",
@@ -78,9 +79,9 @@ if not TYPE_CHECKING:
             "ConfigError": "allot.client.errors",
             "TransportError": "allot.client.errors",
             "EventRecorder": "allot.client.events",
-            "Handlers": "allot.client.informer",
             "Informer": "allot.client.informer",
             "InformerFactory": "allot.client.informer",
+            "ResourceEventHandlers": "allot.client.informer",
             "LeaderElector": "allot.client.leader_election",
             "DeleteOptions": "allot.client.options",
             "PatchType": "allot.client.options",

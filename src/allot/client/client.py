@@ -21,24 +21,27 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from allot.api.identities import ObjectKey
-from allot.client.clock import Clock, LoopClock
-from allot.client.codecs import Page, Unreadable
-from allot.client.errors import ApiStatusError, ClientError, TransportError
+from allot.client.clock import Clock
+from allot.client.codecs import ListPage, Unreadable
+from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import EVERYTHING, PLAIN_DELETE, DeleteOptions, PatchType, Scope
 from allot.client.protobuf import ACCEPT, PROTOBUF, is_protobuf
 from allot.client.rate_limits import RequestLimit
 from allot.client.resources import PODS, Resource
+from allot.client.rest_client import RestClient, status_error
 from allot.client.retries import NEVER, PERSISTENT, RetryPolicy
-from allot.client.transport import JSON, Query, Response, Transport
+from allot.client.transport import JSON, Response, Transport
 from allot.client.watch_stream import Events, decoded_events, decoded_frames
 
 PAGE_SIZE: Final = 500
 CONFLICT_ATTEMPTS: Final = 10
 
+_DRY_RUN: Final = {"dryRun": "All"}
+
 T = TypeVar("T")
 
 
-class Client:
+class Client(RestClient):
     """A client of one API server. Safe to share between tasks."""
 
     def __init__(
@@ -54,14 +57,8 @@ class Client:
 
         Servers in the same process keep opaque parameters as they are also in JSON, which is faster.
         """
-        self.transport = transport
+        super().__init__(transport, retry=retry, limit=limit, clock=clock)
         self._prefers_protobuf = prefers_protobuf
-        self.clock: Clock = clock or LoopClock()
-        self._retry = retry
-        self._limit = limit or RequestLimit()
-
-    async def close(self) -> None:
-        await self.transport.close()
 
     # --- reads ---
 
@@ -91,7 +88,7 @@ class Client:
         resource_version: str = "",
         page_size: int = PAGE_SIZE,
         lenient: bool = False,
-    ) -> Page[T]:
+    ) -> ListPage[T]:
         """All pages as one. If the continue token expires, the list is requested again without pages.
 
         A lenient list skips objects that cannot be decoded, and reports them.
@@ -118,7 +115,7 @@ class Client:
             items += page.items
             unreadable += page.unreadable
             if not page.continue_:
-                return Page(items, page.resource_version, unreadable=unreadable)
+                return ListPage(items, page.resource_version, unreadable=unreadable)
             continue_ = page.continue_
 
     async def list_page(
@@ -131,7 +128,7 @@ class Client:
         limit: int = 0,
         continue_: str = "",
         lenient: bool = False,
-    ) -> Page[T]:
+    ) -> ListPage[T]:
         query = scope.query()
         if resource_version:
             query["resourceVersion"] = resource_version
@@ -171,7 +168,7 @@ class Client:
             query["resourceVersion"] = resource_version
         if initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        await self._wait_for_turn()
+        await self._wait_for_rate_limit()
         path = resource.collection_path(scope.namespace)
         # The server ends a watch after the timeout; otherwise the connection is dead.
         idle_seconds = timeout_seconds + 30.0
@@ -184,7 +181,7 @@ class Client:
             head = Response(stream.code, stream.headers, b"")
             if stream.code != 200:
                 body = b"".join([chunk async for chunk in stream.chunks])
-                raise _error(head._replace(body=body))
+                raise status_error(head._replace(body=body))
             shown_in = head.header(b"content-type") or b""
             if resource.protobuf is not None and shown_in.startswith(PROTOBUF.encode()):
                 yield decoded_frames(stream.chunks, resource.protobuf)
@@ -352,44 +349,7 @@ class Client:
             PODS, pod, "eviction", body, may_repeat=options.names_one_object
         )
 
-    # --- raw requests ---
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        query: Query | None = None,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        *,
-        may_repeat: bool = False,
-        before_repeat: Callable[[ClientError], None] | None = None,
-        retry: RetryPolicy | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Response:
-        """The response to any request. Raises `ApiStatusError` unless it is a success."""
-        policy = retry or self._retry
-        attempt = 0
-        while True:
-            attempt += 1
-            error: ClientError
-            if not self._limit.is_off:
-                await self._wait_for_turn()
-            try:
-                response = await self.transport.request(
-                    method, path, query, body, content_type, headers
-                )
-                if 200 <= response.code < 300:
-                    return response
-                error = _error(response)
-            except TransportError as lost:
-                error = lost
-            wait = policy.wait_seconds(error, attempt, may_repeat=may_repeat)
-            if wait is None:
-                raise error
-            if before_repeat is not None:
-                before_repeat(error)
-            await self.clock.sleep(wait)
+    # --- encodings ---
 
     def _accept(self, resource: Resource[Any]) -> Mapping[str, str] | None:
         """Headers that ask for protobuf where that is preferred."""
@@ -400,16 +360,6 @@ class Client:
         if self._prefers_protobuf and resource.protobuf is not None:
             return resource.protobuf.encode(obj), PROTOBUF
         return resource.codec.encode(obj), JSON
-
-    async def _wait_for_turn(self) -> None:
-        if self._limit.is_off:
-            return
-        wait = self._limit.reserve(self.clock.now())
-        if wait > 0:
-            await self.clock.sleep(wait)
-
-
-_DRY_RUN: Final = {"dryRun": "All"}
 
 
 def without_retries(client: Client) -> Client:
@@ -437,13 +387,3 @@ def _decoded(resource: Resource[T], response: Response) -> T:
     if resource.protobuf is not None and is_protobuf(response.body):
         return resource.protobuf.decode(response.body)
     return resource.codec.decode(response.body)
-
-
-def _error(response: Response) -> ApiStatusError:
-    return ApiStatusError.from_body(response.code, response.body, _retry_after(response))
-
-
-def _retry_after(response: Response) -> float | None:
-    """Retry-After in seconds. Dates, which some proxies send, are ignored."""
-    value = response.header(b"retry-after")
-    return float(value) if value is not None and value.isdigit() else None

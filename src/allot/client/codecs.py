@@ -52,7 +52,7 @@ class UnreadableEvent(WatchEvent[Any]):
         return event
 
 
-class Page(NamedTuple, Generic[T]):
+class ListPage(NamedTuple, Generic[T]):
     """A list, or the part of it up to `continue_`."""
 
     items: list[T]
@@ -69,7 +69,7 @@ class Codec(Protocol[T]):
 
     def encode(self, obj: T) -> bytes: ...
 
-    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[T]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[T]:
         """A list. Raises `UnreadableAnswerError`. A lenient one skips objects that cannot be decoded."""
         ...
 
@@ -195,13 +195,13 @@ class RawCodec(Generic[RawT]):
     def encode(self, obj: RawT) -> bytes:
         return self._typed(dict(obj.data)).to_json()
 
-    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[RawT]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[RawT]:
         try:
             page = _raw_page.decode(body)
         except _BROKEN as error:
             raise UnreadableAnswerError(f"not a list of {self._kind}: {error}") from None
         items = [self._typed(item) for item in page.items or ()]
-        return Page(items, page.metadata.resource_version, page.metadata.continue_ or "")
+        return ListPage(items, page.metadata.resource_version, page.metadata.continue_ or "")
 
     def decode_event(self, line: bytes) -> WatchEvent[RawT]:
         try:
@@ -270,11 +270,11 @@ class TypedCodec(Generic[T]):
             raise TypeError(f"{self._view.__name__} is not the whole object: patch it")
         return encode_object(obj, self._gvk)
 
-    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[T]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[T]:
         try:
             page = self._page.decode(body)
             items = [self._version.to_hub(item) for item in page.items or ()]
-            return Page(items, page.metadata.resource_version, page.metadata.continue_ or "")
+            return ListPage(items, page.metadata.resource_version, page.metadata.continue_ or "")
         except msgspec.ValidationError:
             pass  # an unusual document: decode item by item
         except _BROKEN as error:
@@ -293,7 +293,7 @@ class TypedCodec(Generic[T]):
                     raise
                 unreadable.append(unreadable_object(bytes(item), error)[0])
         metadata = careful.metadata
-        return Page(
+        return ListPage(
             readable, metadata.resource_version, metadata.continue_ or "", tuple(unreadable)
         )
 

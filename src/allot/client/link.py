@@ -33,13 +33,13 @@ SIZE_BYTES: Final = 4
 """Every frame begins with its length."""
 
 
-class Frame(msgspec.Struct, array_like=True, frozen=True):
+class LinkFrame(msgspec.Struct, array_like=True, frozen=True):
     """A message on the link. `id` identifies the exchange."""
 
     id: int
 
 
-class RequestFrame(Frame, tag=0, frozen=True):
+class RequestFrame(LinkFrame, tag=0, frozen=True):
     method: str
     path: str
     query: str
@@ -50,31 +50,31 @@ class RequestFrame(Frame, tag=0, frozen=True):
     """The component that asks."""
 
 
-class ResponseFrame(Frame, tag=1, frozen=True):
+class ResponseFrame(LinkFrame, tag=1, frozen=True):
     code: int
     headers: Headers
     body: bytes
 
 
-class HeadFrame(Frame, tag=2, frozen=True):
+class HeadFrame(LinkFrame, tag=2, frozen=True):
     code: int
     headers: Headers
 
 
-class ChunkFrame(Frame, tag=3, frozen=True):
+class ChunkFrame(LinkFrame, tag=3, frozen=True):
     data: bytes
 
 
-class EndFrame(Frame, tag=4, frozen=True):
+class EndFrame(LinkFrame, tag=4, frozen=True):
     failure: str
     """Why the stream failed; empty for a normal end."""
 
 
-class CancelFrame(Frame, tag=5, frozen=True):
+class CancelFrame(LinkFrame, tag=5, frozen=True):
     pass
 
 
-class TakenFrame(Frame, tag=6, frozen=True):
+class TakenFrame(LinkFrame, tag=6, frozen=True):
     size: int
 
 

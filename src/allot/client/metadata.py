@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.meta import OwnerReference
 from allot.client.codecs import (
-    Page,
+    ListPage,
     Unreadable,
     UnreadableEvent,
     WatchEvent,
@@ -104,16 +104,18 @@ class MetadataCodec:
     def encode(self, obj: MetadataObject) -> bytes:
         raise TypeError("metadata is not the whole object: patch it")
 
-    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[MetadataObject]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[MetadataObject]:
         try:
             page = _list.decode(body)
         except _BROKEN as error:
             if not lenient:
                 raise UnreadableAnswerError(f"not a list: {error}") from None
             return self._careful_page(body)
-        return Page(page.items or [], page.metadata.resource_version, page.metadata.continue_ or "")
+        return ListPage(
+            page.items or [], page.metadata.resource_version, page.metadata.continue_ or ""
+        )
 
-    def _careful_page(self, body: bytes) -> Page[MetadataObject]:
+    def _careful_page(self, body: bytes) -> ListPage[MetadataObject]:
         try:
             page = _careful_list.decode(body)
         except _BROKEN as error:
@@ -126,7 +128,9 @@ class MetadataCodec:
             except _BROKEN as error:
                 unreadable.append(unreadable_object(bytes(item), error)[0])
         metadata = page.metadata
-        return Page(items, metadata.resource_version, metadata.continue_ or "", tuple(unreadable))
+        return ListPage(
+            items, metadata.resource_version, metadata.continue_ or "", tuple(unreadable)
+        )
 
     def decode_event(self, line: bytes) -> WatchEvent[MetadataObject]:
         try:

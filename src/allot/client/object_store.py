@@ -14,7 +14,7 @@ IndexFunction = Callable[[T], Iterable[str]]
 """The values of an object in an index."""
 
 
-class Change(NamedTuple, Generic[T]):
+class Delta(NamedTuple, Generic[T]):
     """A change of one object: an addition without `old`, a deletion without `new`."""
 
     old: T | None
@@ -76,7 +76,7 @@ class ObjectStore(Generic[T]):
             self._values.setdefault(key, []).append((name, values))
             self._enter(name, values, key, self._objects[key])
 
-    def put(self, obj: T) -> Iterator[Change[T]]:
+    def put(self, obj: T) -> Iterator[Delta[T]]:
         """Add or update an object; yields the changes, none if it is unchanged.
 
         A successor of the same name is a deletion and an addition.
@@ -86,24 +86,24 @@ class ObjectStore(Generic[T]):
         old = self._objects.get(key)
         if old is None:
             self._set(key, None, obj)
-            yield Change(None, obj)
+            yield Delta(None, obj)
         elif codec.resource_version(old) == codec.resource_version(obj):
             return
         elif codec.uid(old) == codec.uid(obj):
             self._set(key, old, obj)
-            yield Change(old, obj)
+            yield Delta(old, obj)
         else:
             self._remove(key)
-            yield Change(old, None)
+            yield Delta(old, None)
             self._set(key, None, obj)
-            yield Change(None, obj)
+            yield Delta(None, obj)
 
-    def drop(self, key: ObjectKey, last: T | None = None) -> Iterator[Change[T]]:
+    def drop(self, key: ObjectKey, last: T | None = None) -> Iterator[Delta[T]]:
         """Remove an object; `last` is its final state, if known."""
         old = self._objects.get(key)
         if old is not None:
             self._remove(key)
-            yield Change(last if last is not None else old, None)
+            yield Delta(last if last is not None else old, None)
 
     def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
         if not self._functions:

@@ -26,7 +26,7 @@ from allot.api.protobuf.targets import Target
 from allot.api.scheme import encode_protobuf, lookup
 from allot.client.codecs import (
     INITIAL_EVENTS_END,
-    Page,
+    ListPage,
     Unreadable,
     UnreadableEvent,
     WatchEvent,
@@ -67,7 +67,7 @@ class ProtobufCodec(Generic[T]):
         content = encode_protobuf(obj, self._gvk)
         return in_envelope(content, str(self._gvk.group_version), self._gvk.kind)
 
-    def decode_page(self, body: bytes, *, lenient: bool = False) -> Page[T]:
+    def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[T]:
         """A list; a lenient one leaves out objects that cannot be read."""
         try:
             metadata, items = items_of_list(open_envelope(body).content)
@@ -82,7 +82,7 @@ class ProtobufCodec(Generic[T]):
                 if not lenient:
                     raise UnreadableAnswerError(f"not a {self._gvk.kind}: {error}") from None
                 unreadable.append(_unreadable(item, error)[0])
-        return Page(
+        return ListPage(
             readable,
             metadata.get("resourceVersion", ""),
             metadata.get("continue", ""),

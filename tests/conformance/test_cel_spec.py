@@ -28,6 +28,7 @@ from allot.cel.library import (
     arithmetic,
     conversions,
     lists,
+    maps,
     messages,
     optionals,
     strings,
@@ -100,7 +101,7 @@ FUNCTIONS: Final = merge_functions(
         optionals.FUNCTIONS,
         lists.ENDS,
         lists.EXTENDED,
-        lists.MAP_INSERT,
+        maps.INSERT,
     )
 )
 MACROS: Final = {

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from allot.cel import types
 from allot.cel.costs import LIST, REGEX, TRAVERSAL
 from allot.cel.device_sizes import size_at
-from allot.cel.library.lists import COMPARABLE
+from allot.cel.library.list_order import COMPARABLE
 from allot.cel.sizes import MAX, ONE, UNKNOWN, Range, exactly, plus, times
 from allot.cel.types import Type, TypeKind
 

@@ -15,7 +15,8 @@ from typing import Final, cast
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
 from allot.cel.library.formats import Format
-from allot.cel.library.lists import COMPARABLE, MAX_RANGE
+from allot.cel.library.list_order import COMPARABLE
+from allot.cel.library.lists import MAX_RANGE
 from allot.cel.library.network import Cidr, Ip
 from allot.cel.library.urls import Url
 from allot.cel.steps import in_pieces

@@ -1,19 +1,19 @@
 """The reference evaluator: closures over a plan, counting exactly what cel-go counts.
 
-An error is a value here (an `EvalError` that is returned, not raised), because the nodes after
-it are still evaluated and counted. Only exceeding the cost limit is raised.
+An error is a value here (an `EvalError` that is returned, not raised), because what comes after it
+still has to be looked at and paid for. Only running out of budget is raised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
-from allot.cel import costs
 from allot.cel.access import MISSING, find, has_field, missing
+from allot.cel.comprehensions import Unevaluated, append, bind, fold
 from allot.cel.construction import make_list, make_map, make_message
 from allot.cel.errors import NO_SUCH_OVERLOAD, EvalError
 from allot.cel.frame import Closure, EvaluationFrame
+from allot.cel.invocation import invoke
 from allot.cel.plan import (
     Append,
     Bind,
@@ -41,25 +41,13 @@ from allot.cel.values import (
     NONE,
     Optional,
     Value,
-    is_list,
-    iterate,
     optional_of,
 )
-from allot.cel.weights import weight_of_iteration
 
 
 def interpretable(plan: EvaluationPlan) -> Closure:
-    """The plan as a function from a frame to a value or an error."""
+    """The plan as a function from a frame to a value, which may be an error."""
     return _compile(plan.root)
-
-
-class _Unevaluated:
-    """The unevaluated value of a binding."""
-
-    __slots__ = ("initial",)
-
-    def __init__(self, initial: Closure) -> None:
-        self.initial = initial
 
 
 def _compile(node: Node) -> Closure:
@@ -75,7 +63,7 @@ def _compile(node: Node) -> Closure:
         case Presence():
             return _presence(node)
         case Invoke():
-            return _invoke(node)
+            return invoke(node, [_compile(argument) for argument in node.arguments])
         case Logical():
             return _logical(node)
         case Membership():
@@ -90,11 +78,18 @@ def _compile(node: Node) -> Closure:
             fields = [(name, _compile(value), optional) for name, value, optional in node.fields]
             return make_message(node.type_name, fields, node.build)
         case Append():
-            return _append(node)
+            return append(node, _compile(node.element))
         case Fold():
-            return _fold(node)
+            return fold(
+                node,
+                _compile(node.range),
+                _compile(node.initial),
+                _compile(node.condition),
+                _compile(node.step),
+                _compile(node.result),
+            )
         case Bind():
-            return _bind(node)
+            return bind(node.slot, _compile(node.initial), _compile(node.result))
         case OptionalOr():
             return _optional_or(node)
 
@@ -111,7 +106,7 @@ def _fixed(node: Fixed) -> Closure:
         if once.is_known and frame.cost + once.cost <= frame.limit:
             frame.pay(once.cost)
             return once.value
-        # Also if the limit is exceeded inside: the error belongs to the step that exceeds it.
+        # Also where the budget ends inside: it ends at the step that is too much.
         before = frame.cost
         value = compute(frame)
         once.remember(value, frame.cost - before)
@@ -137,7 +132,7 @@ def _path(path: Path) -> Closure:
 
 
 def _resolution(node: Node) -> Closure:
-    """A path without what it costs to name its root: branches of a conditional do not count it."""
+    """A path without what it costs to name its root: branches of a conditional do not pay that."""
     if not isinstance(node, Path):
         return _compile(node)
     root = _root(node.root)
@@ -196,7 +191,7 @@ def _root(root: Local | Global | Choice | Node) -> Closure:
 def _local(slot: int) -> Closure:
     def evaluate(frame: EvaluationFrame) -> Value:
         value = frame.slots[slot]
-        if type(value) is _Unevaluated:
+        if type(value) is Unevaluated:
             value = frame.slots[slot] = value.initial(frame)
         return value
 
@@ -238,93 +233,7 @@ def _presence(node: Presence) -> Closure:
     return evaluate
 
 
-# --- calls ---
-
-
-def _invoke(node: Invoke) -> Closure:
-    arguments = [_compile(argument) for argument in node.arguments]
-    call = _Call(node)
-    if node.stops_at_errors or not arguments:
-        return _invoke_in_turn(arguments, call)
-    if len(arguments) == 1:
-        return _invoke_unary(arguments[0], call, node.absorbs_errors)
-    left, right = arguments
-    return _invoke_binary(left, right, call)
-
-
-class _Call:
-    """A call with evaluated arguments. Its cost is counted before the call if it is known then."""
-
-    __slots__ = ("_cost_of", "_implementation", "_is_paid_first", "_takes_deadline")
-
-    def __init__(self, node: Invoke) -> None:
-        self._implementation = node.implementation
-        self._takes_deadline = node.takes_deadline
-        self._cost_of = costs.call_cost(node.function, node.overload_id)
-        self._is_paid_first = self._cost_of is None or not costs.goes_by_result(self._cost_of)
-
-    def __call__(
-        self, frame: EvaluationFrame, values: Sequence[Value], failed: EvalError | None = None
-    ) -> Value:
-        if self._is_paid_first:
-            self._pay(frame, values, failed)
-        result: Value = failed
-        if failed is None:
-            try:
-                if self._takes_deadline:
-                    result = self._implementation(frame.deadline, *values)
-                else:
-                    result = self._implementation(*values)
-            except EvalError as error:
-                result = error
-        if not self._is_paid_first:
-            self._pay(frame, values, result)
-        return result
-
-    def _pay(self, frame: EvaluationFrame, values: Sequence[Value], result: Value) -> None:
-        cost_of = self._cost_of
-        frame.pay(1 if cost_of is None else cost_of(values, result, frame.deadline))
-
-
-def _invoke_unary(argument: Closure, call: _Call, absorbs_errors: bool) -> Closure:
-    def evaluate(frame: EvaluationFrame) -> Value:
-        value = argument(frame)
-        if type(value) is EvalError and not absorbs_errors:
-            return call(frame, (value,), value)
-        return call(frame, (value,))
-
-    return evaluate
-
-
-def _invoke_binary(left_of: Closure, right_of: Closure, call: _Call) -> Closure:
-    def evaluate(frame: EvaluationFrame) -> Value:
-        left = left_of(frame)
-        right = right_of(frame)
-        if type(left) is EvalError:
-            return call(frame, (left, right), left)
-        if type(right) is EvalError:
-            return call(frame, (left, right), right)
-        return call(frame, (left, right))
-
-    return evaluate
-
-
-def _invoke_in_turn(arguments: list[Closure], call: _Call) -> Closure:
-    last = len(arguments) - 1
-
-    def evaluate(frame: EvaluationFrame) -> Value:
-        values: list[Value] = []
-        failed: EvalError | None = None
-        for index, argument in enumerate(arguments):
-            value = argument(frame)
-            values.append(value)
-            if type(value) is EvalError:
-                if index < last:
-                    return value
-                failed = value
-        return call(frame, values, failed)
-
-    return evaluate
+# --- operators ---
 
 
 def _logical(node: Logical) -> Closure:
@@ -369,81 +278,5 @@ def _optional_or(node: OptionalOr) -> Closure:
         if value.has_value:
             return value.value if unwraps else value
         return otherwise(frame)
-
-    return evaluate
-
-
-# --- loops ---
-
-
-def _append(node: Append) -> Closure:
-    slot = node.accumulator.slot
-    element = _compile(node.element)
-
-    def evaluate(frame: EvaluationFrame) -> Value:
-        accumulator = frame.slots[slot]
-        frame.pay(1)
-        value = element(frame)
-        frame.pay(costs.LIST)
-        frame.pay(1)
-        if type(accumulator) is EvalError:
-            return accumulator
-        if type(value) is EvalError:
-            return value
-        cast("list[Value]", accumulator).append(value)
-        return accumulator
-
-    return evaluate
-
-
-def _bind(node: Bind) -> Closure:
-    unevaluated = _Unevaluated(_compile(node.initial))
-    result = _compile(node.result)
-    slot = node.slot
-
-    def evaluate(frame: EvaluationFrame) -> Value:
-        frame.slots[slot] = unevaluated
-        return result(frame)
-
-    return evaluate
-
-
-def _fold(node: Fold) -> Closure:
-    over = _compile(node.range)
-    initial = _compile(node.initial)
-    condition = _compile(node.condition)
-    step = _compile(node.step)
-    result = _compile(node.result)
-    accumulator, variable, variable2 = node.accumulator, node.variable, node.variable2
-    collects = node.collects
-    weight = weight_of_iteration(node)
-
-    def evaluate(frame: EvaluationFrame) -> Value:
-        values = over(frame)
-        if type(values) is EvalError:
-            return values
-        slots = frame.slots
-        start = initial(frame)
-        try:
-            items = iterate(values)
-        except EvalError as error:
-            return error
-        slots[accumulator] = start if collects is None else collects()
-        by_index = variable2 is not None and is_list(values)
-        for index, item in enumerate(items):
-            if variable2 is None:
-                slots[variable] = item
-            elif by_index:
-                slots[variable], slots[variable2] = index, item
-            else:
-                slots[variable] = item
-                slots[variable2] = find(values, item)
-            if condition(frame) is False:
-                break
-            slots[accumulator] = step(frame)
-            frame.checkpoint -= weight
-            if frame.cost > frame.checkpoint:
-                frame.check()
-        return result(frame)
 
     return evaluate

@@ -17,12 +17,15 @@ from allot.cel.library import (
     arithmetic,
     conversions,
     formats,
+    kubernetes_lists,
     lists,
+    maps,
     messages,
     network,
     optionals,
     quantities,
     regexes,
+    sets,
     strings,
     times,
     urls,
@@ -46,16 +49,16 @@ _LIBRARIES: Final = (
     strings.STANDARD,
     urls.FUNCTIONS,
     regexes.FUNCTIONS,
-    lists.KUBERNETES,
+    kubernetes_lists.FUNCTIONS,
     optionals.FUNCTIONS,
     lists.ENDS,
     quantities.QUANTITIES,
     strings.EXTENDED,
     strings.FORMAT,
-    lists.SETS,
+    sets.FUNCTIONS,
     network.FUNCTIONS,
     formats.FUNCTIONS,
-    lists.MAP_INSERT,
+    maps.INSERT,
     quantities.SEMVERS,
     lists.EXTENDED,
 )
@@ -99,7 +102,7 @@ def _environment(
         fields["name"] = types.STRING
     if consumable_capacity:
         fields["allowMultipleAllocations"] = types.BOOL
-    libraries = [*_LIBRARIES, lists.INCLUDES] if list_attributes else list(_LIBRARIES)
+    libraries = [*_LIBRARIES, kubernetes_lists.INCLUDES] if list_attributes else list(_LIBRARIES)
     return Environment(
         variables={"device": types.DEVICE},
         messages={**messages.MESSAGES, types.DEVICE.name: MessageType(types.DEVICE, fields)},

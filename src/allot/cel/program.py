@@ -23,10 +23,10 @@ from allot.cel.inputs import places_read
 from allot.cel.kubernetes import Origin, attribute_type, environment
 from allot.cel.parser import parse
 from allot.cel.planner import plan
-from allot.cel.recursion import make_room
+from allot.cel.recursion import recursion_room
 from allot.cel.sizes import MAX
 from allot.cel.source import Source
-from allot.cel.syntax import depth
+from allot.cel.syntax import Expression, depth
 from allot.cel.types import Type
 from allot.cel.validators import literal_issues
 from allot.cel.values import Value
@@ -186,8 +186,14 @@ def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> 
     declared = environment(origin, gates)
     source = Source(expression)
     syntax = parse(source, declared.macros)
-    levels = depth(syntax)
-    make_room(levels)
+    with recursion_room(depth(syntax)):
+        return _program(syntax, source, use, origin, gates)
+
+
+def _program(
+    syntax: Expression, source: Source, use: Use, origin: Origin, gates: FeatureGates
+) -> Program:
+    declared = environment(origin, gates)
     checked = check(syntax, source, declared)
     issues = literal_issues(checked, source)
     if issues:
@@ -204,7 +210,7 @@ def _compile(expression: str, use: Use, origin: Origin, gates: FeatureGates) -> 
     max_cost = estimated_cost(checked)
     evaluator = Evaluator(planned, may_be_expensive=max_cost >= _UNTRACKED_BELOW)
     kind = Selector if use is Use.SELECTOR else DerivedAttribute
-    return kind(expression, use, output_type, max_cost, places_read(planned.root), evaluator)
+    return kind(source.text, use, output_type, max_cost, places_read(planned.root), evaluator)
 
 
 _programs: Final[LRUCache[Hashable, Program]] = LRUCache(

@@ -177,7 +177,7 @@ class SchedulerProcess:
 
     def _on_pod_delete(self, pod: PodInfo) -> None:
         """A pod that was being bound releases what was reserved for it."""
-        if self.scheduler.stop_binding(pod.uid):
+        if self.scheduler.bindings.stop(pod.uid):
             for plugin in self._lifecycle_plugins():
                 plugin.binding_cancelled(pod)
 

@@ -7,50 +7,37 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
 from typing import Any, Final
 
 from allot.client.errors import log_failure
 from allot.deadline import DeadlineExceededError
+from allot.scheduler.core.attempt_reporter import AttemptReporter
 from allot.scheduler.core.background_decisions import (
     BackgroundDecisions,
     ChildResult,
     decide_with_limits,
     slow_plugins,
 )
-from allot.scheduler.core.binding_cycle import (
-    run_post_bind,
-    run_pre_bind_and_bind,
-    run_reserve_and_permit,
-)
+from allot.scheduler.core.binding_cycle import run_reserve_and_permit
+from allot.scheduler.core.binding_cycles import BindingCycles
 from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE, FailureExplainer
 from allot.scheduler.core.failure_handler import FailedAttempt, FailureHandler, SchedulerHooks
 from allot.scheduler.core.forked import ChildFailedError
-from allot.scheduler.core.pod_status import SCHEDULER_ERROR, UNSCHEDULABLE, PodStatusReporter
+from allot.scheduler.core.pod_status import UNSCHEDULABLE, PodStatusReporter
 from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo
-from allot.scheduler.framework.bind_errors import (
-    BoundElsewhereError,
-    KeepsNominationError,
-    UnknownBindingError,
-)
-from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit
-from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
     UNLIMITED,
     DecisionLimits,
     DecisionTime,
     TimeSlice,
 )
-from allot.scheduler.framework.events import ASSIGNED_POD, Action, ClusterEvent
-from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.framework.status import Status, failed
-from allot.scheduler.framework.waiting_pods import WaitingPod, WaitingPods
+from allot.scheduler.framework.status import Status
+from allot.scheduler.framework.waiting_pods import WaitingPods
 from allot.scheduler.state.cluster import ClusterState
-from allot.scheduler.state.pods import PodInfo
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +45,6 @@ FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
 MAX_BACKGROUND_ATTEMPTS: Final = 6
 """After so many background decisions without a result, a pod is requeued with a timeout."""
 UNDECIDED: Final = "the search for devices takes long and goes on."
-MAX_BINDINGS: Final = 100
-"""Pods that are bound at the same time. Pods that only wait for devices or volumes do not count."""
-MAX_REPORTS: Final = 16
-"""Conditions that are written at the same time."""
 
 
 class Scheduler:
@@ -102,19 +85,26 @@ class Scheduler:
         self._metrics = metrics
         self._clock = clock
         self._awake = asyncio.Event()
-        self._binding = ConcurrencyLimit(MAX_BINDINGS)
-        self._reporting = ConcurrencyLimit(MAX_REPORTS)
+        self._reporter = AttemptReporter(queue, cluster, pod_status, clock, self.wake)
+        self.bindings = BindingCycles(
+            queue,
+            cluster,
+            pod_status,
+            metrics,
+            clock,
+            self._durations,
+            self._waiting_pods,
+            self._reporter,
+            self.spawn,
+            self.wake,
+        )
         beside = SchedulerHooks(
-            self.spawn, self.wake, self._handle_scheduling_error, self._reporting
+            self.spawn, self.wake, self._reporter.handle_scheduling_error, self._reporter.reporting
         )
         self._failure_handler = FailureHandler(
             queue, cluster, pod_status, clock, reasons, limits, beside, self._durations
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._bindings: dict[str, asyncio.Task[None]] = {}
-        """Binding cycles that run, by uid of the pod."""
-        self._gone: set[str] = set()
-        """Pods that were deleted while they were being bound, by uid."""
 
     def wake(self) -> None:
         """Wake the scheduling loop."""
@@ -126,15 +116,6 @@ class Scheduler:
         self._tasks.add(task)
         task.add_done_callback(self._finished)
         return task
-
-    def stop_binding(self, uid: str) -> bool:
-        """Cancel the binding of a deleted pod; False if it is not being bound."""
-        task = self._bindings.pop(uid, None)
-        if task is None or task.done():
-            return False
-        self._gone.add(uid)
-        task.cancel()
-        return True
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -152,8 +133,8 @@ class Scheduler:
                 if now >= next_flush:
                     self.queue.flush_unschedulable(now)
                     next_flush = now + FLUSH_UNSCHEDULABLE_SECONDS
-                if self._binding.is_exhausted:
-                    await self._binding.wait_for_slot()
+                if self.bindings.limit.is_exhausted:
+                    await self.bindings.limit.wait_for_slot()
                 queued = self.queue.pop(now)
                 if queued is None:
                     due = self.queue.next_due()
@@ -235,8 +216,8 @@ class Scheduler:
                 result = "error"
                 reasons = self._reasons
                 detail = reasons.of_error(profile, pod, decision) if reasons is not None else ""
-                self.spawn(self._handle_scheduling_error(queued, status.message, detail))
-        self._observe_attempt(profile, result, started)
+                self.spawn(self._reporter.handle_scheduling_error(queued, status.message, detail))
+        self._metrics.observe_attempt(result, profile.scheduler_name, self._clock() - started)
 
     def _assume_and_bind(
         self, profile: Profile, queued: QueuedPodInfo, chosen: Chosen, started: float
@@ -251,16 +232,16 @@ class Scheduler:
             durations = self._durations[profile.scheduler_name]
             outcome = run_reserve_and_permit(profile, durations, state, pod, node_name)
         except Exception:
-            self._unreserve(profile, state, pod, node_name)
+            self.bindings.unreserve(profile, state, pod, node_name)
             raise
         if isinstance(outcome, Status):
-            self._unreserve(profile, state, pod, node_name)
+            self.bindings.unreserve(profile, state, pod, node_name)
             if outcome.is_rejection:
-                self.spawn(self._handle_rejection(queued, outcome))
+                self.spawn(self._reporter.handle_rejection(queued, outcome))
             else:
-                self.spawn(self._handle_scheduling_error(queued, outcome.message))
+                self.spawn(self._reporter.handle_scheduling_error(queued, outcome.message))
             result = "unschedulable" if outcome.is_rejection else "error"
-            self._observe_attempt(profile, result, started)
+            self._metrics.observe_attempt(result, profile.scheduler_name, self._clock() - started)
             return
         if outcome is None:
             self.queue.end_in_flight(queued)
@@ -268,25 +249,7 @@ class Scheduler:
             self._waiting_pods.add(outcome)
         if skipped:
             self._pod_status.pending(pod, ALTERNATIVE_UNAVAILABLE, skipped)
-        binding = self.spawn(self._bind(profile, state, queued, node_name, started, outcome))
-        binding.add_done_callback(
-            partial(self._binding_ended, profile, state, pod, node_name, started)
-        )
-        self._bindings[pod.uid] = binding
-
-    def _observe_attempt(self, profile: Profile, result: str, started: float) -> None:
-        """Count an attempt, including its binding."""
-        seconds = self._clock() - started
-        self._metrics.attempts.labels(result, profile.scheduler_name).inc()
-        self._metrics.attempt_seconds.labels(result, profile.scheduler_name).observe(seconds)
-
-    def _unreserve(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        for plugin in reversed(profile.reserve):
-            plugin.unreserve(state, pod, node_name)
-        self.cluster.forget_pod(pod.uid)
-        gone = ClusterEvent(ASSIGNED_POD, Action.DELETE)
-        self.queue.on_cluster_event(gone, pod.assigned_to(node_name), None, self._clock())
-        self.wake()
+        self.bindings.start(profile, state, queued, node_name, started, outcome)
 
     # --- decisions that take long ---
 
@@ -319,7 +282,7 @@ class Scheduler:
             return
         if found.error:
             self._metrics.attempts.labels("error", profile.scheduler_name).inc()
-            self.spawn(self._handle_scheduling_error(queued, found.error))
+            self.spawn(self._reporter.handle_scheduling_error(queued, found.error))
             return
         needs_more = found.timeouts > 0 and not is_final
         exported = dict(found.answers)
@@ -345,126 +308,8 @@ class Scheduler:
             self._timed_out(profile, queued, "the cluster changes faster than it can be decided")
 
     def _timed_out(self, profile: Profile, queued: QueuedPodInfo, why: str) -> None:
+        assert self._limits is not None
         queued.background_attempts = 0
         self._metrics.attempts.labels("unschedulable", profile.scheduler_name).inc()
-        self.spawn(self._report_timeout(profile, queued, why))
-
-    async def _report_timeout(self, profile: Profile, queued: QueuedPodInfo, why: str) -> None:
-        assert self._limits is not None
-        message = no_node_fits(len(self.cluster), ())
-        message += f" the decision ran into its limit of {self._limits.decision_seconds:g} s: {why}"
-        try:
-            async with self._reporting.slot():
-                await self._pod_status.failed(queued.pod, UNSCHEDULABLE, message)
-        finally:
-            rejected_by = [plugin.name for plugin in slow_plugins(profile)]
-            self.queue.requeue(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
-            self.wake()
-
-    async def _handle_scheduling_error(
-        self, queued: QueuedPodInfo, message: str, more: str | None = "", nominated_node: str = ""
-    ) -> None:
-        """Write the condition of an attempt that ended in an error, and requeue the pod with backoff.
-
-        `more` is appended to the message. The pod stays nominated to `nominated_node`, if given.
-        """
-        self.cluster.nominations.put(queued.pod, nominated_node)
-        try:
-            async with self._reporting.slot():
-                await self._pod_status.failed(
-                    queued.pod, SCHEDULER_ERROR, message, nominated_node, more
-                )
-        finally:
-            self.queue.requeue(queued, self._clock())
-            self.wake()
-
-    async def _handle_rejection(self, queued: QueuedPodInfo, status: Status) -> None:
-        """A plugin rejected the chosen node: the pod is unschedulable until an event of that plugin."""
-        message = no_node_fits(1, (status,))
-        try:
-            async with self._reporting.slot():
-                await self._pod_status.failed(queued.pod, UNSCHEDULABLE, message)
-        finally:
-            self.queue.requeue(queued, self._clock(), rejected_by=(status.plugin,))
-            self.wake()
-
-    # --- binding ---
-
-    async def _bind(
-        self,
-        profile: Profile,
-        state: CycleState,
-        queued: QueuedPodInfo,
-        node_name: str,
-        started: float,
-        waiting: WaitingPod | None,
-    ) -> None:
-        """The binding cycle. Cancelled between two writes, it leaves everything as it is for the next scheduler."""
-        pod = queued.pod
-        if waiting is not None:
-            status = await waiting.wait()
-            self._waiting_pods.remove(pod.uid)
-            if not status.is_success:
-                self._bindings.pop(pod.uid, None)
-                self._observe_attempt(profile, "unschedulable", started)
-                self._unreserve(profile, state, pod, node_name)
-                await self._handle_rejection(queued, status)
-                return
-            self.queue.end_in_flight(queued)
-        durations = self._durations[profile.scheduler_name]
-        try:
-            async with self._binding.slot():
-                status = await run_pre_bind_and_bind(profile, durations, state, pod, node_name)
-        except Exception as error:  # noqa: BLE001 - the other pods go on
-            log_failure(log, error, "pod %s: binding failed", pod.key)
-            status = failed(error)
-        self._bindings.pop(pod.uid, None)
-        self._observe_attempt(profile, "scheduled" if status.is_success else "error", started)
-        if status.is_success:
-            self._pod_status.scheduled(pod, node_name)
-            self._metrics.pod_attempts.observe(queued.attempts)
-            waited = self._clock() - queued.added_at
-            shown = str(queued.attempts) if queued.attempts < 15 else "15+"
-            self._metrics.pod_seconds.labels(shown).observe(waited)
-            run_post_bind(profile, durations, state, pod, node_name)
-            self.queue.done(queued)
-            return
-        self._unreserve(profile, state, pod, node_name)
-        await self._handle_binding_failure(queued, status, node_name)
-
-    async def _handle_binding_failure(
-        self, queued: QueuedPodInfo, status: Status, node_name: str
-    ) -> None:
-        pod, error = queued.pod, status.error
-        if isinstance(error, BoundElsewhereError) or self.cluster.pod(pod.uid) is not None:
-            log.info("pod %s: bound by another scheduler", pod.key)
-            self.queue.done(queued)
-            return
-        if isinstance(error, UnknownBindingError):
-            log.warning("pod %s: binding to node %s: %s", pod.key, node_name, error)
-            self.queue.requeue(queued, self._clock())
-            self.wake()
-            return
-        keeps = isinstance(error, KeepsNominationError) and error.keeps_nomination
-        nominated = node_name if keeps else ""
-        await self._handle_scheduling_error(queued, status.message, nominated_node=nominated)
-
-    def _binding_ended(
-        self,
-        profile: Profile,
-        state: CycleState,
-        pod: PodInfo,
-        node_name: str,
-        started: float,
-        task: asyncio.Task[None],
-    ) -> None:
-        """Unreserve a pod that was deleted during its binding.
-
-        A task that is cancelled before its first step runs no code of its own, so this is a callback.
-        """
-        is_gone = pod.uid in self._gone
-        self._gone.discard(pod.uid)
-        if is_gone and task.cancelled():
-            self._waiting_pods.remove(pod.uid)
-            self._observe_attempt(profile, "error", started)
-            self._unreserve(profile, state, pod, node_name)
+        limit_seconds = self._limits.decision_seconds
+        self.spawn(self._reporter.handle_timeout(profile, queued, limit_seconds, why))

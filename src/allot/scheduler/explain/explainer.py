@@ -31,7 +31,8 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionDeadline
 from allot.scheduler.framework.fit_errors import count_reasons
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, ClaimFilter
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo

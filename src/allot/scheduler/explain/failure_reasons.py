@@ -31,7 +31,8 @@ from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, ClaimFilter
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.filter_results import shortened
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo

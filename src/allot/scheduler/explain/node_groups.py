@@ -13,7 +13,7 @@ from allot.scheduler.explain.explanations import (
     RefusedDevices,
     RequestExplanation,
 )
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 
 
 class NodeGroup(NamedTuple):

@@ -47,7 +47,8 @@ from allot.scheduler.explain.pod_events import (
 )
 from allot.scheduler.explain.static_scheduler import StaticScheduler
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME, ClaimFilter
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.filter_results import unknown_class_names
 from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     Unusable,

@@ -18,7 +18,7 @@ from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfigu
 from allot.scheduler.explain.explainer import PodExplainer
 from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.scheduler.plugins.dynamic_resources.factory import read_dynamic_resources_args
 from allot.scheduler.plugins.registry import PluginRegistry
 from allot.scheduler.state.claim_tracker import ClaimTracker

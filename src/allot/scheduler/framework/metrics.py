@@ -125,6 +125,11 @@ class SchedulerMetrics:
             registry=registry,
         )
 
+    def observe_attempt(self, result: str, scheduler_name: str, seconds: float) -> None:
+        """Count an attempt, including its binding."""
+        self.attempts.labels(result, scheduler_name).inc()
+        self.attempt_seconds.labels(result, scheduler_name).observe(seconds)
+
     def claim_created(self, success: bool) -> None:
         """A claim was made for a pod's extended resources, or could not be."""
         self.claim_creates.labels("success" if success else "failure", "false", "", "Pod").inc()

@@ -121,7 +121,7 @@ def test_a_pod_that_is_deleted_while_it_waits_is_unreserved() -> None:
         stage = PermitStage()
         await stage.attempt(a_pod())
         stage.queue.delete(UID)
-        assert stage.scheduler.stop_binding(UID)
+        assert stage.scheduler.bindings.stop(UID)
         await asyncio.sleep(0.05)
 
         assert stage.plugin.said[-1] == "unreserve"

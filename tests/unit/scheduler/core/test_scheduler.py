@@ -12,8 +12,10 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.transport import Response
 from allot.scheduler.core import failure_handler
+from allot.scheduler.core.attempt_reporter import MAX_REPORTS
+from allot.scheduler.core.binding_cycles import MAX_BINDINGS
 from allot.scheduler.core.pod_status import PodStatusReporter
-from allot.scheduler.core.scheduler import MAX_BINDINGS, MAX_REPORTS, Scheduler
+from allot.scheduler.core.scheduler import Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
@@ -471,7 +473,7 @@ def test_a_pod_that_goes_away_while_it_is_bound_counts_as_an_error() -> None:
         await stage.attempt(a_pod())
         stage.queue.delete("uid-default-pod")
 
-        assert stage.scheduler.stop_binding("uid-default-pod")
+        assert stage.scheduler.bindings.stop("uid-default-pod")
         await settle()
 
         assert (stage.attempts("scheduled"), stage.attempts("error")) == (0, 1)

@@ -22,7 +22,7 @@ from allot.scheduler.explain.failure_reasons import (
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_filter import NAME
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.testing.builders import (
     DRIVER,
     a_device,

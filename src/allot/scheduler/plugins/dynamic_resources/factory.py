@@ -13,11 +13,11 @@ from allot.scheduler.framework.plugin_args import ConfigurationError, duration_s
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
 from allot.scheduler.plugins.dynamic_resources.binding_reports import BindingWaitReporter
 from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait
-from allot.scheduler.plugins.dynamic_resources.claim_filter import (
-    ClaimFilter,
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import (
     no_extended_resources,
     why_unusable_without_gate,
 )
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevices

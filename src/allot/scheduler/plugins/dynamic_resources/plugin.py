@@ -29,13 +29,13 @@ from allot.scheduler.framework.plugins import (
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
-from allot.scheduler.plugins.dynamic_resources.claim_filter import (
+from allot.scheduler.plugins.dynamic_resources.claim_allocator import (
     NAME,
-    ClaimFilter,
     no_avoided_devices,
     no_extended_resources,
     why_unusable_without_gate,
 )
+from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import (
     ClaimWriter,

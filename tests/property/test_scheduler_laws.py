@@ -17,13 +17,8 @@ from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourcePool
 from allot.client.client import Client
 from allot.features import DEFAULTS
-from allot.scheduler.core.scheduling_cycle import (
-    Chosen,
-    CycleError,
-    Decision,
-    NoNode,
-    SchedulingCycle,
-)
+from allot.scheduler.core.decisions import Chosen, CycleError, Decision, NoNode
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.core.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRegistration

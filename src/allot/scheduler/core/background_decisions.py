@@ -19,8 +19,9 @@ from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
 
+from allot.scheduler.core.decisions import Chosen, CycleError
 from allot.scheduler.core.forked import ChildFailedError, can_fork, in_child
-from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo
 from allot.scheduler.framework.deadlines import DecisionDeadline, DecisionLimits
 from allot.scheduler.framework.plugins import ExportedResults, SlowFilterPlugin

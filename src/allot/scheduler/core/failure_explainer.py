@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple, Protocol
 
-from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode
+from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.state.pods import PodInfo
 

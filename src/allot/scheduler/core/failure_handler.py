@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from allot.client.errors import log_failure
+from allot.scheduler.core.decisions import NoNode
 from allot.scheduler.core.failure_explainer import FailureExplainer, UnschedulablePod
 from allot.scheduler.core.pod_status import UNSCHEDULABLE, PodStatusReporter
-from allot.scheduler.core.scheduling_cycle import NoNode
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit

@@ -20,11 +20,12 @@ from allot.scheduler.core.background_decisions import (
 )
 from allot.scheduler.core.binding_cycle import run_reserve_and_permit
 from allot.scheduler.core.binding_cycles import BindingCycles
+from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE, FailureExplainer
 from allot.scheduler.core.failure_handler import FailedAttempt, FailureHandler, SchedulerHooks
 from allot.scheduler.core.forked import ChildFailedError
 from allot.scheduler.core.pod_status import UNSCHEDULABLE, PodStatusReporter
-from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo
 from allot.scheduler.framework.deadlines import (

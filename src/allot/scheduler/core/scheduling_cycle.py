@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from allot.scheduler.core.decisions import Chosen, CycleError, Decision, NoNode
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
+from allot.scheduler.core.node_scorer import NodeScorer
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.dry_run import with_added_pods
 from allot.scheduler.framework.durations import (
     FILTER,
     PRE_FILTER,
-    PRE_SCORE,
-    SCORE,
     Durations,
     PluginSamples,
 )
@@ -40,40 +40,6 @@ MIN_NODES: Final = 100
 MIN_PERCENTAGE: Final = 5
 MAX_EQUIVALENCE_CLASSES: Final = 200
 NOT_SELECTED: Final = "node(s) didn't satisfy plugin(s) [{}]"
-
-
-class Chosen(NamedTuple):
-    """The chosen node, and the cycle state."""
-
-    node_name: str
-    state: CycleState
-    evaluated: int
-    feasible: int
-
-
-class NoNode(NamedTuple):
-    """No node fits. `rejected_by` are the plugins whose events can help."""
-
-    state: CycleState
-    statuses: NodeStatuses
-    pre_filter_message: str
-    rejected_by: frozenset[str]
-    pending_on: frozenset[str]
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether everything that is missing is under way."""
-        return bool(self.pending_on) and self.pending_on == self.rejected_by
-
-
-class CycleError(NamedTuple):
-    """A plugin failed, so it is unknown whether the pod fits."""
-
-    state: CycleState
-    status: Status
-
-
-Decision = Chosen | NoNode | CycleError
 
 
 class _Filters(NamedTuple):
@@ -98,10 +64,7 @@ class SchedulingCycle:
         self._start = 0
         self._local_filters = [plugin for plugin in profile.filter if plugin.filters_locally]
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
-        local = [plugin for plugin in profile.score if plugin.scores_locally]
-        self._fixed_scores = [plugin for plugin in local if not _normalizes(plugin)]
-        self._raw_scores = [plugin for plugin in local if _normalizes(plugin)]
-        self._other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
+        self._scorer = NodeScorer(profile, cluster, self._durations)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self.evaluations = 0
         """How often the filters ran on a node; tests count it."""
@@ -134,7 +97,7 @@ class SchedulingCycle:
             self._start = (self._start + tried.evaluated) % len(cache)
         if not tried.indexes:
             return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
-        chosen = self._best(state, pod, filters, tried.indexes)
+        chosen = self._scorer.best(state, pod, cache, filters.cached_scores, tried.indexes)
         return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
     # --- filter ---
@@ -308,78 +271,6 @@ class SchedulingCycle:
             found.pending_on,
         )
 
-    # --- score ---
-
-    def _best(
-        self, state: CycleState, pod: PodInfo, filters: _Filters, indexes: Sequence[int]
-    ) -> NodeInfo:
-        """The node with the highest score; among equals the one that was tried first."""
-        cache = filters.cache
-        if len(indexes) == 1:
-            return cache.nodes[indexes[0]]
-        nodes = [cache.nodes[index] for index in indexes]
-        durations, samples = self._durations, state.samples
-        began = started = durations.now()
-        for plugin in self._profile.pre_score:
-            status = plugin.pre_score(state, pod, self._cluster, nodes)
-            if samples is not None:
-                samples.add(plugin.name, PRE_SCORE, status.code, started)
-                started = samples.now()
-            if status.is_skip:
-                state.skipped_scores.add(plugin.name)
-        began = durations.point(PRE_SCORE, Code.SUCCESS, began)
-        found = cache.results(indexes)
-        for result, node in zip(found, nodes, strict=True):
-            if result.raw is None:
-                self._score(state, pod, node, result, filters.cached_scores)
-        totals = [result.fixed for result in found]
-        for index, scorer in enumerate(filters.cached_scores):
-            if scorer.name not in state.skipped_scores:
-                started = samples.now() if samples is not None else 0.0
-                raw = [result.raw[index] for result in found if result.raw is not None]
-                self._add(state, pod, nodes, scorer, raw, totals)
-                if samples is not None:
-                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
-        for scorer in self._other_scores:
-            if scorer not in filters.cached_scores and scorer.name not in state.skipped_scores:
-                started = samples.now() if samples is not None else 0.0
-                raw = [scorer.score(state, pod, node) for node in nodes]
-                self._add(state, pod, nodes, scorer, raw, totals)
-                if samples is not None:
-                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
-        durations.point(SCORE, Code.SUCCESS, began)
-        return nodes[totals.index(max(totals))]
-
-    def _score(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        node: NodeInfo,
-        result: NodeResult,
-        cached: Sequence[ScorePlugin],
-    ) -> None:
-        weights = self._profile.weight_by_plugin
-        result.fixed = sum(
-            weights[plugin.name] * plugin.score(state, pod, node)
-            for plugin in self._fixed_scores
-            if plugin.name not in state.skipped_scores
-        )
-        result.raw = tuple(plugin.score(state, pod, node) for plugin in cached)
-
-    def _add(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: list[NodeInfo],
-        scorer: ScorePlugin,
-        scores: list[int],
-        totals: list[int],
-    ) -> None:
-        scorer.normalize(state, pod, nodes, scores)
-        weight = self._profile.weight_by_plugin[scorer.name]
-        for index, score in enumerate(scores):
-            totals[index] += weight * score
-
     # --- caching ---
 
     def _split_filters(self, state: CycleState, pod: PodInfo) -> _Filters:
@@ -398,8 +289,8 @@ class SchedulingCycle:
                 cached.append(plugin)
                 key = (*key, plugin.name, equivalence_key)
         names = {plugin.name for plugin in cached}
-        scores = [plugin for plugin in self._other_scores if plugin.name in names]
-        return _Filters(self._cache_for(key), cached, uncached, [*self._raw_scores, *scores])
+        scores = [plugin for plugin in self._scorer.other_scores if plugin.name in names]
+        return _Filters(self._cache_for(key), cached, uncached, [*self._scorer.raw_scores, *scores])
 
     def _cache_for(self, key: Hashable) -> EquivalenceClassCache:
         """The cache of an equivalence class, synced. The least recently used one is dropped."""
@@ -438,10 +329,6 @@ def _code(found: _PreFilterNodes | NoNode | CycleError | _FeasibleNodes | Status
         case _FeasibleNodes() if not found.indexes:
             return Code.UNSCHEDULABLE
     return Code.SUCCESS
-
-
-def _normalizes(plugin: ScorePlugin) -> bool:
-    return type(plugin).normalize is not ScorePlugin.normalize
 
 
 class _PreFilterNodes(NamedTuple):

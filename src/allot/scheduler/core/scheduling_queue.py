@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
+from allot.scheduler.core.active_queue import ActiveQueue
 from allot.scheduler.core.in_flight_events import InFlightEvents, ObservedEvent
+from allot.scheduler.core.queueing_hints import QueueingHints
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue, UnschedulablePods
 from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, Backoff
 from allot.scheduler.framework.events import (
@@ -27,7 +29,6 @@ from allot.scheduler.framework.events import (
     Action,
     ClusterEvent,
     EventRegistration,
-    Hint,
 )
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.status import SUCCESS, Status
@@ -39,9 +40,6 @@ MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 
 Observer = Callable[[SubQueue, str], None]
 """Called when a pod enters a sub-queue, with the event that moved it."""
-
-
-_Active = list[tuple[tuple[float, ...], int, QueuedPodInfo]]
 
 
 @dataclass(slots=True)
@@ -72,18 +70,14 @@ class SchedulingQueue:
             for plugin in plugins
             if plugin.gates_on_referenced_objects
         }
-        self._sort = sort
         self._gates = gates
-        self._registrations = registrations
+        self._hints = QueueingHints(registrations)
         self._backoff = backoff
         self._observe = observe
         self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight: dict[str, _InFlight] = {}
         self._in_flight_events = InFlightEvents()
-        self._new: _Active = []
-        self._rejected: _Active = []
-        """The active queue: pods that were never rejected, and those that were. They alternate."""
-        self._rejected_next = False
+        self._active = ActiveQueue(sort)
         self._rejected_backoff: list[tuple[float, int, QueuedPodInfo]] = []
         self._error_backoff: list[tuple[float, int, QueuedPodInfo]] = []
         self._timed_out: list[tuple[float, int, int, QueuedPodInfo]] = []
@@ -115,7 +109,9 @@ class SchedulingQueue:
             self._unschedulable_pods.add(queued)  # it may reference other objects now
         match queued.sub_queue:
             case SubQueue.ACTIVE:
-                self._push_active(queued)  # its priority may have changed
+                # Its priority may have changed.
+                self._move(queued, SubQueue.ACTIVE, next(self._tickets))
+                self._active.push(queued)
             case SubQueue.GATED:
                 if self._gate(queued).is_success:
                     self._enqueue(queued, now, "PodUpdate")
@@ -145,7 +141,7 @@ class SchedulingQueue:
 
     def pop(self, now: float) -> QueuedPodInfo | None:
         """The next pod to schedule, in flight from now on; None if none is due."""
-        queued = self._pop_active() or self._pop_from_backoff()
+        queued = self._active.pop() or self._pop_from_backoff()
         if queued is None:
             return None
         queued.attempts += 1
@@ -232,7 +228,7 @@ class SchedulingQueue:
         """
         if not self._unschedulable_pods and not self._in_flight:
             return
-        concerned = self._interested_plugins(event)
+        concerned = self._hints.interested_plugins(event)
         if not concerned:
             return
         observed = ObservedEvent(event, old, new)
@@ -242,7 +238,9 @@ class SchedulingQueue:
             self.checks += 1
             if self._gate(queued).is_success:
                 self._enqueue(queued, now, event.resource)
-        only_users = about is not None and self._helps_only_referencing_pods(concerned, observed)
+        only_users = about is not None and self._hints.helps_only_referencing_pods(
+            concerned, observed
+        )
         for queued in self._unschedulable_pods.unschedulable(about if only_users else None):
             if concerned & (queued.rejected_by | queued.pending_on):
                 self.checks += 1
@@ -268,7 +266,7 @@ class SchedulingQueue:
 
     def next_due(self) -> float | None:
         """When `flush` or `pop` has something to do; None if that takes an event."""
-        if self._has_active() or self._trimmed(self._rejected_backoff):
+        if self._active.has_pods() or self._trimmed(self._rejected_backoff):
             return 0.0
         due = [self._timed_out[0][0]] if self._timed_out else []
         if self._trimmed(self._error_backoff):
@@ -280,7 +278,7 @@ class SchedulingQueue:
     @property
     def has_active(self) -> bool:
         """Whether the active queue has a pod."""
-        return self._has_active()
+        return self._active.has_pods()
 
     def lengths(self) -> Mapping[str, int]:
         """Pods by the name of their sub-queue."""
@@ -321,7 +319,8 @@ class SchedulingQueue:
             self._observe(SubQueue.GATED, event)
             return
         queued.queued_at = now
-        self._push_active(queued)
+        self._move(queued, SubQueue.ACTIVE, next(self._tickets))
+        self._active.push(queued)
         self._observe(SubQueue.ACTIVE, event)
 
     def _referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
@@ -342,12 +341,6 @@ class SchedulingQueue:
         if sub_queue is SubQueue.GATED or sub_queue is SubQueue.UNSCHEDULABLE:
             self._unschedulable_pods.add(queued)
 
-    def _push_active(self, queued: QueuedPodInfo) -> None:
-        self._move(queued, SubQueue.ACTIVE, next(self._tickets))
-        key = self._sort.sort_key(queued.pod, queued.queued_at)
-        heap = self._rejected if queued.rejections else self._new
-        heapq.heappush(heap, (key, queued.ticket, queued))
-
     def _push_backoff(self, queued: QueuedPodInfo, now: float, event: str) -> None:
         failures = queued.errors if queued.last_failed else queued.rejections
         due = queued.queued_at + self._backoff.after(failures)
@@ -358,28 +351,6 @@ class SchedulingQueue:
         heap = self._error_backoff if queued.last_failed else self._rejected_backoff
         heapq.heappush(heap, (due, queued.ticket, queued))
         self._observe(SubQueue.BACKOFF, event)
-
-    def _has_active(self) -> bool:
-        return bool(self._current(self._new) or self._current(self._rejected))
-
-    def _pop_active(self) -> QueuedPodInfo | None:
-        """The first pod by priority. New and rejected pods of the same priority alternate, so that thousands of pods
-        that an event requeued do not delay new ones."""
-        new, rejected = self._current(self._new), self._current(self._rejected)
-        if not new or not rejected:
-            heap = new or rejected
-        elif new[0][0][0] != rejected[0][0][0]:
-            heap = min(new, rejected, key=lambda heap: heap[0][0])
-        else:
-            heap = rejected if self._rejected_next else new
-            self._rejected_next = not self._rejected_next
-        return heapq.heappop(heap)[2] if heap else None
-
-    def _current(self, heap: _Active) -> _Active:
-        """The heap without outdated entries at its front."""
-        while heap and heap[0][2].ticket != heap[0][1]:
-            heapq.heappop(heap)
-        return heap
 
     def _pop_from_backoff(self) -> QueuedPodInfo | None:
         """A pod in backoff when the active queue is empty, unless its last attempt ended in an error."""
@@ -396,25 +367,6 @@ class SchedulingQueue:
             heapq.heappop(heap)
         return bool(heap)
 
-    def _interested_plugins(self, event: ClusterEvent) -> set[str]:
-        return {
-            plugin
-            for plugin, registrations in self._registrations.items()
-            if any(registration.event.covers(event) for registration in registrations)
-        }
-
-    def _helps_only_referencing_pods(
-        self, concerned: Iterable[str], observed: ObservedEvent
-    ) -> bool:
-        event, old, new = observed.event, observed.old, observed.new
-        return all(
-            registration.helps_only_referencing_pods is not None
-            and registration.helps_only_referencing_pods(old, new)
-            for plugin in concerned
-            for registration in self._registrations[plugin]
-            if registration.event.covers(event)
-        )
-
     def _run_queueing_hints(
         self, queued: QueuedPodInfo, observed: ObservedEvent, now: float
     ) -> None:
@@ -425,22 +377,12 @@ class SchedulingQueue:
                 flight.own.append(observed)
             return
         for plugin in sorted(queued.pending_on | queued.rejected_by):
-            if self._is_worth_requeuing(plugin, queued.pod, observed):
+            if self._hints.is_worth_requeuing(plugin, queued.pod, observed):
                 at_once = plugin in queued.pending_on
                 event = observed.event.resource
                 name = "PodUpdate" if event == WAITING_POD else event
                 self._wake(queued, now, name, at_once=at_once)
                 return
-
-    def _is_worth_requeuing(self, plugin: str, pod: PodInfo, observed: ObservedEvent) -> bool:
-        for registration in self._registrations.get(plugin, ()):
-            if not registration.event.covers(observed.event):
-                continue
-            if registration.hint is None:
-                return True
-            if registration.hint(pod, observed.old, observed.new) is Hint.QUEUE:
-                return True
-        return False
 
     def _wake(self, queued: QueuedPodInfo, now: float, event: str, *, at_once: bool) -> None:
         if at_once:

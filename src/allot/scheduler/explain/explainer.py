@@ -13,7 +13,8 @@ from allot.allocation.problem import AllocationProblem
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
 from allot.deadline import Deadline, DeadlineExceededError
-from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.explain.claim_summaries import summary_of
 from allot.scheduler.explain.explanations import (
     ClaimSummary,

@@ -23,8 +23,8 @@ from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
 from allot.api.similar_names import joined_with_or, similar_names
 from allot.lru_cache import LRUCache
+from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.core.failure_explainer import ReportReason, UnschedulablePod
-from allot.scheduler.core.scheduling_cycle import Chosen, CycleError, NoNode
 from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.explainer import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in

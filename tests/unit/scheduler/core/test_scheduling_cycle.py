@@ -5,13 +5,8 @@ from typing import ClassVar
 
 import pytest
 
-from allot.scheduler.core.scheduling_cycle import (
-    MAX_EQUIVALENCE_CLASSES,
-    Chosen,
-    CycleError,
-    NoNode,
-    SchedulingCycle,
-)
+from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
+from allot.scheduler.core.scheduling_cycle import MAX_EQUIVALENCE_CLASSES, SchedulingCycle
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     FilterPlugin,

@@ -10,8 +10,9 @@ import pytest
 
 from allot.api.base import replace
 from allot.api.slices import Device
+from allot.scheduler.core.decisions import CycleError, NoNode
 from allot.scheduler.core.failure_explainer import UnschedulablePod
-from allot.scheduler.core.scheduling_cycle import CycleError, NoNode, SchedulingCycle
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.explain import failure_reasons
 from allot.scheduler.explain.failure_reasons import (
     MAX_SAVED_SECONDS,

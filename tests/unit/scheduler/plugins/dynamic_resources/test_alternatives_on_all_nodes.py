@@ -12,7 +12,8 @@ from allot.api.slices import ResourceSlice
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import ALTERNATIVES_ON_ALL_NODES, RuleSet
 from allot.scheduler.configuration import DEFAULT_WEIGHTS
-from allot.scheduler.core.scheduling_cycle import Chosen, SchedulingCycle
+from allot.scheduler.core.decisions import Chosen
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.registry import PluginRegistry

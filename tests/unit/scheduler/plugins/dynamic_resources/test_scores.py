@@ -7,7 +7,8 @@ import pytest
 from allot.api.slices import Device, ResourcePool
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import READY_DEVICES_FIRST
-from allot.scheduler.core.scheduling_cycle import Chosen, SchedulingCycle
+from allot.scheduler.core.decisions import Chosen
+from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.filter_results import DynamicResourcesArgs
 from allot.scheduler.plugins.dynamic_resources.scores import normalized_scores, raw_score

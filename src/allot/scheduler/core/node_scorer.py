@@ -1,0 +1,112 @@
+"""Scoring: the feasible node with the highest sum of weighted scores.
+
+Raw scores that depend only on the node and the pod's equivalence class are cached with the filter results. Plugins that
+do not normalize contribute to one cached sum per node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, NodeResult
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.durations import PRE_SCORE, SCORE, Durations
+from allot.scheduler.framework.plugins import ScorePlugin
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.framework.status import Code
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+
+
+class NodeScorer:
+    """Chooses the best of several feasible nodes, for the pods of one profile."""
+
+    def __init__(self, profile: Profile, cluster: ClusterState, durations: Durations) -> None:
+        self._profile = profile
+        self._cluster = cluster
+        self._durations = durations
+        local = [plugin for plugin in profile.score if plugin.scores_locally]
+        self._fixed_scores = [plugin for plugin in local if not _normalizes(plugin)]
+        self.raw_scores = [plugin for plugin in local if _normalizes(plugin)]
+        """Plugins whose raw scores are cached for all pods."""
+        self.other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
+        """Plugins whose raw scores are cached if their filter results are."""
+
+    def best(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cache: EquivalenceClassCache,
+        cached_scores: Sequence[ScorePlugin],
+        indexes: Sequence[int],
+    ) -> NodeInfo:
+        """The node with the highest score; among equals the one that was tried first."""
+        if len(indexes) == 1:
+            return cache.nodes[indexes[0]]
+        nodes = [cache.nodes[index] for index in indexes]
+        durations, samples = self._durations, state.samples
+        began = started = durations.now()
+        for plugin in self._profile.pre_score:
+            status = plugin.pre_score(state, pod, self._cluster, nodes)
+            if samples is not None:
+                samples.add(plugin.name, PRE_SCORE, status.code, started)
+                started = samples.now()
+            if status.is_skip:
+                state.skipped_scores.add(plugin.name)
+        began = durations.point(PRE_SCORE, Code.SUCCESS, began)
+        found = cache.results(indexes)
+        for result, node in zip(found, nodes, strict=True):
+            if result.raw is None:
+                self._score(state, pod, node, result, cached_scores)
+        totals = [result.fixed for result in found]
+        for index, scorer in enumerate(cached_scores):
+            if scorer.name not in state.skipped_scores:
+                started = samples.now() if samples is not None else 0.0
+                raw = [result.raw[index] for result in found if result.raw is not None]
+                self._add_weighted(state, pod, nodes, scorer, raw, totals)
+                if samples is not None:
+                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        for scorer in self.other_scores:
+            if scorer not in cached_scores and scorer.name not in state.skipped_scores:
+                started = samples.now() if samples is not None else 0.0
+                raw = [scorer.score(state, pod, node) for node in nodes]
+                self._add_weighted(state, pod, nodes, scorer, raw, totals)
+                if samples is not None:
+                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        durations.point(SCORE, Code.SUCCESS, began)
+        return nodes[totals.index(max(totals))]
+
+    def _score(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+        result: NodeResult,
+        cached: Sequence[ScorePlugin],
+    ) -> None:
+        weights = self._profile.weight_by_plugin
+        result.fixed = sum(
+            weights[plugin.name] * plugin.score(state, pod, node)
+            for plugin in self._fixed_scores
+            if plugin.name not in state.skipped_scores
+        )
+        result.raw = tuple(plugin.score(state, pod, node) for plugin in cached)
+
+    def _add_weighted(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: list[NodeInfo],
+        scorer: ScorePlugin,
+        scores: list[int],
+        totals: list[int],
+    ) -> None:
+        scorer.normalize(state, pod, nodes, scores)
+        weight = self._profile.weight_by_plugin[scorer.name]
+        for index, score in enumerate(scores):
+            totals[index] += weight * score
+
+
+def _normalizes(plugin: ScorePlugin) -> bool:
+    return type(plugin).normalize is not ScorePlugin.normalize

@@ -11,6 +11,7 @@ from allot.api.selectors import (
     node_selection,
     read_integer,
     selector_string,
+    selects_labels,
 )
 
 
@@ -145,3 +146,26 @@ def test_selector_string(raw: dict[str, Any], printed: str) -> None:
 )
 def test_read_integer(value: str, number: int | None) -> None:
     assert number == read_integer(value)
+
+
+SELECTOR = {
+    "matchLabels": {"b": "2"},
+    "matchExpressions": [
+        {"key": "a", "operator": "In", "values": ["y", "x"]},
+        {"key": "c", "operator": "DoesNotExist"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("labels", "selected"),
+    [
+        ({"a": "x", "b": "2"}, True),
+        ({"a": "z", "b": "2"}, False),
+        ({"b": "2"}, False),
+        ({"a": "x"}, False),
+        ({"a": "x", "b": "2", "c": ""}, False),
+    ],
+)
+def test_selects_labels(labels: dict[str, str], selected: bool) -> None:
+    assert selects_labels(SELECTOR, labels) == selected

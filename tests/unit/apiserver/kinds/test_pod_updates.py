@@ -8,7 +8,7 @@ import pytest
 
 from allot.api.core import Pod
 from allot.apiserver.kinds import pod_strategy as strategy
-from tests.unit.apiserver.test_pods import REQUEST, a_pod
+from tests.unit.apiserver.kinds.test_pod_strategy import REQUEST, a_pod
 
 
 def wrong_fields(old: Pod, new: Pod) -> list[str]:

@@ -1,0 +1,95 @@
+"""The subresource `binding` of pods: what it changes, and which pods it refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot.api.core import Pod
+from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
+from allot.testing.builders import a_pod
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TIME = "2026-01-01T00:00:00Z"
+EARLIER = "2025-01-01T00:00:00Z"
+
+BINDING = {
+    "metadata": {"name": "p", "annotations": {"a": "new"}, "labels": {"l": "new", "m": "new"}},
+    "target": {"kind": "Node", "name": "n"},
+}
+
+
+def test_bind() -> None:
+    waiting = {
+        "nominatedNodeName": "n",
+        "conditions": [
+            {"type": "Other", "status": "True"},
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "Unschedulable",
+                "lastTransitionTime": EARLIER,
+            },
+        ],
+    }
+    metadata = {
+        "annotations": {"a": "old", "b": "old"},
+        "labels": {"l": "old"},
+        "generation": 3,
+    }
+    pod = a_pod("p", status=waiting, metadata=metadata)
+
+    bound = bind(pod, BINDING, NOW)
+
+    assert isinstance(bound, Pod)
+    assert bound.node_name == "n"
+    assert bound.metadata.annotations == {"a": "new", "b": "old"}
+    assert bound.metadata.labels == {"l": "old", "m": "new"}
+    assert bound.metadata.generation == 3
+    assert bound.get("status") == {
+        "conditions": [
+            {"type": "Other", "status": "True"},
+            {"type": "PodScheduled", "status": "True", "lastTransitionTime": TIME},
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        (a_pod("p", uid="u", node="m"), 'pod p is already assigned to node "m"'),
+        (
+            a_pod("p", uid="u", deleting=True),
+            "pod p is being deleted, cannot be assigned to a host",
+        ),
+        (
+            a_pod("p", uid="u", schedulingGates=[{"name": "g"}]),
+            "pod p has non-empty .spec.schedulingGates",
+        ),
+        (
+            a_pod("p", uid="v"),
+            "Precondition failed: UID in precondition: u, UID in object meta: v",
+        ),
+    ],
+)
+def test_bind_is_refused(pod: Pod, message: str) -> None:
+    binding = BINDING | {"metadata": {"uid": "u"}}
+
+    assert bind(pod, binding, NOW) == BindingRefused(message)
+
+
+@pytest.mark.parametrize(
+    ("target", "problems"),
+    [
+        ({"name": "n"}, []),
+        ({}, ["target.name: Required value"]),
+        (
+            {"kind": "Pod", "name": "n"},
+            ['target.kind: Unsupported value: "Pod": supported values: "<empty>", "Node"'],
+        ),
+    ],
+)
+def test_binding_is_validated(target: dict[str, Any], problems: list[str]) -> None:
+    assert [str(error) for error in validate_binding({"target": target})] == problems

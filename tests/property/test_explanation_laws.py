@@ -18,10 +18,8 @@ from allot.allocation import (
     AllocationProblem,
     Explanation,
     Inventory,
-    Ledger,
     Proof,
     StepBudget,
-    TargetNode,
     Wording,
     allocate,
     explain,
@@ -36,18 +34,17 @@ from allot.api.claims import (
     ExactDeviceRequest,
     ResourceClaim,
 )
-from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.resource import CELDeviceSelector, DeviceSelector, DeviceToleration
-from allot.api.slices import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
+from allot.api.slices import ResourcePool, ResourceSlice, ResourceSliceSpec
 from allot.features import GATES, FeatureGates
 from allot.testing.builders import (
     DRIVER,
     a_claim,
     a_device,
+    a_problem,
     a_request,
-    a_slice,
     an_alternative,
     an_exact_request,
 )
@@ -295,17 +292,8 @@ def plain_problems(draw: DrawFn) -> AllocationProblem:
         )
         for _ in range(draw(st.integers(0, 2)))
     )
-    return a_problem(a_claim(*requests, constraints=constraints), devices)
-
-
-def a_problem(claim: ResourceClaim, devices: tuple[Device, ...]) -> AllocationProblem:
-    return AllocationProblem(
-        TargetNode("node-1"),
-        [claim],
-        {DRIVER: DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())},
-        Inventory(EVERYTHING, [a_slice(*devices)]),
-        Ledger(EVERYTHING),
-    )
+    claim = a_claim(*requests, constraints=constraints)
+    return a_problem(claim, devices=devices, gates=EVERYTHING)
 
 
 def fits_by_other_rules(problem: AllocationProblem) -> bool:
@@ -387,7 +375,7 @@ def pairs(requests: int) -> AllocationProblem:
         *(a_request(name, two) for name in names),
         constraints=tuple(DeviceConstraint((name,), match_attribute=NUMA) for name in names),
     )
-    return a_problem(claim, devices)
+    return a_problem(claim, devices=devices, gates=EVERYTHING)
 
 
 def last_one_impossible(requests: int) -> AllocationProblem:
@@ -398,7 +386,7 @@ def last_one_impossible(requests: int) -> AllocationProblem:
         *(a_request(name, an_exact_request()) for name in names),
         constraints=(DeviceConstraint((names[2], names[-1]), match_attribute=NUMA),),
     )
-    return a_problem(claim, devices)
+    return a_problem(claim, devices=devices, gates=EVERYTHING)
 
 
 @pytest.mark.parametrize(

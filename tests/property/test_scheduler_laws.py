@@ -42,6 +42,7 @@ from allot.testing.builders import (
     a_request,
     a_selector,
     a_slice,
+    an_allocation,
     an_alternative,
     an_exact_request,
 )
@@ -49,9 +50,8 @@ from tests.unit.client.fakes import START, ScriptedTransport
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
-    an_allocation,
 )
-from tests.unit.scheduler.state.objects import a_node, a_pod
+from tests.unit.scheduler.state.objects import a_node_facts, a_pod_info
 
 small = st.integers(0, 3)
 
@@ -184,7 +184,7 @@ def change_node(world: World, data: st.DataObject) -> None:
         world.cluster.remove_node(name)
         return
     world.cluster.set_node(
-        a_node(
+        a_node_facts(
             name,
             {"cpu": data.draw(st.sampled_from(["1", "4"]))},
             labels={"zone": data.draw(st.sampled_from("ab"))},
@@ -260,7 +260,7 @@ def change_pod(world: World, data: st.DataObject) -> None:
     if name in world.pods:
         world.cluster.remove_pod(world.pods.pop(name).uid)
     else:
-        pod = a_pod(name, {"cpu": "1"}, node=f"n{data.draw(small)}")
+        pod = a_pod_info(name, {"cpu": "1"}, node=f"n{data.draw(small)}")
         world.cluster.set_pod(pod)
         world.pods[name] = pod
 
@@ -298,7 +298,7 @@ CHANGES: list[Callable[[World, st.DataObject], None]] = [
 def test_decisions_from_memory_are_those_made_anew(data: st.DataObject) -> None:
     world = World()
     for number in range(3):
-        world.cluster.set_node(a_node(f"n{number}", labels={"zone": "a"}))
+        world.cluster.set_node(a_node_facts(f"n{number}", labels={"zone": "a"}))
         put_slice(world, data, f"s{number}", f"p{number}", f"n{number}")
     put_slice(world, data, "s3", "p3", "")
     world.devices.put_class(DeviceClass(ObjectMeta(name=DRIVER)))
@@ -329,10 +329,10 @@ def test_no_pod_is_lost_in_the_queue(data: st.DataObject) -> None:
             st.sampled_from(["add", "update", "delete", "pop", "end", "event", "flush"])
         ):
             case "add" if name not in alive:
-                queue.add(a_pod(name, priority=data.draw(small)), now)
+                queue.add(a_pod_info(name, priority=data.draw(small)), now)
                 alive.add(name)
             case "update" if name in alive:
-                queue.update(a_pod(name, priority=data.draw(small)), now)
+                queue.update(a_pod_info(name, priority=data.draw(small)), now)
             case "delete":
                 queue.delete(uid)
                 alive.discard(name)

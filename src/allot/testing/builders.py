@@ -2,7 +2,9 @@
 
     a_claim, a_slice, a_class, a_device ...   typed objects of resource.k8s.io
     a_pod, a_node                             views of raw JSON; fields of the spec by their API names
+    a_problem                                 claims, devices and what is allocated, for `allocate` and `explain`
     manifest                                  the JSON of any of them, as a client sends it
+    a_claim_manifest, a_pod_manifest ...      JSON by the names of the API, complete enough for an API server
 
 Objects are in the namespace `default`, and the uid of `name` is `uid-name`, unless a test says otherwise.
 """
@@ -11,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
+from allot.allocation import AllocationProblem, Inventory, Ledger, TargetNode
 from allot.api.base import ApiObject
 from allot.api.claims import (
     AllocationResult,
@@ -33,7 +37,13 @@ from allot.api.claims import (
 from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.core import Node, Pod
 from allot.api.decoding import to_builtin
-from allot.api.meta import ObjectMeta, OwnerReference
+from allot.api.meta import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    ObjectMeta,
+    OwnerReference,
+)
 from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
 from allot.api.resource import EXACT_COUNT, CELDeviceSelector, DeviceSelector
@@ -45,6 +55,7 @@ from allot.api.slices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
+from allot.features import DEFAULTS, FeatureGates
 
 DRIVER: Final = "gpu.example.com"
 NAMESPACE: Final = "default"
@@ -98,13 +109,22 @@ def a_claim(
 
 
 def an_allocation(
-    *devices: str, driver: str = DRIVER, pool: str = "node-1", request: str = "gpu", **result: Any
+    *devices: str,
+    driver: str = DRIVER,
+    pool: str = "node-1",
+    request: str = "gpu",
+    node: str = "",
+    **result: Any,
 ) -> AllocationResult:
-    """These devices of one pool; `result` are fields that all of them have."""
+    """These devices of one pool, with `node` only usable there; `result` are fields that all of them have."""
     results = tuple(
         DeviceRequestAllocationResult(request, driver, pool, device, **result) for device in devices
     )
-    return AllocationResult(DeviceAllocationResult(results))
+    selector = None
+    if node:
+        named = NodeSelectorRequirement("metadata.name", "In", (node,))
+        selector = NodeSelector((NodeSelectorTerm(match_fields=(named,)),))
+    return AllocationResult(DeviceAllocationResult(results), node_selector=selector)
 
 
 def a_consumer(pod: str = "pod", uid: str | None = None) -> ResourceClaimConsumerReference:
@@ -123,10 +143,12 @@ def an_owner(
     return OwnerReference(api_version, kind, name, _uid(name, uid), controller)
 
 
-def a_class(name: str = DRIVER, *expressions: str, **spec: Any) -> DeviceClass:
+def a_class(
+    name: str = DRIVER, *expressions: str, created: datetime | None = None, **spec: Any
+) -> DeviceClass:
     """A device class with these CEL expressions as selectors."""
     spec = {"selectors": tuple(map(a_selector, expressions))} | spec
-    return DeviceClass(ObjectMeta(name=name), DeviceClassSpec(**spec))
+    return DeviceClass(ObjectMeta(name=name, creation_timestamp=created), DeviceClassSpec(**spec))
 
 
 def an_attribute(value: bool | int | str) -> DeviceAttribute:
@@ -165,6 +187,31 @@ def a_slice(
         "devices": devices or (a_device(),),
     } | spec
     return ResourceSlice(ObjectMeta(name=name), ResourceSliceSpec(**given))
+
+
+def a_problem(
+    *claims: ResourceClaim,
+    devices: Iterable[Device] = (),
+    slices: Iterable[ResourceSlice] = (),
+    classes: Iterable[DeviceClass] = (),
+    allocated: Mapping[str, AllocationResult] | None = None,
+    node: str = "node-1",
+    gates: FeatureGates = DEFAULTS,
+) -> AllocationProblem:
+    """Claims for a node with a slice of these devices, unless there are slices.
+
+    `allocated` has by its key what each other claim holds. Without classes there is one for all devices.
+    """
+    ledger = Ledger(gates)
+    for claim, allocation in (allocated or {}).items():
+        ledger.add(claim, allocation)
+    return AllocationProblem(
+        TargetNode(node),
+        claims or (a_claim(),),
+        {each.metadata.name: each for each in tuple(classes) or (a_class(),)},
+        Inventory(gates, tuple(slices) or (a_slice(*devices, name=node, node=node),)),
+        ledger,
+    )
 
 
 # --- kinds that are read as raw JSON ---
@@ -236,6 +283,69 @@ def manifest(obj: ApiObject | RawObject, kind: str = "") -> dict[str, Any]:
         return dict(obj.data)
     body: dict[str, Any] = msgspec.to_builtins(obj, enc_hook=to_builtin, str_keys=True)
     return {"apiVersion": "resource.k8s.io/v1", "kind": kind or type(obj).__name__, **body}
+
+
+# --- JSON, as a client sends it ---
+
+
+def a_dra_manifest(
+    kind: str, name: str, spec: Mapping[str, Any], *, namespace: str = "", **rest: Any
+) -> dict[str, Any]:
+    """An object of resource.k8s.io/v1; `rest` are fields beside metadata and spec."""
+    metadata = _present({"name": name, "namespace": namespace})
+    version = "resource.k8s.io/v1"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec), **rest}
+
+
+def a_request_manifest(
+    name: str = "gpu", device_class: str = "gpu", **exactly: Any
+) -> dict[str, Any]:
+    return {"name": name, "exactly": {"deviceClassName": device_class, **exactly}}
+
+
+def a_claim_manifest(
+    *requests: Mapping[str, Any],
+    name: str = "claim",
+    namespace: str = NAMESPACE,
+    status: Mapping[str, Any] | None = None,
+    **devices: Any,
+) -> dict[str, Any]:
+    """A claim for one device of the class `gpu` unless it has requests; `devices` are fields of `spec.devices`."""
+    wanted = {"requests": list(requests) or [a_request_manifest()], **devices}
+    rest = {} if status is None else {"status": dict(status)}
+    return a_dra_manifest("ResourceClaim", name, {"devices": wanted}, namespace=namespace, **rest)
+
+
+def a_class_manifest(name: str = "gpu", *expressions: str, **spec: Any) -> dict[str, Any]:
+    """A device class with these CEL expressions as selectors."""
+    selectors = [{"cel": {"expression": expression}} for expression in expressions]
+    return a_dra_manifest("DeviceClass", name, _present({"selectors": selectors}) | spec)
+
+
+def a_slice_manifest(
+    *devices: Mapping[str, Any],
+    name: str = "slice",
+    node: str = "node-1",
+    driver: str = DRIVER,
+    pool: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A slice of a node, or of what the spec says instead; its pool has the node's name unless given."""
+    whole = {"name": node, "generation": 1, "resourceSliceCount": 1} | dict(pool or {})
+    where = {} if {"allNodes", "nodeSelector"} & spec.keys() else {"nodeName": node}
+    given = {"driver": driver, **where, "pool": whole, "devices": list(devices), **spec}
+    return a_dra_manifest("ResourceSlice", name, given)
+
+
+def a_pod_manifest(name: str = "pod", **fields: Any) -> dict[str, Any]:
+    """A pod with one container, as a client creates it. The fields are those of `a_pod`."""
+    defaults: dict[str, Any] = {"uid": "", "containers": [{"name": "c", "image": "i"}]}
+    return manifest(a_pod(name, **(defaults | fields)))
+
+
+def a_node_manifest(name: str = "node-1", **fields: Any) -> dict[str, Any]:
+    """A node as a client creates it. The fields are those of `a_node`."""
+    return manifest(a_node(name, **({"uid": ""} | fields)))
 
 
 def _uid(name: str, uid: str | None) -> str:

@@ -6,10 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
-from allot.allocation import AllocationProblem, Inventory, Ledger, TargetNode
+from allot.allocation import AllocationProblem
 from allot.api.claims import CapacityRequirements, DeviceConstraint, DeviceRequest, ResourceClaim
-from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.resource import ALL
 from allot.api.slices import (
@@ -25,6 +23,7 @@ from allot.testing.builders import (
     DRIVER,
     a_claim,
     a_device,
+    a_problem,
     a_request,
     a_selector,
     a_slice,
@@ -32,18 +31,11 @@ from allot.testing.builders import (
     an_exact_request,
 )
 
-EVERYTHING: Final = FeatureGates(GATES)
 SETS_PER_SLICE: Final = 8
 
 
-def a_problem(*slices: ResourceSlice, claim: ResourceClaim) -> AllocationProblem:
-    return AllocationProblem(
-        TargetNode("node-1"),
-        [claim],
-        {DRIVER: DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())},
-        Inventory(EVERYTHING, slices),
-        Ledger(EVERYTHING),
-    )
+def with_every_gate(*slices: ResourceSlice, claim: ResourceClaim) -> AllocationProblem:
+    return a_problem(claim, slices=slices, gates=FeatureGates(GATES))
 
 
 def exactly(name: str = "gpu", **fields: Any) -> DeviceRequest:
@@ -72,7 +64,7 @@ def counters_that_exclude_each_other(devices: int, counters: int, count: int) ->
         )
         for number, used in enumerate(used_by)
     )
-    return a_problem(
+    return with_every_gate(
         a_slice(*partitions, name="devices", pool=pool),
         *(
             a_slice(name=f"sets-{at}", pool=pool, devices=None, shared_counters=tuple(some))
@@ -97,7 +89,7 @@ def too_many_for_one_claim() -> AllocationProblem:
         a_request("a", first_available=(an_alternative("many", count=15), nothing)),
         a_request("b", first_available=(an_alternative("more", count=20),)),
     )
-    return a_problem(a_slice(*devices), claim=claim)
+    return with_every_gate(a_slice(*devices), claim=claim)
 
 
 def packing(devices: int, requests: int) -> AllocationProblem:
@@ -118,7 +110,7 @@ def packing(devices: int, requests: int) -> AllocationProblem:
         for _ in range(requests)
     )
     wanted = [exactly(f"share-{at}", capacity=each) for at, each in enumerate(asked)]
-    return a_problem(a_slice(*shared), claim=a_claim(*wanted))
+    return with_every_gate(a_slice(*shared), claim=a_claim(*wanted))
 
 
 def distinct_and_match(devices: int, requests: int) -> AllocationProblem:
@@ -136,7 +128,7 @@ def distinct_and_match(devices: int, requests: int) -> AllocationProblem:
         DeviceConstraint(tuple(names[at::3]), match_attribute=f"{DRIVER}/b{at}") for at in range(3)
     )
     claim = a_claim(*map(exactly, names), constraints=tuple(constraints))
-    return a_problem(a_slice(*offered), claim=claim)
+    return with_every_gate(a_slice(*offered), claim=claim)
 
 
 def alternatives_and_constraints(
@@ -168,7 +160,7 @@ def alternatives_and_constraints(
         )
         for _ in range(requests)
     )
-    return a_problem(a_slice(*offered), claim=a_claim(*wanted, constraints=constraints))
+    return with_every_gate(a_slice(*offered), claim=a_claim(*wanted, constraints=constraints))
 
 
 def all_devices(devices: int, requests: int) -> AllocationProblem:
@@ -189,7 +181,7 @@ def all_devices(devices: int, requests: int) -> AllocationProblem:
         )
         for number in range(requests)
     ]
-    return a_problem(a_slice(*offered), claim=a_claim(*wanted))
+    return with_every_gate(a_slice(*offered), claim=a_claim(*wanted))
 
 
 def overlapping_domains(devices: int) -> AllocationProblem:
@@ -201,7 +193,7 @@ def overlapping_domains(devices: int) -> AllocationProblem:
         some = ", ".join(map(str, chance.sample(range(devices - 1), 4)))
         selector = a_selector(f'device.attributes["{DRIVER}"].a in [{some}]')
         wanted.append(exactly(f"gpu-{number}", selectors=(selector,)))
-    return a_problem(a_slice(*offered), claim=a_claim(*wanted))
+    return with_every_gate(a_slice(*offered), claim=a_claim(*wanted))
 
 
 def expressions(devices: int, selectors: int) -> AllocationProblem:
@@ -211,7 +203,7 @@ def expressions(devices: int, selectors: int) -> AllocationProblem:
         a_selector(f'device.attributes["{DRIVER}"].a >= {-number}') for number in range(selectors)
     )
     request = exactly(selectors=(*passing, equals("a", -1)))
-    return a_problem(a_slice(*offered), claim=a_claim(request))
+    return with_every_gate(a_slice(*offered), claim=a_claim(request))
 
 
 BOMBS: Final[dict[str, Callable[[], AllocationProblem]]] = {

@@ -13,10 +13,7 @@ from allot.allocation import (
     AllocationProblem,
     Failed,
     Infeasible,
-    Inventory,
-    Ledger,
     StepBudget,
-    TargetNode,
     Wording,
     allocate,
     explain,
@@ -24,17 +21,12 @@ from allot.allocation import (
 )
 from allot.allocation.explain.phrases import pool_text
 from allot.api.claims import (
-    AllocationResult,
     CapacityRequirements,
-    DeviceAllocationResult,
     DeviceConstraint,
     DeviceDerivedAttribute,
-    DeviceRequestAllocationResult,
     ResourceClaim,
 )
 from allot.api.classes import (
-    DeviceClass,
-    DeviceClassSpec,
     DeviceTaintRule,
     DeviceTaintRuleSpec,
     DeviceTaintSelector,
@@ -60,9 +52,11 @@ from allot.testing.builders import (
     GPU,
     a_claim,
     a_device,
+    a_problem,
     a_request,
     a_selector,
     a_slice,
+    an_allocation,
     an_alternative,
     an_exact_request,
 )
@@ -70,7 +64,6 @@ from tests.unit.allocation.bombs import BOMBS
 
 EVERYTHING = FeatureGates(GATES)
 BUDGET = StepBudget(10_000)
-CLASS = DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())
 PLACE = "claim default/claim, request gpu"
 AT_MOST_40GI = Device(
     name="gpu-0",
@@ -89,23 +82,15 @@ AT_MOST_40GI = Device(
 )
 
 
-def a_problem(
+def a_gpu_problem(
     *claims: ResourceClaim,
     devices: tuple[Device, ...] = (a_device("gpu-0"), a_device("gpu-1")),
     held: dict[str, str] | None = None,
     slices: tuple[ResourceSlice, ...] = (),
 ) -> AllocationProblem:
-    ledger = Ledger(EVERYTHING)
-    for holder, device in (held or {}).items():
-        result = DeviceRequestAllocationResult("r", DRIVER, "node-1", device)
-        ledger.add(holder, AllocationResult(DeviceAllocationResult((result,))))
-    return AllocationProblem(
-        TargetNode("node-1"),
-        claims or (a_claim(),),
-        {DRIVER: CLASS},
-        Inventory(EVERYTHING, slices or (a_slice(*devices),)),
-        ledger,
-    )
+    """With every gate; `held` are devices by the claim that has them."""
+    allocated = {claim: an_allocation(device) for claim, device in (held or {}).items()}
+    return a_problem(*claims, devices=devices, slices=slices, allocated=allocated, gates=EVERYTHING)
 
 
 def answer(problem: AllocationProblem, **options: Any) -> AllocationOutcome:
@@ -121,25 +106,25 @@ def devices_of(outcome: AllocationOutcome) -> list[str]:
 
 
 def test_the_first_device_that_is_free() -> None:
-    assert devices_of(answer(a_problem(held={"default/x": "gpu-0"}))) == ["gpu-1"]
+    assert devices_of(answer(a_gpu_problem(held={"default/x": "gpu-0"}))) == ["gpu-1"]
 
 
 def test_all_claims_or_none() -> None:
     three = [a_claim(name=f"claim-{number}") for number in range(3)]
 
-    assert answer(a_problem(*three)) == Infeasible()
+    assert answer(a_gpu_problem(*three)) == Infeasible()
 
 
 def test_an_unknown_class_is_an_error() -> None:
     claim = a_claim(a_request(exactly=an_exact_request(device_class_name="x")))
 
-    assert answer(a_problem(claim)) == Failed(
+    assert answer(a_gpu_problem(claim)) == Failed(
         f'{PLACE}: could not retrieve device class x: deviceclass.resource.k8s.io "x" not found'
     )
 
 
 def test_an_invalid_pool_is_mentioned_when_nothing_fits() -> None:
-    assert answer(a_problem(devices=(a_device("x"), a_device("x")))) == Infeasible(
+    assert answer(a_gpu_problem(devices=(a_device("x"), a_device("x")))) == Infeasible(
         invalid_pools=True
     )
 
@@ -147,7 +132,7 @@ def test_an_invalid_pool_is_mentioned_when_nothing_fits() -> None:
 def test_a_search_that_is_given_up_says_how_far_it_came() -> None:
     claims = [a_claim(name=f"claim-{number}") for number in range(2)]
 
-    outcome = allocate(a_problem(*claims), StepBudget(1), lambda: "share")
+    outcome = allocate(a_gpu_problem(*claims), StepBudget(1), lambda: "share")
 
     assert outcome == Abandoned(steps=1, requests_satisfied=1)
 
@@ -159,7 +144,7 @@ def test_a_deep_search_needs_no_recursion() -> None:
         for number in range(100)
     ]
 
-    assert len(devices_of(answer(a_problem(*claims, devices=devices)))) == 2_000
+    assert len(devices_of(answer(a_gpu_problem(*claims, devices=devices)))) == 2_000
 
 
 def test_a_claim_that_gets_too_many_devices_goes_back_to_the_choice() -> None:
@@ -224,21 +209,21 @@ def proposed(problem: AllocationProblem) -> list[str]:
     ],
 )
 def test_reasons_name_the_values_that_decided(exactly: Any, device: Device, reason: str) -> None:
-    problem = a_problem(a_claim(a_request(exactly=exactly)), devices=(device,))
+    problem = a_gpu_problem(a_claim(a_request(exactly=exactly)), devices=(device,))
 
     assert answer(problem) == Infeasible()
     assert reasons(problem) == [reason]
 
 
 def test_holders_are_named() -> None:
-    problem = a_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"})
+    problem = a_gpu_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"})
 
     assert reasons(problem) == ["held by claim default/x", "held by claim default/y"]
 
 
 def test_a_held_device_that_would_not_do_is_refused_for_that() -> None:
     h100 = an_exact_request(selectors=(a_selector(f'device.attributes["{DRIVER}"].model == "h"'),))
-    problem = a_problem(
+    problem = a_gpu_problem(
         a_claim(a_request(exactly=h100)),
         devices=(
             a_device("gpu-0", {"model": "a"}),
@@ -260,7 +245,7 @@ def test_a_short_counter_is_named() -> None:
     pool = ResourcePool("node-1", 1, 2)
     partitions = tuple(a_device(f"gpu-{n}", consumes_counters=(two,)) for n in range(2))
     budget = CounterSet("set", {"slots": Counter(Quantity.of(3))})
-    problem = a_problem(
+    problem = a_gpu_problem(
         a_claim(a_request(exactly=an_exact_request(count=2))),
         slices=(
             a_slice(*partitions, name="devices", pool=pool),
@@ -278,7 +263,7 @@ def test_conflicting_values_and_devices_are_named() -> None:
     )
     devices = (a_device("gpu-0", {"numa": 0}), a_device("gpu-1", {"numa": 1}))
 
-    assert reasons(a_problem(claim, devices=devices)) == [
+    assert reasons(a_gpu_problem(claim, devices=devices)) == [
         f"attribute {DRIVER}/numa = 1 must match: gpu-0 has 0"
     ]
 
@@ -287,7 +272,7 @@ def test_devices_refused_for_one_reason_are_one_line() -> None:
     taint = DeviceTaint("bad", "", NO_SCHEDULE)
     devices = tuple(a_device(f"gpu-{number}", taints=(taint,)) for number in range(1_000))
 
-    (report,) = explain(a_problem(devices=devices)).requests
+    (report,) = explain(a_gpu_problem(devices=devices)).requests
 
     (refusal,) = report.refusals
     assert Wording().refusal(refusal) == (
@@ -296,7 +281,7 @@ def test_devices_refused_for_one_reason_are_one_line() -> None:
 
 
 def test_unusable_pools_are_listed() -> None:
-    (pool,) = explain(a_problem(devices=(a_device("x"), a_device("x")))).pools
+    (pool,) = explain(a_gpu_problem(devices=(a_device("x"), a_device("x")))).pools
 
     assert pool_text(pool) == f"pool {DRIVER}/node-1 is invalid: duplicate device x"
 
@@ -308,12 +293,12 @@ def test_unusable_pools_are_listed() -> None:
     ("problem", "change"),
     [
         pytest.param(
-            a_problem(a_claim(a_request(exactly=an_exact_request(count=3)))),
+            a_gpu_problem(a_claim(a_request(exactly=an_exact_request(count=3)))),
             f"{PLACE}: ask for 2 devices instead of 3",
             id="count",
         ),
         pytest.param(
-            a_problem(
+            a_gpu_problem(
                 a_claim(
                     a_request(
                         exactly=an_exact_request(
@@ -327,7 +312,7 @@ def test_unusable_pools_are_listed() -> None:
             id="capacity",
         ),
         pytest.param(
-            a_problem(
+            a_gpu_problem(
                 a_claim(
                     a_request(
                         exactly=an_exact_request(
@@ -341,14 +326,14 @@ def test_unusable_pools_are_listed() -> None:
             id="policy",
         ),
         pytest.param(
-            a_problem(
+            a_gpu_problem(
                 a_claim(a_request(exactly=an_exact_request(selectors=(a_selector("false"),))))
             ),
             f"{PLACE}: do without selector #0 (false)",
             id="selector",
         ),
         pytest.param(
-            a_problem(
+            a_gpu_problem(
                 a_claim(
                     a_request(exactly=an_exact_request(count=2)),
                     constraints=(DeviceConstraint(match_attribute=f"{DRIVER}/numa"),),
@@ -358,17 +343,17 @@ def test_unusable_pools_are_listed() -> None:
             id="constraint",
         ),
         pytest.param(
-            a_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"}),
+            a_gpu_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"}),
             "release claim default/x",
             id="release",
         ),
         pytest.param(
-            a_problem(devices=(a_device(taints=(DeviceTaint("bad", "", NO_SCHEDULE),)),)),
+            a_gpu_problem(devices=(a_device(taints=(DeviceTaint("bad", "", NO_SCHEDULE),)),)),
             f"{PLACE}: tolerate the taint bad:NoSchedule",
             id="taint",
         ),
         pytest.param(
-            a_problem(
+            a_gpu_problem(
                 a_claim(
                     a_request(
                         first_available=(
@@ -382,7 +367,7 @@ def test_unusable_pools_are_listed() -> None:
             id="alternative",
         ),
         pytest.param(
-            a_problem(a_claim(a_request(exactly=an_exact_request(count=4)))),
+            a_gpu_problem(a_claim(a_request(exactly=an_exact_request(count=4)))),
             f"2 more devices like gpu-0 of {DRIVER} on node node-1",
             id="more-devices",
         ),
@@ -397,20 +382,20 @@ def test_more_devices_do_not_help_where_a_rule_taints_them() -> None:
     selector = DeviceTaintSelector(driver=DRIVER)
     taint = DeviceTaint("maintenance", "", NO_SCHEDULE)
     rule = DeviceTaintRule(ObjectMeta(name="r"), DeviceTaintRuleSpec(selector, taint))
-    problem = a_problem()
+    problem = a_gpu_problem()
     problem.inventory.set_taint_rules([rule])
 
     assert proposed(problem) == [f"{PLACE}: tolerate the taint maintenance:NoSchedule"]
 
 
 def test_looking_for_what_would_help_can_be_ended() -> None:
-    problem = a_problem(a_claim(a_request(exactly=an_exact_request(count=4))))
+    problem = a_gpu_problem(a_claim(a_request(exactly=an_exact_request(count=4))))
 
     assert proposals(problem, BUDGET, lambda: True) == ()
 
 
 def test_smaller_changes_come_first() -> None:
-    problem = a_problem(a_claim(a_request(exactly=an_exact_request(count=4))))
+    problem = a_gpu_problem(a_claim(a_request(exactly=an_exact_request(count=4))))
 
     sizes = [proposal.size for proposal in proposals(problem, BUDGET)]
 
@@ -430,7 +415,7 @@ def test_a_derived_attribute_is_evaluated_once_per_device_and_expression() -> No
     constraints = (DeviceConstraint(match_attribute="example.com/x"),)
     devices = tuple(a_device(f"gpu-{number}", {"numa": number % 2}) for number in range(6))
 
-    outcome = answer(a_problem(a_claim(*requests, constraints=constraints), devices=devices))
+    outcome = answer(a_gpu_problem(a_claim(*requests, constraints=constraints), devices=devices))
 
     assert devices_of(outcome) == ["gpu-0", "gpu-2", "gpu-4"]
     assert compile_derived(expression).evaluations == 2, "once for each value it reads"
@@ -442,6 +427,6 @@ def test_selectors_are_not_evaluated_on_devices_in_use() -> None:
     claim = a_claim(a_request(exactly=an_exact_request(selectors=(failing,))))
     devices = (a_device("gpu-0"), a_device("gpu-1", {"model": "h100"}))
 
-    assert isinstance(answer(a_problem(claim, devices=devices)), Failed)
-    held = a_problem(claim, devices=devices, held={"default/x": "gpu-0"})
+    assert isinstance(answer(a_gpu_problem(claim, devices=devices)), Failed)
+    held = a_gpu_problem(claim, devices=devices, held={"default/x": "gpu-0"})
     assert devices_of(answer(held)) == ["gpu-1"]

@@ -9,10 +9,7 @@ import pytest
 from allot.allocation import (
     Allocated,
     AllocationProblem,
-    Inventory,
-    Ledger,
     StepBudget,
-    TargetNode,
     Wording,
     allocate,
     explain,
@@ -23,15 +20,19 @@ from allot.api.claims import (
     DeviceAllocationResult,
     DeviceRequestAllocationResult,
 )
-from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.slices import CapacityRequestPolicy, Device, DeviceCapacity
 from allot.features import CONSUMABLE_CAPACITY, DEFAULTS, FeatureGates
 from allot.rules import RuleSet
-from allot.testing.builders import DRIVER, a_claim, a_device, a_request, a_slice, an_exact_request
+from allot.testing.builders import (
+    DRIVER,
+    a_claim,
+    a_device,
+    a_problem,
+    a_request,
+    an_exact_request,
+)
 
-CLASSES = {DRIVER: DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())}
 KUBERNETES = DEFAULTS.with_rules(RuleSet.V1_38)
 SHARED: dict[str, Any] = {"allow_multiple_allocations": True}
 
@@ -43,20 +44,20 @@ def held(device: str, share: str | None = None, **consumed: str) -> DeviceReques
     )
 
 
-def a_problem(
+def a_shared_problem(
     devices: tuple[Device, ...],
     *results: DeviceRequestAllocationResult,
     gates: FeatureGates = DEFAULTS,
     memory: str = "",
 ) -> AllocationProblem:
     """One request for one device, after other claims got `results`."""
-    ledger = Ledger(gates)
-    for number, result in enumerate(results):
-        ledger.add(f"default/{number}", AllocationResult(DeviceAllocationResult((result,))))
+    allocated = {
+        f"default/{number}": AllocationResult(DeviceAllocationResult((result,)))
+        for number, result in enumerate(results)
+    }
     capacity = CapacityRequirements({"memory": Quantity.parse(memory)}) if memory else None
     claim = a_claim(a_request("gpu", an_exact_request(capacity=capacity)))
-    inventory = Inventory(gates, [a_slice(*devices)])
-    return AllocationProblem(TargetNode("node-1"), [claim], CLASSES, inventory, ledger)
+    return a_problem(claim, devices=devices, allocated=allocated, gates=gates)
 
 
 def device_of(problem: AllocationProblem) -> str | None:
@@ -73,11 +74,11 @@ BOTH = (a_device("d"), a_device("e"))
 @pytest.mark.parametrize(("gates", "device"), [(DEFAULTS, "e"), (KUBERNETES, "d")])
 def test_a_device_that_was_shared_and_is_dedicated_now(gates: FeatureGates, device: str) -> None:
     """v1.38 asks only who has the whole device, and gives it out again."""
-    assert device_of(a_problem(BOTH, held("d", "s"), gates=gates)) == device
+    assert device_of(a_shared_problem(BOTH, held("d", "s"), gates=gates)) == device
 
 
 def test_it_is_free_when_the_last_share_is_gone() -> None:
-    problem = a_problem(BOTH, held("d", "s"), held("d", "t"))
+    problem = a_shared_problem(BOTH, held("d", "s"), held("d", "t"))
     problem.ledger.remove("default/0")
     assert device_of(problem) == "e"
     problem.ledger.remove("default/1")
@@ -88,18 +89,18 @@ def test_it_is_free_when_the_last_share_is_gone() -> None:
 def test_shares_are_in_use_while_the_gate_is_off(gates: FeatureGates) -> None:
     off = gates.switched({CONSUMABLE_CAPACITY: False})
 
-    assert device_of(a_problem(BOTH, held("d", "s"), gates=off)) == "e"
+    assert device_of(a_shared_problem(BOTH, held("d", "s"), gates=off)) == "e"
 
 
 @pytest.mark.parametrize("gates", [DEFAULTS, KUBERNETES])
 def test_a_device_that_was_dedicated_and_may_be_shared_now(gates: FeatureGates) -> None:
     devices = (a_device("d", **SHARED), a_device("e", **SHARED))
 
-    assert device_of(a_problem(devices, held("d"), gates=gates)) == "e"
+    assert device_of(a_shared_problem(devices, held("d"), gates=gates)) == "e"
 
 
 def test_the_explanation_names_the_holder_of_the_share() -> None:
-    (report,) = explain(a_problem((a_device("d"),), held("d", "s"))).requests
+    (report,) = explain(a_shared_problem((a_device("d"),), held("d", "s"))).requests
 
     assert "held by claim default/0" in Wording().reason(report.refusals[0].reason)
 
@@ -127,5 +128,5 @@ def eight(default: str = "") -> Device:
 def test_a_share_without_consumed_capacity(
     device: Device, result: DeviceRequestAllocationResult, memory: str, fits: bool
 ) -> None:
-    assert (device_of(a_problem((device,), result, memory=memory)) == "d") == fits
-    assert device_of(a_problem((device,), result, memory=memory, gates=KUBERNETES)) == "d"
+    assert (device_of(a_shared_problem((device,), result, memory=memory)) == "d") == fits
+    assert device_of(a_shared_problem((device,), result, memory=memory, gates=KUBERNETES)) == "d"

@@ -26,13 +26,13 @@ from allot.testing.builders import (
     DRIVER,
     GPU,
     a_claim,
+    a_class,
     a_device,
     a_request,
     a_slice,
+    an_allocation,
     an_alternative,
 )
-from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
-from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import a_class
 
 
 def a_choice(name: str, count: int = 8) -> DeviceRequest:

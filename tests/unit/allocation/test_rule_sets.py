@@ -9,10 +9,7 @@ from allot.allocation import (
     AllocationProblem,
     Failed,
     Infeasible,
-    Inventory,
-    Ledger,
     StepBudget,
-    TargetNode,
     Wording,
     allocate,
     explain,
@@ -24,8 +21,6 @@ from allot.api.claims import (
     DeviceDerivedAttribute,
     ResourceClaim,
 )
-from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.slices import (
     CapacityRequestPolicy,
@@ -35,17 +30,22 @@ from allot.api.slices import (
 )
 from allot.features import DEFAULTS, DERIVED_ATTRIBUTES, FeatureGates
 from allot.rules import RuleSet
-from allot.testing.builders import DRIVER, a_claim, a_device, a_request, a_slice, an_exact_request
+from allot.testing.builders import (
+    DRIVER,
+    a_claim,
+    a_device,
+    a_problem,
+    a_request,
+    an_exact_request,
+)
 
-CLASSES = {DRIVER: DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())}
 KUBERNETES = DEFAULTS.with_rules(RuleSet.V1_38)
 
 
-def a_problem(
+def on_one_node(
     claim: ResourceClaim, *devices: Device, gates: FeatureGates = DEFAULTS
 ) -> AllocationProblem:
-    inventory = Inventory(gates, [a_slice(*devices)])
-    return AllocationProblem(TargetNode("node-1"), [claim], CLASSES, inventory, Ledger(gates))
+    return a_problem(claim, devices=devices, gates=gates)
 
 
 def devices_of(problem: AllocationProblem) -> list[str]:
@@ -67,8 +67,8 @@ def test_a_stored_constraint_with_both_attributes_is_honoured() -> None:
     claim = a_claim(a_request("r", an_exact_request(count=2)), constraints=(both,))
     same_port = (FOUR[0], a_device("d0b", {"rack": 0, "port": 0}), *FOUR[1:])
 
-    assert devices_of(a_problem(claim, *same_port)) == ["d0", "d1"]
-    assert devices_of(a_problem(claim, *same_port, gates=KUBERNETES)) == ["d0", "d0b"]
+    assert devices_of(on_one_node(claim, *same_port)) == ["d0", "d1"]
+    assert devices_of(on_one_node(claim, *same_port, gates=KUBERNETES)) == ["d0", "d0b"]
 
 
 # --- BadCapacityIsNotEligible ---
@@ -112,9 +112,9 @@ def test_a_bad_capacity_excludes_its_device_only(
 ) -> None:
     good = with_memory("good", "9223372036854775807")
 
-    assert devices_of(a_problem(claim, bad, good)) == ["good"]
+    assert devices_of(on_one_node(claim, bad, good)) == ["good"]
     outcome = allocate(
-        a_problem(
+        on_one_node(
             claim,
             bad,
             good,
@@ -124,7 +124,7 @@ def test_a_bad_capacity_excludes_its_device_only(
         lambda: "share",
     )
     assert isinstance(outcome, Failed)
-    (report,) = explain(a_problem(claim, bad)).requests
+    (report,) = explain(on_one_node(claim, bad)).requests
     reason = Wording().reason(report.refusals[0].reason)
     assert reason.startswith("is not eligible: ")
     assert why in reason
@@ -134,7 +134,7 @@ def test_in_mode_all_it_is_not_among_them() -> None:
     claim = a_claim(a_request("r", an_exact_request(allocation_mode="All", count=0)))
 
     good = with_memory("good", "1Gi")
-    assert devices_of(a_problem(claim, with_memory("bad", "-1Gi"), good)) == ["good"]
+    assert devices_of(on_one_node(claim, with_memory("bad", "-1Gi"), good)) == ["good"]
 
 
 # --- FractionalRangesByDefault ---
@@ -143,7 +143,7 @@ def test_in_mode_all_it_is_not_among_them() -> None:
 @pytest.mark.parametrize(("gates", "consumed"), [(DEFAULTS, "300m"), (KUBERNETES, "1")])
 def test_fractional_ranges(gates: FeatureGates, consumed: str) -> None:
     """The KEP's formula: min + ceil((request - min) / step) * step."""
-    problem = a_problem(asking("250m"), with_memory("d", "4", RANGE), gates=gates)
+    problem = on_one_node(asking("250m"), with_memory("d", "4", RANGE), gates=gates)
     outcome = allocate(problem, StepBudget(1_000), lambda: "share")
 
     assert isinstance(outcome, Allocated)
@@ -170,14 +170,14 @@ def test_while_the_gate_is_off_static_attributes_are_used() -> None:
     qualified = deriving(f"{DRIVER}/numa")
     off = DEFAULTS.switched({DERIVED_ATTRIBUTES: False})
 
-    assert devices_of(a_problem(qualified, *NUMAS)) == ["d1", "d2"]
-    assert devices_of(a_problem(qualified, *NUMAS, gates=off)) == ["d2", "d3"]
+    assert devices_of(on_one_node(qualified, *NUMAS)) == ["d1", "d2"]
+    assert devices_of(on_one_node(qualified, *NUMAS, gates=off)) == ["d2", "d3"]
 
 
 def test_while_the_gate_is_off_bare_names_find_nothing() -> None:
     off = DEFAULTS.switched({DERIVED_ATTRIBUTES: False})
     outcome = allocate(
-        a_problem(deriving("numa"), *NUMAS, gates=off), StepBudget(1_000), lambda: ""
+        on_one_node(deriving("numa"), *NUMAS, gates=off), StepBudget(1_000), lambda: ""
     )
 
     assert isinstance(outcome, Infeasible)
@@ -186,7 +186,7 @@ def test_while_the_gate_is_off_bare_names_find_nothing() -> None:
 def test_v1_38_fails_while_the_gate_is_off() -> None:
     off = KUBERNETES.switched({DERIVED_ATTRIBUTES: False})
     outcome = allocate(
-        a_problem(deriving("a.b/numa"), *NUMAS, gates=off), StepBudget(1_000), lambda: ""
+        on_one_node(deriving("a.b/numa"), *NUMAS, gates=off), StepBudget(1_000), lambda: ""
     )
 
     assert isinstance(outcome, Failed)
@@ -213,7 +213,7 @@ def test_capacity_near_misses(requested: str, published: list[str], spelling: st
 def test_the_explanation_names_the_spelling_that_works() -> None:
     requests = CapacityRequirements({f"{DRIVER}/memory": Quantity.parse("1Gi")})
     claim = a_claim(a_request("r", an_exact_request(capacity=requests)))
-    (report,) = explain(a_problem(claim, with_memory("d", "8Gi"))).requests
+    (report,) = explain(on_one_node(claim, with_memory("d", "8Gi"))).requests
 
     assert "names are compared literally: did you mean memory?" in Wording().reason(
         report.refusals[0].reason

@@ -14,17 +14,12 @@ from allot.allocation import (
     AllocationOutcome,
     AllocationProblem,
     Failed,
-    Inventory,
-    Ledger,
     StepBudget,
-    TargetNode,
     allocate,
 )
 from allot.allocation.search import candidates
 from allot.allocation.slice_cache import MAX_ROWS, Rows
 from allot.api.claims import DeviceConstraint, DeviceDerivedAttribute, ResourceClaim
-from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.slices import Counter as SharedCounter
 from allot.api.slices import (
@@ -39,6 +34,7 @@ from allot.features import GATES, FeatureGates
 from allot.testing.builders import (
     DRIVER,
     a_claim,
+    a_problem,
     a_request,
     a_selector,
     a_slice,
@@ -46,7 +42,6 @@ from allot.testing.builders import (
 )
 
 EVERYTHING = FeatureGates(GATES)
-CLASS = DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())
 NUMA = f'device.attributes["{DRIVER}"].numa'
 
 
@@ -71,14 +66,8 @@ def a_claim_for_two(attributes: int = 1, name: str = "claim") -> ResourceClaim:
     return a_claim(a_request(exactly=exactly), constraints=constraints, name=name)
 
 
-def a_problem(claim: ResourceClaim, *slices: ResourceSlice) -> AllocationProblem:
-    return AllocationProblem(
-        TargetNode("node-1"),
-        [claim],
-        {DRIVER: CLASS},
-        Inventory(EVERYTHING, slices),
-        Ledger(EVERYTHING),
-    )
+def with_every_gate(claim: ResourceClaim, *slices: ResourceSlice) -> AllocationProblem:
+    return a_problem(claim, slices=slices, gates=EVERYTHING)
 
 
 def answer(problem: AllocationProblem) -> AllocationOutcome:
@@ -111,7 +100,7 @@ def lookups(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.mark.parametrize("attributes", [1, 8])
 def test_a_warm_search_evaluates_nothing(lookups: Counter[str], attributes: int) -> None:
-    problem = a_problem(a_claim_for_two(attributes), eight_devices())
+    problem = with_every_gate(a_claim_for_two(attributes), eight_devices())
     first = answer(problem)
     assert len(lookups) == attributes + 1
     lookups.clear()
@@ -121,7 +110,7 @@ def test_a_warm_search_evaluates_nothing(lookups: Counter[str], attributes: int)
 
 
 def test_another_claim_with_equal_expressions_evaluates_nothing(lookups: Counter[str]) -> None:
-    problem = a_problem(a_claim_for_two(8), eight_devices())
+    problem = with_every_gate(a_claim_for_two(8), eight_devices())
     answer(problem)
     lookups.clear()
 
@@ -131,12 +120,12 @@ def test_another_claim_with_equal_expressions_evaluates_nothing(lookups: Counter
 
 
 def test_a_warm_search_takes_the_steps_of_its_literal_twin() -> None:
-    derived = a_problem(a_claim_for_two(), eight_devices())
+    derived = with_every_gate(a_claim_for_two(), eight_devices())
     literal_claim = a_claim(
         a_request(exactly=an_exact_request(count=2)),
         constraints=(DeviceConstraint(match_attribute=f"{DRIVER}/numa"),),
     )
-    literal = a_problem(literal_claim, eight_devices())
+    literal = with_every_gate(literal_claim, eight_devices())
 
     for _ in range(2):
         ours, twins = answer(derived), answer(literal)
@@ -147,7 +136,7 @@ def test_a_warm_search_takes_the_steps_of_its_literal_twin() -> None:
 
 
 def test_an_updated_slice_is_evaluated_anew() -> None:
-    problem = a_problem(a_claim_for_two(), eight_devices())
+    problem = with_every_gate(a_claim_for_two(), eight_devices())
     assert devices_of(answer(problem)) == ["gpu-0", "gpu-1"]
 
     lonely = Device(name="gpu-0", attributes={"numa": DeviceAttribute(int_=7)})
@@ -163,7 +152,7 @@ def test_published_attributes_of_an_updated_slice() -> None:
         constraints=(DeviceConstraint(match_attribute=f"{DRIVER}/numa"),),
     )
     unnamed = Device(name="gpu-0")
-    problem = a_problem(claim, a_slice(unnamed, *map(a_numbered_device, range(1, 4))))
+    problem = with_every_gate(claim, a_slice(unnamed, *map(a_numbered_device, range(1, 4))))
     assert devices_of(answer(problem)) == ["gpu-2", "gpu-3"]
     assert devices_of(answer(problem)) == ["gpu-2", "gpu-3"]
 
@@ -177,7 +166,7 @@ def test_errors_are_found_again() -> None:
         a_request(exactly=an_exact_request(count=2, derived_attributes=(broken,))),
         constraints=(DeviceConstraint(match_attribute=broken.name),),
     )
-    problem = a_problem(claim, eight_devices())
+    problem = with_every_gate(claim, eight_devices())
 
     first = answer(problem)
     assert isinstance(first, Failed)
@@ -199,7 +188,7 @@ def test_devices_go_with_their_slices_without_the_garbage_collector() -> None:
     counter = {"slots": SharedCounter(Quantity.of(8))}
     partition = Device(name="gpu-0", consumes_counters=(DeviceCounterConsumption("gpu", counter),))
     pool = ResourcePool("node-1", 1, 2)
-    problem = a_problem(
+    problem = with_every_gate(
         a_claim(),
         a_slice(partition, pool=pool),
         a_slice(name="counters", pool=pool, shared_counters=(CounterSet("gpu", counter),)),

@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
+from allot.allocation import Allocated, Infeasible, StepBudget, allocate
 from allot.testing.builders import (
     a_claim,
+    a_claim_manifest,
     a_class,
+    a_class_manifest,
     a_consumer,
     a_device,
     a_node,
+    a_node_manifest,
     a_pod,
+    a_pod_manifest,
+    a_problem,
     a_slice,
+    a_slice_manifest,
     an_allocation,
     an_owner,
     manifest,
@@ -41,8 +48,26 @@ DRA = "/apis/resource.k8s.io/v1"
                 a_pod(claims={"gpu": "claim"}, containers=[{"name": "c", "image": "i"}], uid="")
             ),
         ),
+        (f"{DRA}/deviceclasses", a_class_manifest("gpu", "device.driver == 'gpu.example.com'")),
+        (f"{DRA}/namespaces/default/resourceclaims", a_claim_manifest()),
+        (f"{DRA}/resourceslices", a_slice_manifest({"name": "gpu-0"})),
+        (f"{DRA}/resourceslices", a_slice_manifest({"name": "gpu-0"}, allNodes=True)),
+        (f"{CORE}/nodes", a_node_manifest()),
+        (f"{CORE}/namespaces/default/pods", a_pod_manifest(claims={"gpu": "claim"})),
     ],
-    ids=["class", "claim", "slice", "node", "pod"],
+    ids=[
+        "class",
+        "claim",
+        "slice",
+        "node",
+        "pod",
+        "class-manifest",
+        "claim-manifest",
+        "slice-manifest",
+        "slice-manifest-all-nodes",
+        "node-manifest",
+        "pod-manifest",
+    ],
 )
 def test_an_api_server_accepts_them(path: str, document: dict[str, Any]) -> None:
     async def story() -> dict[str, Any]:
@@ -85,3 +110,13 @@ def test_what_a_test_states_is_there() -> None:
         "conditions": [{"type": "Ready", "status": "True"}],
     }
     assert pod.metadata.deletion_timestamp is not None
+
+
+def test_a_problem_has_devices_and_what_other_claims_hold() -> None:
+    def outcome(**held: str) -> object:
+        allocated = {f"default/{claim}": an_allocation(device) for claim, device in held.items()}
+        problem = a_problem(devices=[a_device("gpu-0")], allocated=allocated)
+        return allocate(problem, StepBudget(100), lambda: "share")
+
+    assert isinstance(outcome(), Allocated)
+    assert isinstance(outcome(other="gpu-0"), Infeasible)

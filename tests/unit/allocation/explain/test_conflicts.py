@@ -8,11 +8,8 @@ import pytest
 
 from allot.allocation import (
     AllocationProblem,
-    Inventory,
-    Ledger,
     Proof,
     StepBudget,
-    TargetNode,
     Wording,
     allocate,
     explain,
@@ -22,22 +19,18 @@ from allot.allocation.explain.amounts import readable, readable_need
 from allot.allocation.explain.conflicts import find_conflict
 from allot.allocation.explain.transfer import transferred
 from allot.api.claims import (
-    AllocationResult,
-    DeviceAllocationResult,
     DeviceConstraint,
-    DeviceRequestAllocationResult,
     ResourceClaim,
 )
-from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.features import GATES, FeatureGates
 from allot.testing.builders import (
     DRIVER,
     a_claim,
     a_device,
+    a_problem,
     a_request,
-    a_slice,
+    an_allocation,
     an_alternative,
     an_exact_request,
 )
@@ -47,27 +40,18 @@ EVERYTHING: Final = FeatureGates(GATES)
 NUMA: Final = f"{DRIVER}/numa"
 
 
-def a_problem(
+def with_numa_nodes(
     claim: ResourceClaim, *, node: str = "node-1", numa: tuple[int, ...], held: dict[str, str]
 ) -> AllocationProblem:
-    devices = tuple(a_device(f"gpu-{number}", {"numa": value}) for number, value in enumerate(numa))
-    ledger = Ledger(EVERYTHING)
-    for device, holder in held.items():
-        result = DeviceRequestAllocationResult("r", DRIVER, node, device)
-        ledger.add(holder, AllocationResult(DeviceAllocationResult((result,))))
-    return AllocationProblem(
-        TargetNode(node),
-        [claim],
-        {DRIVER: DeviceClass(ObjectMeta(name=DRIVER), DeviceClassSpec())},
-        Inventory(EVERYTHING, [a_slice(*devices, name=node, node=node)]),
-        ledger,
-    )
+    devices = [a_device(f"gpu-{number}", {"numa": value}) for number, value in enumerate(numa)]
+    allocated = {holder: an_allocation(device, pool=node) for device, holder in held.items()}
+    return a_problem(claim, devices=devices, allocated=allocated, node=node, gates=EVERYTHING)
 
 
 def pairs(number: int) -> AllocationProblem:
     """Requests for two devices each, of which there is one too few."""
     requests = [a_request(f"r{each}", an_exact_request(count=2)) for each in range(number)]
-    return a_problem(a_claim(*requests), numa=(0,) * (2 * number - 1), held={})
+    return with_numa_nodes(a_claim(*requests), numa=(0,) * (2 * number - 1), held={})
 
 
 # --- budgets ---
@@ -135,10 +119,10 @@ def test_what_is_found_on_one_node_is_said_of_another() -> None:
         constraints=(DeviceConstraint(match_attribute=NUMA),),
     )
     numa = (0, 0, 1, 0, 0, 1)
-    one = a_problem(
+    one = with_numa_nodes(
         claim, numa=numa, held={"gpu-0": "default/x", "gpu-1": "default/y", "gpu-3": "default/z"}
     )
-    other = a_problem(
+    other = with_numa_nodes(
         claim,
         node="node-2",
         numa=numa,
@@ -197,7 +181,7 @@ def test_every_alternative_gets_its_own_steps() -> None:
     alternatives = tuple(an_alternative(f"a{count}", count=count) for count in (12, 11, 10, 9))
     claim = a_claim(a_request("r", first_available=alternatives))
 
-    reports = explain(a_problem(claim, numa=(0,) * 8, held={})).requests
+    reports = explain(with_numa_nodes(claim, numa=(0,) * 8, held={})).requests
 
     assert [(each.request, each.found, each.wanted) for each in reports] == [
         ("r/a12", 8, 12),

@@ -26,7 +26,7 @@ from allot.api.slices import ResourcePool, ResourceSlice
 from allot.cel import DerivedAttribute, Selector
 from allot.deadline import Deadline, DeadlineExceededError
 from allot.testing.builders import DRIVER, a_claim, a_device, a_selector, a_slice
-from tests.unit.allocation.bombs import BOMBS, a_problem, exactly
+from tests.unit.allocation.bombs import BOMBS, exactly, with_every_gate
 
 BUDGET: Final = StepBudget(100_000)
 MOMENTS: Final = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987)
@@ -139,7 +139,7 @@ def test_little_is_done_between_two_questions(
 
 def test_gathering_devices_asks_in_proportion() -> None:
     def asks(devices: int) -> int:
-        problem = a_problem(*slices_of(devices), claim=a_claim())
+        problem = with_every_gate(*slices_of(devices), claim=a_claim())
         time = Time()
         view = problem.inventory.view(problem.node, WorkMeter(time))
         assert len(view.devices) == devices
@@ -161,7 +161,7 @@ def slices_of(devices: int) -> list[ResourceSlice]:
 
 def test_gathering_goes_on_where_it_ended() -> None:
     """What was prepared stays prepared, so that a node with many devices is seen one day."""
-    problem = a_problem(*slices_of(3_200), claim=a_claim())
+    problem = with_every_gate(*slices_of(3_200), claim=a_claim())
 
     outcomes = [answer(problem, Time(30)) for _ in range(10)]
 
@@ -194,7 +194,7 @@ def test_the_step_limit_names_the_request_too() -> None:
 
 def test_the_expression_and_the_device_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     expression = f'device.attributes["{DRIVER}"].a == 7'
-    problem = a_problem(
+    problem = with_every_gate(
         a_slice(a_device("gpu-0", {"a": 1}), a_device("gpu-1", {"a": 2})),
         claim=a_claim(exactly(selectors=(a_selector(expression),))),
     )
@@ -216,7 +216,7 @@ def test_the_expression_and_the_device_are_named(monkeypatch: pytest.MonkeyPatch
 
 def test_a_derived_attribute_and_the_device_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     derived = DeviceDerivedAttribute("example.com/x", "1 + 1")
-    problem = a_problem(
+    problem = with_every_gate(
         a_slice(a_device("gpu-0")),
         claim=a_claim(
             exactly(derived_attributes=(derived,)),

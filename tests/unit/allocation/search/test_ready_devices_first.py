@@ -21,13 +21,13 @@ from allot.rules import READY_DEVICES_FIRST
 from allot.testing.builders import (
     DRIVER,
     a_claim,
+    a_class,
     a_device,
     a_request,
     a_slice,
     an_alternative,
     an_exact_request,
 )
-from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import a_class
 
 AS_V1_38 = DEFAULTS.switched({READY_DEVICES_FIRST: False})
 

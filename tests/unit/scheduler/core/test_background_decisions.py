@@ -44,7 +44,7 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.client.fakes import ScriptedTransport, answer
 from tests.unit.scheduler.core.test_pod_status import Heard
-from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
 
 pytestmark = pytest.mark.skipif(not can_fork, reason="child processes need fork")
 
@@ -159,14 +159,14 @@ class Stage:
         self.scheduler = Scheduler(
             {"default-scheduler": Profile("default-scheduler", (*more, self.plugin))},
             self.queue,
-            a_cluster(a_node(f"n{number}") for number in range(nodes)),
+            a_cluster(a_node_facts(f"n{number}") for number in range(nodes)),
             outcomes,
             SchedulerMetrics(),
             limits=limits,
         )
 
     def add(self, name: str, **spins: str) -> None:
-        self.queue.add(a_pod(name, labels=spins), 0.0)
+        self.queue.add(a_pod_info(name, labels=spins), 0.0)
         self.scheduler.wake()
 
     def place_of(self, name: str) -> SubQueue | None:

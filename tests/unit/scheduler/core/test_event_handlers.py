@@ -22,14 +22,13 @@ from allot.scheduler.plugins.scheduling_gates import SchedulingGates
 from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.device_state import DeviceState
-from allot.testing.builders import a_slice
+from allot.testing.builders import a_slice, an_allocation
 from tests.unit.client.fakes import START, ScriptedTransport
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
-    an_allocation,
 )
-from tests.unit.scheduler.state.objects import a_node, a_pod
+from tests.unit.scheduler.state.objects import a_node_facts, a_pod_info
 
 UID = "uid-default-pod"
 GPU_0 = an_allocation("gpu-0")
@@ -71,7 +70,7 @@ class Watched:
         self.wakes += 1
 
     def pod(self, *args: Any, **fields: Any) -> None:
-        self.handlers.on_pod_update(a_pod(*args, **fields).pod)
+        self.handlers.on_pod_update(a_pod_info(*args, **fields).pod)
 
     def waiting(self, *rejected_by: str, **fields: Any) -> QueuedPodInfo:
         """A pod that these plugins rejected long ago."""
@@ -88,7 +87,7 @@ class Watched:
 
 
 def node(name: str = "n", **fields: Any) -> Node:
-    return a_node(name, **fields).node
+    return a_node_facts(name, **fields).node
 
 
 # --- pods ---
@@ -127,7 +126,7 @@ def test_a_pod_with_a_node_takes_its_place() -> None:
 def test_an_assumed_pod_is_confirmed() -> None:
     followed = Watched()
     followed.pod()
-    followed.cluster.assume_pod(a_pod(), "n")
+    followed.cluster.assume_pod(a_pod_info(), "n")
 
     followed.pod(node="n")
 
@@ -138,7 +137,7 @@ def test_an_assumed_pod_is_confirmed() -> None:
 
 def test_a_pod_bound_elsewhere_than_assumed_is_where_it_is() -> None:
     followed = Watched()
-    followed.cluster.assume_pod(a_pod(), "n")
+    followed.cluster.assume_pod(a_pod_info(), "n")
 
     followed.pod(node="m")
 
@@ -162,12 +161,12 @@ def test_a_pod_that_ended_is_nowhere(ending: str, assumed: bool) -> None:
     followed = Watched()
     followed.pod()
     if assumed:
-        followed.cluster.assume_pod(a_pod(), "n")
+        followed.cluster.assume_pod(a_pod_info(), "n")
     else:
         followed.pod(node="n")
 
     if ending == "deleted":
-        followed.handlers.on_pod_delete(a_pod().pod)
+        followed.handlers.on_pod_delete(a_pod_info().pod)
     else:
         followed.pod(node="n", status={"phase": "Succeeded"})
 
@@ -220,7 +219,7 @@ def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
 
 
 def fits_less(followed: Watched) -> None:
-    followed.handlers.on_pod_delete(a_pod("big", {"cpu": "2"}, node="n").pod)
+    followed.handlers.on_pod_delete(a_pod_info("big", {"cpu": "2"}, node="n").pod)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +341,7 @@ def test_a_claim_that_appears_opens_the_gate() -> None:
 def test_a_claim_that_appears_for_a_template_opens_the_gate_in_either_order() -> None:
     entry = {"name": "gpu", "resourceClaimTemplateName": "t"}
     told = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "made"}]}
-    made = a_stored_claim("made", owner=a_pod())
+    made = a_stored_claim("made", owner=a_pod_info())
     for pod_first in (True, False):
         followed = Watched()
         followed.pod(resourceClaims=[entry])

@@ -18,7 +18,7 @@ from allot.scheduler.state.pods import PodInfo
 from allot.testing.virtual_time import VirtualTimeLoop
 from tests.unit.client.fakes import START, scripted
 from tests.unit.scheduler.core.test_scheduler import NODE_ADDED, Stage
-from tests.unit.scheduler.state.objects import a_node, a_pod
+from tests.unit.scheduler.state.objects import a_node_facts, a_pod_info
 
 UID = "uid-default-pod"
 
@@ -54,7 +54,7 @@ def played(story: Coroutine[Any, Any, None]) -> None:
 def test_a_pod_waits_with_its_node_until_it_is_allowed() -> None:
     async def story() -> None:
         stage = PermitStage()
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         assert stage.plugin.said == ["filter", "reserve"]
         assert stage.cluster.is_assumed(UID)
         assert stage.waiting.node_name == "n0"
@@ -73,7 +73,7 @@ def test_a_pod_waits_with_its_node_until_it_is_allowed() -> None:
 def test_a_rejected_pod_is_unschedulable_because_of_the_plugin() -> None:
     async def story() -> None:
         stage = PermitStage()
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         stage.waiting.reject("Permits", "the group is incomplete")
         await asyncio.sleep(0.05)
 
@@ -94,8 +94,8 @@ def test_events_during_the_wait_are_not_lost() -> None:
 
     async def story() -> None:
         stage = PermitStage()
-        await stage.attempt(a_pod())
-        stage.queue.on_cluster_event(NODE_ADDED, None, a_node("n9"), 0.0)
+        await stage.attempt(a_pod_info())
+        stage.queue.on_cluster_event(NODE_ADDED, None, a_node_facts("n9"), 0.0)
         stage.waiting.reject("Everything", "no")
         await asyncio.sleep(0.05)
 
@@ -107,7 +107,7 @@ def test_events_during_the_wait_are_not_lost() -> None:
 def test_an_immediate_rejection() -> None:
     async def story() -> None:
         stage = PermitStage(unschedulable("not now"))
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.plugin.said == ["filter", "reserve", "unreserve"]
         assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
@@ -119,7 +119,7 @@ def test_an_immediate_rejection() -> None:
 def test_a_pod_that_is_deleted_while_it_waits_is_unreserved() -> None:
     async def story() -> None:
         stage = PermitStage()
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         stage.queue.delete(UID)
         assert stage.scheduler.bindings.stop(UID)
         await asyncio.sleep(0.05)
@@ -144,7 +144,7 @@ def test_the_first_timeout_rejects(
     async def story() -> None:
         loop = asyncio.get_running_loop()
         started = loop.time()
-        status = await WaitingPod(a_pod(), "n0", timeouts).wait()
+        status = await WaitingPod(a_pod_info(), "n0", timeouts).wait()
 
         assert status.is_rejection
         assert status.message == message
@@ -155,7 +155,7 @@ def test_the_first_timeout_rejects(
 
 def test_every_plugin_has_to_allow_the_pod() -> None:
     async def story() -> None:
-        waiting = WaitingPod(a_pod(), "n0", {"A": 30.0, "B": 0.05})
+        waiting = WaitingPod(a_pod_info(), "n0", {"A": 30.0, "B": 0.05})
         waiting.allow("B")
         assert waiting.pending_plugins == {"A"}
         wait = asyncio.create_task(waiting.wait())
@@ -173,10 +173,10 @@ def test_a_victim_that_waits_is_rejected_instead_of_deleted() -> None:
     async def story() -> None:
         client, transport, _ = scripted()
         pods = WaitingPods()
-        waiting = WaitingPod(a_pod("victim"), "n0", {"A": 30.0})
+        waiting = WaitingPod(a_pod_info("victim"), "n0", {"A": 30.0})
         pods.add(waiting)
 
-        await Evictor(client, lambda: START, pods).evict(waiting.pod, a_pod("other"), "n0")
+        await Evictor(client, lambda: START, pods).evict(waiting.pod, a_pod_info("other"), "n0")
 
         assert (await waiting.wait()).message == "preempted"
         assert transport.requests == []

@@ -18,7 +18,7 @@ from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.status import unresolvable
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.client.fakes import START, answer, scripted
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
 NOW = "2026-01-01T00:00:00Z"
 BEFORE = "2025-12-31T00:00:00Z"
@@ -36,13 +36,13 @@ def a_condition(reason: str = UNSCHEDULABLE, message: str = "why", **fields: Any
 
 
 def with_status(*conditions: Mapping[str, Any], **status: Any) -> PodInfo:
-    return a_pod(status={"conditions": list(conditions), **status})
+    return a_pod_info(status={"conditions": list(conditions), **status})
 
 
 @pytest.mark.parametrize(
     ("pod", "nominated", "change"),
     [
-        pytest.param(a_pod(), None, {"conditions": [a_condition()]}, id="the-first-time"),
+        pytest.param(a_pod_info(), None, {"conditions": [a_condition()]}, id="the-first-time"),
         pytest.param(with_status(a_condition()), None, None, id="nothing-new"),
         pytest.param(
             with_status(a_condition(lastTransitionTime=BEFORE, message="other")),
@@ -69,7 +69,7 @@ def with_status(*conditions: Mapping[str, Any], **status: Any) -> PodInfo:
             id="other-conditions-are-not-ours",
         ),
         pytest.param(
-            a_pod(metadata={"generation": 3}),
+            a_pod_info(metadata={"generation": 3}),
             None,
             {"conditions": [a_condition(observedGeneration=3)]},
             id="of-a-generation",
@@ -125,7 +125,7 @@ def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
     heard = Heard()
     outcomes = PodStatusReporter(client, heard, clock.today)
 
-    asyncio.run(outcomes.failed(a_pod(), UNSCHEDULABLE, "why"))
+    asyncio.run(outcomes.failed(a_pod_info(), UNSCHEDULABLE, "why"))
 
     (request,) = transport.requests
     assert (request.method, request.path) == (
@@ -169,7 +169,7 @@ def test_a_condition_that_cannot_be_written_is_only_logged(
     client, _, clock = scripted(*[trouble] * 20)
 
     asyncio.run(
-        PodStatusReporter(client, Heard(), clock.today).failed(a_pod(), UNSCHEDULABLE, "why")
+        PodStatusReporter(client, Heard(), clock.today).failed(a_pod_info(), UNSCHEDULABLE, "why")
     )
 
     (record,) = [
@@ -183,8 +183,8 @@ def test_other_events() -> None:
     heard = Heard()
     outcomes = PodStatusReporter(client, heard, clock.today)
 
-    outcomes.scheduled(a_pod(), "n1")
-    outcomes.skipped(a_pod())
+    outcomes.scheduled(a_pod_info(), "n1")
+    outcomes.skipped(a_pod_info())
 
     assert heard.events == [
         ("pod", "Normal", "Scheduled", "Binding", "Successfully assigned default/pod to n1"),

@@ -41,7 +41,7 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.client.fakes import ScriptedTransport, answer, scripted, settle, status
 from tests.unit.scheduler.core.test_pod_status import Heard
-from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
 
 NODE_ADDED = ClusterEvent(NODE, Action.ADD)
 
@@ -134,7 +134,7 @@ class Stage:
     def __init__(self, nodes: int = 1, *more: Plugin) -> None:
         self.plugin = Everything()
         self.now = 0.0
-        self.cluster = a_cluster(a_node(f"n{number}") for number in range(nodes))
+        self.cluster = a_cluster(a_node_facts(f"n{number}") for number in range(nodes))
         self.queue = SchedulingQueue(
             PrioritySort(), {}, {"Everything": self.plugin.events_to_register()}
         )
@@ -192,7 +192,7 @@ def played(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def test_a_pod_that_fits_is_bound() -> None:
     async def story() -> None:
         stage = Stage()
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.plugin.said == ["filter", "reserve", "pre_bind", "bind"]
         assert stage.sub_queue() is None
@@ -207,8 +207,8 @@ def test_bindings_run_beside_the_next_decision() -> None:
     async def story() -> None:
         stage = Stage()
         stage.plugin.open.clear()
-        await stage.attempt(a_pod("a"))
-        await stage.attempt(a_pod("b"))
+        await stage.attempt(a_pod_info("a"))
+        await stage.attempt(a_pod_info("b"))
         assert stage.sub_queue("a") is stage.sub_queue("b") is SubQueue.IN_FLIGHT
         assert stage.plugin.said == ["filter", "reserve"] * 2
 
@@ -226,7 +226,7 @@ def test_only_so_many_pods_are_bound_at_the_same_time() -> None:
         stage = Stage(nodes=20)
         stage.plugin.open.clear()
         for number in range(MAX_BINDINGS + 50):
-            stage.queue.add(a_pod(f"pod-{number}"), 0.0)
+            stage.queue.add(a_pod_info(f"pod-{number}"), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle(MAX_BINDINGS * 5)
         assert stage.cluster.assumed_count == MAX_BINDINGS, (
@@ -249,7 +249,7 @@ def test_pods_that_wait_for_something_do_not_keep_others_from_being_bound() -> N
         stage.plugin.rests = True
         stage.plugin.open.clear()
         for number in range(1000):
-            stage.queue.add(a_pod(f"pod-{number}"), 0.0)
+            stage.queue.add(a_pod_info(f"pod-{number}"), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle(6000)
         assert stage.cluster.assumed_count == 1000, "all of them wait"
@@ -276,7 +276,7 @@ def test_pods_that_fail_do_not_keep_the_queue_waiting() -> None:
         stage.transport.door.clear()
         stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
         for number in range(40):
-            stage.queue.add(a_pod(f"pod-{number}"), 0.0)
+            stage.queue.add(a_pod_info(f"pod-{number}"), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle(400)
         assert stage.attempts("unschedulable") == 40
@@ -300,7 +300,7 @@ def test_room_is_made_for_one_pod_after_the_other() -> None:
         stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
         stage.plugin.open.clear()
         for name in ("a", "b", "gone"):
-            stage.queue.add(a_pod(name), 0.0)
+            stage.queue.add(a_pod_info(name), 0.0)
             queued = stage.queue.pop(0.0)
             assert queued is not None
             stage.scheduler.schedule(queued)
@@ -322,9 +322,9 @@ def test_room_that_was_made_is_kept_from_then_on() -> None:
         stage = Stage()
         stage.plugin.answers = {"filter": unschedulable("full")}
         stage.plugin.nominated = "n0"
-        pod = a_pod("important", priority=10)
+        pod = a_pod_info("important", priority=10)
         await stage.attempt(pod)
-        assert stage.cluster.nominations.before(a_pod("lesser"), "n0") == [pod]
+        assert stage.cluster.nominations.before(a_pod_info("lesser"), "n0") == [pod]
 
         stage.plugin.answers = {}
         stage.queue.on_cluster_event(NODE_ADDED, None, None, 50.0)
@@ -343,7 +343,7 @@ def test_a_pod_that_fits_nowhere_waits_for_an_event() -> None:
             "filter": unschedulable("too small"),
             "post_filter": unschedulable("nothing to evict"),
         }
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         message = "0/2 nodes are available: 2 too small. nothing to evict"
         assert stage.events() == [("FailedScheduling", message)]
@@ -359,7 +359,7 @@ def test_a_nomination_is_written() -> None:
         stage = Stage()
         stage.plugin.answers = {"filter": unschedulable("full")}
         stage.plugin.nominated = "n0"
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.transport.requests[-1].body["status"]["nominatedNodeName"] == "n0"
         assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
@@ -370,7 +370,7 @@ def test_a_nomination_is_written() -> None:
 def test_without_nodes_every_new_node_helps() -> None:
     async def story() -> None:
         stage = Stage(nodes=0)
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.conditions() == [("Unschedulable", "no nodes available to schedule pods")]
         assert "post_filter" not in stage.plugin.said
@@ -391,7 +391,7 @@ def test_events_while_room_is_made_are_not_lost() -> None:
         stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.on_cluster_event(
             NODE_ADDED, None, None, 0.0
         )
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.sub_queue() is SubQueue.BACKOFF
 
@@ -403,7 +403,7 @@ def test_a_pod_deleted_while_room_is_made_does_not_come_back() -> None:
         stage = Stage()
         stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
         stage.plugin.meanwhile["post_filter"] = lambda: stage.queue.delete("uid-default-pod")
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.sub_queue() is None
         assert stage.queue.pop(1000.0) is None
@@ -427,7 +427,7 @@ def test_an_error_is_shown_and_tried_again_after_a_while(point: str, message: st
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {point: failed(ValueError("oh"))}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.events() == [("FailedScheduling", message)]
         assert stage.conditions() == [("SchedulerError", message)]
@@ -451,7 +451,7 @@ def test_an_attempt_is_counted_when_its_binding_has_ended_and_with_the_time_that
     async def story() -> None:
         stage = Stage()
         stage.plugin.open.clear()
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         assert stage.attempts("scheduled") == 0
 
         stage.now = 7.0
@@ -470,7 +470,7 @@ def test_a_pod_that_goes_away_while_it_is_bound_counts_as_an_error() -> None:
     async def story() -> None:
         stage = Stage()
         stage.plugin.open.clear()
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         stage.queue.delete("uid-default-pod")
 
         assert stage.scheduler.bindings.stop("uid-default-pod")
@@ -488,7 +488,7 @@ def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> Non
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {"filter": pending("in a moment")}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
         assert (stage.events(), stage.conditions()) == ([], [])
@@ -512,7 +512,7 @@ def test_a_pod_that_waits_long_for_something_under_way_is_told(
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {"filter": pending("in a moment")}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         message = "0/1 nodes are available: 1 in a moment."
         assert stage.events() == [("FailedScheduling", message)]
@@ -529,7 +529,7 @@ def test_a_plugin_that_raises_while_binding_does_not_lose_the_pod(
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {point: RuntimeError("our mistake")}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
 
         assert stage.sub_queue() is SubQueue.BACKOFF
         assert stage.cluster.pods == {}
@@ -548,7 +548,7 @@ def test_a_plugin_that_raises_while_deciding_does_not_lose_the_pod(
         stage.plugin.answers = {point: RuntimeError("our mistake")}
         if point == "post_filter":
             stage.plugin.answers["filter"] = unschedulable("full")
-        stage.queue.add(a_pod(), 0.0)
+        stage.queue.add(a_pod_info(), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
 
@@ -565,7 +565,7 @@ def test_an_error_takes_a_nomination_back() -> None:
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {"bind": failed(ValueError("oh"))}
-        await stage.attempt(a_pod(status={"nominatedNodeName": "n0"}))
+        await stage.attempt(a_pod_info(status={"nominatedNodeName": "n0"}))
 
         assert stage.transport.requests[-1].body["status"]["nominatedNodeName"] is None
 
@@ -578,7 +578,7 @@ def test_an_error_takes_a_nomination_back() -> None:
 def test_a_pod_that_goes_away_is_left_alone() -> None:
     async def story() -> None:
         stage = Stage()
-        await stage.attempt(a_pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+        await stage.attempt(a_pod_info(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
 
         assert stage.events() == [("FailedScheduling", "skip schedule deleting pod: default/pod")]
         assert stage.conditions() == []
@@ -591,8 +591,8 @@ def test_a_pod_that_goes_away_is_left_alone() -> None:
 def test_a_pod_that_has_a_place_is_left_alone() -> None:
     async def story() -> None:
         stage = Stage()
-        stage.cluster.set_pod(a_pod(node="n0"))
-        await stage.attempt(a_pod())
+        stage.cluster.set_pod(a_pod_info(node="n0"))
+        await stage.attempt(a_pod_info())
 
         assert stage.plugin.said == []
         assert stage.sub_queue() is None
@@ -608,7 +608,7 @@ def test_a_pod_deleted_while_it_is_bound_does_not_come_back() -> None:
         stage = Stage()
         stage.plugin.open.clear()
         stage.plugin.answers = {"bind": failed(ValueError("gone"))}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         stage.queue.delete("uid-default-pod")
         stage.cluster.remove_pod("uid-default-pod")
 
@@ -629,9 +629,9 @@ def test_a_pod_that_another_scheduler_bound_is_theirs(is_seen: bool) -> None:
         stage.plugin.open.clear()
         error = ValueError("conflict") if is_seen else BoundElsewhereError("n1")
         stage.plugin.answers = {"bind": failed(error)}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         if is_seen:
-            stage.cluster.set_pod(a_pod(node="n1"))
+            stage.cluster.set_pod(a_pod_info(node="n1"))
 
         stage.plugin.open.set()
         await settle()
@@ -648,7 +648,7 @@ def test_nothing_is_said_about_a_pod_that_may_be_bound() -> None:
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {"bind": failed(UnknownBindingError("no answer"))}
-        await stage.attempt(a_pod())
+        await stage.attempt(a_pod_info())
         await settle()
 
         assert stage.conditions() == []
@@ -666,7 +666,7 @@ def test_the_loop_sleeps_until_somebody_comes() -> None:
         stage = Stage()
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
-        stage.queue.add(a_pod(), 0.0)
+        stage.queue.add(a_pod_info(), 0.0)
         stage.scheduler.wake()
         await settle()
 
@@ -683,7 +683,7 @@ def test_the_loop_ends_bindings_without_undoing_them() -> None:
     async def story() -> None:
         stage = Stage()
         stage.plugin.open.clear()
-        stage.queue.add(a_pod(), 0.0)
+        stage.queue.add(a_pod_info(), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
 
@@ -700,7 +700,7 @@ def test_pods_that_nothing_woke_are_tried_again_by_the_loop() -> None:
     async def story() -> None:
         stage = Stage()
         stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
-        stage.queue.add(a_pod(), 0.0)
+        stage.queue.add(a_pod_info(), 0.0)
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
         assert stage.sub_queue() is SubQueue.UNSCHEDULABLE
@@ -754,7 +754,7 @@ CONFLICT = answer(409, status(409, "Conflict"))
 def test_default_binder(answers: list[Any], expected: type[Exception] | None) -> None:
     client, transport, _ = scripted(*answers)
 
-    found = asyncio.run(DefaultBinder(client).bind(CycleState(), a_pod(), "n0"))
+    found = asyncio.run(DefaultBinder(client).bind(CycleState(), a_pod_info(), "n0"))
 
     assert transport.answers == []
     if expected is None:

@@ -33,7 +33,7 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
-from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
 
 NOBODY: Mapping[str, Status] = {}
 
@@ -140,7 +140,7 @@ class SkipsLikesElsewhere(_Indifferent, LikesElsewhere):
 
 
 def nodes(count: int) -> ClusterState:
-    return a_cluster(a_node(f"n{number}") for number in range(count))
+    return a_cluster(a_node_facts(f"n{number}") for number in range(count))
 
 
 def a_cycle(
@@ -153,13 +153,13 @@ def a_cycle(
 
 
 def chosen(cycle: SchedulingCycle, pod: PodInfo | None = None) -> str:
-    decision = cycle.decide(pod or a_pod())
+    decision = cycle.decide(pod or a_pod_info())
     assert isinstance(decision, Chosen), decision
     return decision.node_name
 
 
 def refused(cycle: SchedulingCycle, pod: PodInfo | None = None) -> NoNode:
-    decision = cycle.decide(pod or a_pod())
+    decision = cycle.decide(pod or a_pod_info())
     assert isinstance(decision, NoNode), decision
     return decision
 
@@ -196,7 +196,7 @@ def test_the_search_stops_when_there_are_enough() -> None:
     plugin = Refuses({"n0": unschedulable("no")})
     cycle = a_cycle(nodes(150), plugin)
 
-    decision = cycle.decide(a_pod())
+    decision = cycle.decide(a_pod_info())
 
     assert isinstance(decision, Chosen)
     assert (decision.evaluated, decision.feasible) == (101, 100)
@@ -206,10 +206,10 @@ def test_the_search_stops_when_there_are_enough() -> None:
 def test_the_next_search_begins_where_the_last_one_stopped() -> None:
     plugin = Elsewhere()
     cycle = a_cycle(nodes(150), plugin)
-    cycle.decide(a_pod())
+    cycle.decide(a_pod_info())
     plugin.asked.clear()
 
-    cycle.decide(a_pod())
+    cycle.decide(a_pod_info())
 
     assert plugin.asked[0] == "n100"
     assert plugin.asked[50] == "n0"
@@ -219,8 +219,8 @@ def test_the_next_search_begins_where_the_last_one_stopped() -> None:
 def test_in_small_clusters_every_search_begins_at_the_same_node() -> None:
     plugin = Elsewhere()
     cycle = a_cycle(nodes(3), plugin)
-    cycle.decide(a_pod())
-    cycle.decide(a_pod())
+    cycle.decide(a_pod_info())
+    cycle.decide(a_pod_info())
 
     assert plugin.asked == ["n0", "n1", "n2"] * 2
 
@@ -228,11 +228,11 @@ def test_in_small_clusters_every_search_begins_at_the_same_node() -> None:
 def test_rotation_survives_nodes_that_go() -> None:
     cluster = nodes(150)
     cycle = a_cycle(cluster, Refuses())
-    cycle.decide(a_pod())
+    cycle.decide(a_pod_info())
     for number in range(10, 150):
         cluster.remove_node(f"n{number}")
 
-    assert isinstance(cycle.decide(a_pod()), Chosen)
+    assert isinstance(cycle.decide(a_pod_info()), Chosen)
 
 
 # --- pre_filter ---
@@ -262,7 +262,7 @@ def test_pods_that_no_node_can_take(
 
 
 def test_an_error_before_ends_the_cycle() -> None:
-    decision = a_cycle(nodes(3), Before(failed(ValueError("oh")))).decide(a_pod())
+    decision = a_cycle(nodes(3), Before(failed(ValueError("oh")))).decide(a_pod_info())
 
     assert isinstance(decision, CycleError)
     assert decision.status.message == 'running PreFilter plugin "Before": oh'
@@ -323,7 +323,7 @@ def test_an_error_about_one_node_ends_the_cycle(plugin: type[Refuses]) -> None:
     cycle = a_cycle(nodes(3), plugin({"n1": failed(ValueError("oh"))}))
 
     for _ in range(2):  # and it is not remembered
-        decision = cycle.decide(a_pod())
+        decision = cycle.decide(a_pod_info())
         assert isinstance(decision, CycleError)
         assert decision.status.message == f'running "{plugin.name}" filter plugin: oh'
 
@@ -342,7 +342,7 @@ def test_a_nominated_node_is_tried_alone() -> None:
     plugin = Refuses()
     cycle = a_cycle(nodes(3), plugin, Likes({"n0": 100}), Likes=1)
 
-    assert chosen(cycle, a_pod(status={"nominatedNodeName": "n2"})) == "n2"
+    assert chosen(cycle, a_pod_info(status={"nominatedNodeName": "n2"})) == "n2"
     assert plugin.asked == ["n2"]
 
 
@@ -350,11 +350,11 @@ def test_a_nominated_node_is_tried_alone() -> None:
 def test_a_nominated_node_that_does_not_fit_is_one_of_many(plugin: type[Refuses]) -> None:
     cycle = a_cycle(nodes(2), plugin({"n1": unschedulable("no")}))
 
-    assert chosen(cycle, a_pod(status={"nominatedNodeName": "n1"})) == "n0"
+    assert chosen(cycle, a_pod_info(status={"nominatedNodeName": "n1"})) == "n0"
 
 
 def test_a_nominated_node_that_is_gone_is_forgotten() -> None:
-    assert chosen(a_cycle(nodes(1)), a_pod(status={"nominatedNodeName": "gone"})) == "n0"
+    assert chosen(a_cycle(nodes(1)), a_pod_info(status={"nominatedNodeName": "gone"})) == "n0"
 
 
 # --- score ---
@@ -400,7 +400,7 @@ def test_the_same_pod_again_costs_nothing() -> None:
     plugin, scorer, scaled = Refuses(), Likes({}), LikesScaled({})
     cycle = a_cycle(nodes(20), plugin, scorer, scaled)
     for number in range(10):
-        chosen(cycle, a_pod(f"pod-{number}"))
+        chosen(cycle, a_pod_info(f"pod-{number}"))
 
     assert cycle.evaluations == 20
     assert (len(plugin.asked), scorer.asked, scaled.asked) == (20, 20, 20)
@@ -411,7 +411,7 @@ def test_a_node_that_changed_is_looked_at_again() -> None:
     cycle = a_cycle(cluster, Refuses())
     chosen(cycle)
 
-    cluster.set_pod(a_pod("new", {"cpu": "1"}, node="n3"))
+    cluster.set_pod(a_pod_info("new", {"cpu": "1"}, node="n3"))
     chosen(cycle)
 
     assert cycle.evaluations == 21
@@ -420,9 +420,11 @@ def test_a_node_that_changed_is_looked_at_again() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda c: c.set_node(a_node("n0", labels={"a": "b"})), id="labels"),
+        pytest.param(lambda c: c.set_node(a_node_facts("n0", labels={"a": "b"})), id="labels"),
         pytest.param(lambda c: c.touch("n0"), id="something-kept-elsewhere"),
-        pytest.param(lambda c: c.assume_pod(a_pod("x", {"cpu": "1"}), "n0"), id="a-pod-assumed"),
+        pytest.param(
+            lambda c: c.assume_pod(a_pod_info("x", {"cpu": "1"}), "n0"), id="a-pod-assumed"
+        ),
     ],
 )
 def test_what_counts_as_a_change(change: Callable[[ClusterState], object]) -> None:
@@ -438,8 +440,8 @@ def test_what_counts_as_a_change(change: Callable[[ClusterState], object]) -> No
 
 def test_pods_of_another_shape_are_looked_at_anew() -> None:
     cycle = a_cycle(nodes(2), NodeResourcesFit())
-    chosen(cycle, a_pod("a", {"cpu": "1"}))
-    chosen(cycle, a_pod("b", {"cpu": "2"}))
+    chosen(cycle, a_pod_info("a", {"cpu": "1"}))
+    chosen(cycle, a_pod_info("b", {"cpu": "2"}))
 
     assert cycle.evaluations == 4
 
@@ -470,17 +472,17 @@ def test_unless_they_say_what_their_answer_rests_on() -> None:
 def test_only_so_much_is_remembered() -> None:
     cycle = a_cycle(nodes(1), NodeResourcesFit())
     for number in range(2 * MAX_EQUIVALENCE_CLASSES):
-        cycle.decide(a_pod("pod", {"cpu": f"{number}m"}))
+        cycle.decide(a_pod_info("pod", {"cpu": f"{number}m"}))
 
     assert len(cycle._caches) == MAX_EQUIVALENCE_CLASSES
 
 
 def test_what_is_used_is_remembered_longest() -> None:
     cycle = a_cycle(nodes(1), NodeResourcesFit())
-    favourite = a_pod("pod", {"cpu": "1"})
+    favourite = a_pod_info("pod", {"cpu": "1"})
     for number in range(2 * MAX_EQUIVALENCE_CLASSES):
         cycle.decide(favourite)
-        cycle.decide(a_pod("pod", {"memory": f"{number + 1}Ki"}))
+        cycle.decide(a_pod_info("pod", {"memory": f"{number + 1}Ki"}))
 
     assert cycle.evaluations == 1 + 2 * MAX_EQUIVALENCE_CLASSES
 
@@ -489,7 +491,7 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     cluster = nodes(1)
     cycle = a_cycle(cluster, Refuses())
     for number in range(1, 400):
-        cluster.set_node(a_node(f"n{number}"))
+        cluster.set_node(a_node_facts(f"n{number}"))
         cluster.remove_node(f"n{number - 1}")
         chosen(cycle)
 
@@ -503,7 +505,7 @@ def test_verdicts_survive_nodes_that_come_and_go() -> None:
     cycle = a_cycle(cluster, Refuses())
     chosen(cycle)
 
-    cluster.set_node(a_node("new"))
+    cluster.set_node(a_node_facts("new"))
     cluster.remove_node("n3")
     chosen(cycle)
 
@@ -515,7 +517,7 @@ def test_a_node_that_filled_up_is_not_chosen_again() -> None:
     cycle = a_cycle(cluster, NodeResourcesFit())
     places = []
     for number in range(4):
-        pod = a_pod(f"pod-{number}", {"cpu": "3"})
+        pod = a_pod_info(f"pod-{number}", {"cpu": "3"})
         decision = cycle.decide(pod)
         places.append(decision.node_name if isinstance(decision, Chosen) else None)
         if isinstance(decision, Chosen):
@@ -530,7 +532,7 @@ def test_a_node_that_filled_up_is_not_chosen_again() -> None:
 
 def promised(cluster: ClusterState, priority: int, node: str = "n0") -> PodInfo:
     """A pod that waits for room on a node."""
-    pod = a_pod("promised", {"cpu": "3"}, priority=priority)
+    pod = a_pod_info("promised", {"cpu": "3"}, priority=priority)
     cluster.nominations.put(pod, node)
     return pod
 
@@ -546,7 +548,9 @@ def promised(cluster: ClusterState, priority: int, node: str = "n0") -> PodInfo:
 def test_room_that_is_made_for_a_pod_is_not_taken_by_lesser_ones(priority: int, fits: bool) -> None:
     cluster = nodes(1)
     promised(cluster, priority)
-    decision = a_cycle(cluster, NodeResourcesFit()).decide(a_pod("p", {"cpu": "3"}, priority=10))
+    decision = a_cycle(cluster, NodeResourcesFit()).decide(
+        a_pod_info("p", {"cpu": "3"}, priority=10)
+    )
 
     assert isinstance(decision, Chosen) is fits
     if isinstance(decision, NoNode):
@@ -557,7 +561,7 @@ def test_another_node_is_taken_instead() -> None:
     cluster = nodes(2)
     promised(cluster, 10)
 
-    assert chosen(a_cycle(cluster, NodeResourcesFit()), a_pod("p", {"cpu": "3"})) == "n1"
+    assert chosen(a_cycle(cluster, NodeResourcesFit()), a_pod_info("p", {"cpu": "3"})) == "n1"
 
 
 def test_the_pod_itself_finds_its_room() -> None:
@@ -579,22 +583,22 @@ def test_a_promised_node_must_do_without_the_promised_pod_too() -> None:
 
 def test_a_promised_pod_that_has_its_place_is_counted_once() -> None:
     cluster = nodes(1)
-    pod = a_pod("promised", {"cpu": "2"}, priority=10)
+    pod = a_pod_info("promised", {"cpu": "2"}, priority=10)
     cluster.nominations.put(pod, "n0")
     cluster.assume_pod(pod, "n0")
 
-    assert chosen(a_cycle(cluster, NodeResourcesFit()), a_pod("p", {"cpu": "2"})) == "n0"
+    assert chosen(a_cycle(cluster, NodeResourcesFit()), a_pod_info("p", {"cpu": "2"})) == "n0"
 
 
 def test_what_depends_on_a_promise_is_not_remembered() -> None:
     cluster = nodes(1)
     pod = promised(cluster, 10)
     cycle = a_cycle(cluster, NodeResourcesFit())
-    refused(cycle, a_pod("p", {"cpu": "3"}))
+    refused(cycle, a_pod_info("p", {"cpu": "3"}))
 
     cluster.nominations.remove(pod.uid)
 
-    assert chosen(cycle, a_pod("p", {"cpu": "3"})) == "n0"
+    assert chosen(cycle, a_pod_info("p", {"cpu": "3"})) == "n0"
     assert not cluster.nominations
 
 
@@ -602,7 +606,7 @@ def test_what_depends_on_a_promise_is_not_remembered() -> None:
 
 
 def test_claims_that_ask_for_the_same_are_searched_once_for_nodes_that_look_alike() -> None:
-    facts = [a_node(f"node-{number}") for number in range(1, 21)]
+    facts = [a_node_facts(f"node-{number}") for number in range(1, 21)]
     bench = Bench(*(a_stored_claim(f"c{number}") for number in range(10)), nodes=facts)
     cycle = a_cycle(bench.cluster, NodeResourcesFit(), bench.plugin)
     for number in range(10):
@@ -614,7 +618,7 @@ def test_claims_that_ask_for_the_same_are_searched_once_for_nodes_that_look_alik
 
 def test_a_decision_costs_one_node() -> None:
     """Every pod that gets a device changes one node; only that one is searched again."""
-    facts = [a_node(f"node-{number}") for number in range(1, 21)]
+    facts = [a_node_facts(f"node-{number}") for number in range(1, 21)]
     bench = Bench(*(a_stored_claim(f"c{number}") for number in range(10)), nodes=facts)
     cycle = a_cycle(bench.cluster, NodeResourcesFit(), bench.plugin)
     for number in range(10):

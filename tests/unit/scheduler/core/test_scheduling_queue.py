@@ -22,7 +22,7 @@ from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.plugins.priority_sort import PrioritySort
 from allot.scheduler.plugins.scheduling_gates import SchedulingGates
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
 NODE_ADDED = ClusterEvent(NODE, Action.ADD)
 NODE_RELABELLED = ClusterEvent(NODE, Action.UPDATE_NODE_LABEL)
@@ -74,7 +74,7 @@ class Desk:
 
     def add(self, *names: str, now: float = 0.0, **fields: Any) -> None:
         for name in names:
-            self.queue.add(a_pod(name, **fields), now)
+            self.queue.add(a_pod_info(name, **fields), now)
 
     def popped(self, now: float = 0.0) -> list[str]:
         """All that can be popped, in order. They are in flight afterwards."""
@@ -138,7 +138,7 @@ def test_a_pod_that_comes_back_stands_behind_those_that_waited() -> None:
 def test_an_update_can_change_the_order() -> None:
     desk = Desk()
     desk.add("a", "b")
-    desk.queue.update(a_pod("b", priority=5), 1.0)
+    desk.queue.update(a_pod_info("b", priority=5), 1.0)
 
     assert desk.popped() == ["b", "a"]
 
@@ -146,7 +146,7 @@ def test_an_update_can_change_the_order() -> None:
 def test_adding_twice_is_an_update() -> None:
     desk = Desk()
     desk.add("a")
-    desk.queue.add(a_pod("a", labels={"v": "2"}), 1.0)
+    desk.queue.add(a_pod_info("a", labels={"v": "2"}), 1.0)
 
     (queued,) = desk.all_popped()
 
@@ -188,7 +188,7 @@ def a_locked_queue(pods: int) -> tuple[Locked, SchedulingQueue]:
         {"Locked": plugin.events_to_register()},
     )
     for number in range(pods):
-        queue.add(a_pod(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
+        queue.add(a_pod_info(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
     plugin.asked = 0
     return plugin, queue
 
@@ -219,7 +219,7 @@ def test_other_events_do_not_open_such_gates(about: str | None) -> None:
 
 def test_a_gated_pod_is_found_by_what_it_names_now() -> None:
     plugin, queue = a_locked_queue(1)
-    queue.update(a_pod("pod-0", labels={"key": "another"}), 1.0)
+    queue.update(a_pod_info("pod-0", labels={"key": "another"}), 1.0)
     plugin.keys.add("another")
 
     queue.on_cluster_event(CLAIM_ADDED, None, "new", 1.0, "key-0")
@@ -236,7 +236,7 @@ def test_rejected_pods_hear_of_objects_that_they_name_or_that_matter_to_all(
     plugin, queue = a_locked_queue(0)
     plugin.keys.update(f"key-{number}" for number in range(3))
     for number in range(3):
-        queue.add(a_pod(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
+        queue.add(a_pod_info(f"pod-{number}", labels={"key": f"key-{number}"}), 0.0)
     while (queued := queue.pop(0.0)) is not None:
         queue.requeue(queued, 0.0, rejected_by=["Locked"])
 
@@ -292,9 +292,9 @@ def test_a_gate_that_is_gone_lets_the_pod_in() -> None:
     desk = Desk()
     desk.add("pod", schedulingGates=[{"name": "a"}, {"name": "b"}])
 
-    desk.queue.update(a_pod("pod", schedulingGates=[{"name": "b"}]), 1.0)
+    desk.queue.update(a_pod_info("pod", schedulingGates=[{"name": "b"}]), 1.0)
     assert desk.where() is SubQueue.GATED
-    desk.queue.update(a_pod("pod"), 2.0)
+    desk.queue.update(a_pod_info("pod"), 2.0)
 
     assert desk.popped() == ["pod"]
     assert desk.seen == [("gated", "PodAdd"), ("active", "PodUpdate")]
@@ -546,7 +546,7 @@ def test_an_update_during_an_attempt_is_an_event_like_others() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
 
     desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
 
@@ -637,7 +637,7 @@ def test_a_deleted_pod_is_nowhere(bring: Callable[[Desk], None]) -> None:
     desk = Desk()
     bring(desk)
 
-    desk.queue.delete(a_pod("pod").uid)
+    desk.queue.delete(a_pod_info("pod").uid)
 
     assert sum(desk.queue.lengths().values()) == 0
     desk.door.closed = set()
@@ -668,12 +668,12 @@ def test_a_pod_deleted_during_an_attempt_does_not_come_back(
 def test_the_newest_version_of_a_pod_is_tried(bring: Callable[[Desk], None]) -> None:
     desk = Desk()
     bring(desk)
-    desk.queue.update(a_pod("pod", labels={"v": "2"}), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"v": "2"}), 0.0, POD_RELABELLED)
     for queued in tuple(desk.queue.pods()):
         if queued.sub_queue is SubQueue.IN_FLIGHT:
             desk.queue.requeue(queued, 0.0)
     desk.door.closed = set()
-    desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
     desk.queue.flush(100.0)
 
     (again,) = desk.all_popped(100.0)
@@ -695,7 +695,7 @@ def test_an_update_wakes_a_pod_if_a_hint_says_so(
     desk = Desk()
     in_unschedulable(desk)
 
-    desk.queue.update(a_pod("pod", labels=labels), 50.0, event)
+    desk.queue.update(a_pod_info("pod", labels=labels), 50.0, event)
 
     assert desk.where() is sub_queue
 
@@ -704,7 +704,7 @@ def test_an_update_does_not_shorten_backoff() -> None:
     desk = Desk()
     in_error_backoff(desk)
 
-    desk.queue.update(a_pod("pod", labels={"size": "wide"}), 0.5, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.5, POD_RELABELLED)
 
     assert desk.where() is SubQueue.BACKOFF
     assert desk.queue.next_due() == 1.0
@@ -712,7 +712,7 @@ def test_an_update_does_not_shorten_backoff() -> None:
 
 def test_an_update_of_a_pod_nobody_knows_adds_it() -> None:
     desk = Desk()
-    desk.queue.update(a_pod("pod"), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod"), 0.0, POD_RELABELLED)
 
     assert desk.popped() == ["pod"]
 
@@ -775,13 +775,13 @@ def test_new_pods_take_turns_with_rejected_ones() -> None:
         PrioritySort(), {}, {"P": [EventRegistration(NODE_ADDED)]}, Backoff(0, 0)
     )
     for number in range(6):
-        queue.add(a_pod(f"old-{number}"), 0.0)
+        queue.add(a_pod_info(f"old-{number}"), 0.0)
     while (queued := queue.pop(0.0)) is not None:
         queue.requeue(queued, 0.0, rejected_by=["P"])
     queue.on_cluster_event(NODE_ADDED, None, None, 1.0)
     for number in range(3):
-        queue.add(a_pod(f"new-{number}"), 2.0)
-    queue.add(a_pod("urgent", priority=1), 3.0)
+        queue.add(a_pod_info(f"new-{number}"), 2.0)
+    queue.add(a_pod_info("urgent", priority=1), 3.0)
 
     order = []
     while (queued := queue.pop(3.0)) is not None:

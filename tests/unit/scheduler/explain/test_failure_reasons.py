@@ -30,15 +30,15 @@ from allot.testing.builders import (
     a_request,
     a_selector,
     a_slice,
+    an_allocation,
     an_exact_request,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
-    an_allocation,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
-from tests.unit.scheduler.state.objects import a_node
+from tests.unit.scheduler.state.objects import a_node_facts
 
 TWO = a_request("r", an_exact_request(count=2))
 
@@ -52,7 +52,7 @@ class Stage:
         claims = [a_stored_claim(f"c{n}", TWO) for n in range(pods)]
         self.bench = Bench(
             *claims,
-            nodes=[a_node(f"n{n}") for n in range(nodes)],
+            nodes=[a_node_facts(f"n{n}") for n in range(nodes)],
             slices=[a_slice(*devices, name=f"n{n}", node=f"n{n}") for n in range(nodes)],
         )
         self.profile = Profile("default-scheduler", [self.bench.plugin])

@@ -22,8 +22,7 @@ from allot.scheduler.explain.explainer import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import StaticScheduler
 from allot.scheduler.state.pods import PodInfo
-from allot.testing.builders import DRIVER, a_slice
-from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import a_class
+from allot.testing.builders import DRIVER, a_class, a_slice
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from allot.scheduler.framework.scores import scale_to_max
 from allot.scheduler.framework.status import SUCCESS, Code, failed, unschedulable
 from allot.scheduler.state.nodes import NodeFacts
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.state.objects import a_node, a_pod
+from tests.unit.scheduler.state.objects import a_node_facts, a_pod_info
 
 
 def test_the_sentence_counts_reasons_and_sorts_them_as_texts() -> None:
@@ -89,24 +89,28 @@ def test_a_cloned_state_can_be_changed_alone() -> None:
 @pytest.mark.parametrize(
     ("new", "changed"),
     [
-        pytest.param(a_node(), Action(0), id="nothing"),
-        pytest.param(a_node(allocatable={"cpu": "5"}), Action.UPDATE_NODE_ALLOCATABLE, id="cpu"),
-        pytest.param(a_node(allocatable={"pods": "5"}), Action.UPDATE_NODE_ALLOCATABLE, id="pods"),
-        pytest.param(a_node(labels={"a": "b"}), Action.UPDATE_NODE_LABEL, id="label"),
-        pytest.param(a_node(taints=["a=b:NoSchedule"]), Action.UPDATE_NODE_TAINT, id="taint"),
-        pytest.param(a_node(unschedulable=True), Action.UPDATE_NODE_TAINT, id="cordoned"),
+        pytest.param(a_node_facts(), Action(0), id="nothing"),
         pytest.param(
-            a_node(status={"conditions": [{"type": "Ready", "status": "True"}]}),
+            a_node_facts(allocatable={"cpu": "5"}), Action.UPDATE_NODE_ALLOCATABLE, id="cpu"
+        ),
+        pytest.param(
+            a_node_facts(allocatable={"pods": "5"}), Action.UPDATE_NODE_ALLOCATABLE, id="pods"
+        ),
+        pytest.param(a_node_facts(labels={"a": "b"}), Action.UPDATE_NODE_LABEL, id="label"),
+        pytest.param(a_node_facts(taints=["a=b:NoSchedule"]), Action.UPDATE_NODE_TAINT, id="taint"),
+        pytest.param(a_node_facts(unschedulable=True), Action.UPDATE_NODE_TAINT, id="cordoned"),
+        pytest.param(
+            a_node_facts(status={"conditions": [{"type": "Ready", "status": "True"}]}),
             Action.UPDATE_NODE_CONDITION,
             id="condition",
         ),
     ],
 )
 def test_node_update(new: NodeFacts, changed: Action) -> None:
-    assert changed == node_update_actions(a_node(), new)
+    assert changed == node_update_actions(a_node_facts(), new)
 
 
-OLD_POD = a_pod(requests={"cpu": "2"}, schedulingGates=[{"name": "g"}])
+OLD_POD = a_pod_info(requests={"cpu": "2"}, schedulingGates=[{"name": "g"}])
 
 
 @pytest.mark.parametrize(
@@ -114,12 +118,12 @@ OLD_POD = a_pod(requests={"cpu": "2"}, schedulingGates=[{"name": "g"}])
     [
         pytest.param(OLD_POD, Action.UPDATE_OTHER, id="nothing-with-a-name"),
         pytest.param(
-            a_pod(requests={"cpu": "1"}, schedulingGates=[{"name": "g"}]),
+            a_pod_info(requests={"cpu": "1"}, schedulingGates=[{"name": "g"}]),
             Action.UPDATE_POD_SCALE_DOWN,
             id="smaller",
         ),
         pytest.param(
-            a_pod(requests={"cpu": "3"}, labels={"a": "b"}),
+            a_pod_info(requests={"cpu": "3"}, labels={"a": "b"}),
             Action.UPDATE_POD_LABEL | Action.UPDATE_POD_GATES_ELIMINATED,
             id="several",
         ),

@@ -20,8 +20,8 @@ from tests.unit.scheduler.state.objects import (
     REQUIRED,
     ZONE,
     a_cluster,
-    a_node,
-    a_pod,
+    a_node_facts,
+    a_pod_info,
     reasons,
 )
 
@@ -49,13 +49,13 @@ def preferring(kind: str, weight: int, term: dict[str, Any]) -> dict[str, Any]:
 
 
 def an_app(app: str, name: str = "pod", **fields: Any) -> PodInfo:
-    return a_pod(name, labels={"app": app}, **fields)
+    return a_pod_info(name, labels={"app": app}, **fields)
 
 
 def zones(*pods: PodInfo) -> ClusterState:
     """Nodes a1 and a2 in zone a, b1 in zone b, and one in no zone."""
-    nodes = [a_node(name, labels={ZONE: zone}) for name, zone in NODES.items()]
-    return a_cluster([*nodes, a_node("nowhere")], pods)
+    nodes = [a_node_facts(name, labels={ZONE: zone}) for name, zone in NODES.items()]
+    return a_cluster([*nodes, a_node_facts("nowhere")], pods)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from tests.unit.scheduler.state.objects import (
     REQUIRED,
     a_cluster,
     a_container,
-    a_node,
-    a_pod,
+    a_node_facts,
+    a_pod_info,
     answers,
     reasons,
 )
@@ -48,19 +48,19 @@ def refusal(
 
 
 def tolerating(**toleration: str) -> PodInfo:
-    return a_pod(tolerations=[toleration])
+    return a_pod_info(tolerations=[toleration])
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(a_pod(), YES, id="any-node"),
-        pytest.param(a_pod(node="node"), YES, id="this-node"),
-        pytest.param(a_pod(node="other"), (Code.UNRESOLVABLE, WRONG_NAME), id="another-node"),
+        pytest.param(a_pod_info(), YES, id="any-node"),
+        pytest.param(a_pod_info(node="node"), YES, id="this-node"),
+        pytest.param(a_pod_info(node="other"), (Code.UNRESOLVABLE, WRONG_NAME), id="another-node"),
     ],
 )
 def test_node_name(pod: PodInfo, expected: Any) -> None:
-    assert expected == refusal(NodeName(), pod, a_node())
+    assert expected == refusal(NodeName(), pod, a_node_facts())
 
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -69,13 +69,16 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 @pytest.mark.parametrize(
     ("pod", "node", "expected"),
     [
-        pytest.param(a_pod(), a_node(), YES, id="open"),
+        pytest.param(a_pod_info(), a_node_facts(), YES, id="open"),
         pytest.param(
-            a_pod(), a_node(unschedulable=True), (Code.UNRESOLVABLE, CORDONED), id="cordoned"
+            a_pod_info(),
+            a_node_facts(unschedulable=True),
+            (Code.UNRESOLVABLE, CORDONED),
+            id="cordoned",
         ),
         pytest.param(
             tolerating(key=UNSCHEDULABLE, operator="Exists", effect="NoSchedule"),
-            a_node(unschedulable=True),
+            a_node_facts(unschedulable=True),
             YES,
             id="tolerated",
         ),
@@ -88,10 +91,14 @@ def test_node_unschedulable(pod: PodInfo, node: NodeFacts, expected: Any) -> Non
 @pytest.mark.parametrize(
     ("pod", "taints", "expected"),
     [
-        pytest.param(a_pod(), [], YES, id="no-taints"),
-        pytest.param(a_pod(), ["a=b:NoSchedule"], (Code.UNRESOLVABLE, TAINTED), id="no-schedule"),
-        pytest.param(a_pod(), ["a=b:NoExecute"], (Code.UNRESOLVABLE, TAINTED), id="no-execute"),
-        pytest.param(a_pod(), ["a=b:PreferNoSchedule"], YES, id="preference-only"),
+        pytest.param(a_pod_info(), [], YES, id="no-taints"),
+        pytest.param(
+            a_pod_info(), ["a=b:NoSchedule"], (Code.UNRESOLVABLE, TAINTED), id="no-schedule"
+        ),
+        pytest.param(
+            a_pod_info(), ["a=b:NoExecute"], (Code.UNRESOLVABLE, TAINTED), id="no-execute"
+        ),
+        pytest.param(a_pod_info(), ["a=b:PreferNoSchedule"], YES, id="preference-only"),
         pytest.param(tolerating(key="a", value="b"), ["a=b:NoSchedule"], YES, id="tolerated"),
         pytest.param(
             tolerating(key="a", value="b"),
@@ -102,12 +109,12 @@ def test_node_unschedulable(pod: PodInfo, node: NodeFacts, expected: Any) -> Non
     ],
 )
 def test_taint_toleration(pod: PodInfo, taints: list[str], expected: Any) -> None:
-    assert expected == refusal(TaintToleration(), pod, a_node(taints=taints))
+    assert expected == refusal(TaintToleration(), pod, a_node_facts(taints=taints))
 
 
 def needing(*terms: dict[str, Any], **selector: str) -> PodInfo:
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}} if terms else {}
-    return a_pod(nodeSelector=selector, affinity=affinity)
+    return a_pod_info(nodeSelector=selector, affinity=affinity)
 
 
 def with_label(key: str, *values: str) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def named(*names: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(a_pod(), YES, id="no-wishes"),
+        pytest.param(a_pod_info(), YES, id="no-wishes"),
         pytest.param(needing(disk="ssd"), YES, id="selector"),
         pytest.param(needing(disk="hdd"), (Code.UNRESOLVABLE, NO_AFFINITY), id="selector-differs"),
         pytest.param(
@@ -135,7 +142,7 @@ def named(*names: str) -> dict[str, Any]:
     ],
 )
 def test_node_affinity(pod: PodInfo, expected: Any) -> None:
-    assert expected == refusal(NodeAffinity(), pod, a_node(labels={"disk": "ssd"}))
+    assert expected == refusal(NodeAffinity(), pod, a_node_facts(labels={"disk": "ssd"}))
 
 
 def test_the_profile_can_add_affinity_that_is_told_apart() -> None:
@@ -143,8 +150,8 @@ def test_the_profile_can_add_affinity_that_is_told_apart() -> None:
         {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": [with_label("pool", "batch")]}}}
     )
 
-    assert refusal(enforced, a_pod(), a_node()) == (Code.UNRESOLVABLE, NOT_ENFORCED)
-    assert refusal(enforced, a_pod(), a_node(labels={"pool": "batch"})) is YES
+    assert refusal(enforced, a_pod_info(), a_node_facts()) == (Code.UNRESOLVABLE, NOT_ENFORCED)
+    assert refusal(enforced, a_pod_info(), a_node_facts(labels={"pool": "batch"})) is YES
 
 
 @pytest.mark.parametrize(
@@ -167,14 +174,14 @@ def test_affinity_that_names_nodes_narrows_the_search(
 def test_contradicting_names_are_a_conflict() -> None:
     both = {"matchFields": [*named("a")["matchFields"], *named("b")["matchFields"]]}
 
-    assert reasons(NodeAffinity(), needing(both), a_cluster([a_node()])) == {
+    assert reasons(NodeAffinity(), needing(both), a_cluster([a_node_facts()])) == {
         "node": "pod affinity terms conflict"
     }
 
 
 def listening(port: int, ip: str = "", protocol: str = "TCP", **fields: Any) -> PodInfo:
     wanted = [{"containerPort": 1, "hostPort": port, "hostIP": ip, "protocol": protocol}]
-    return a_pod(containers=[a_container(ports=wanted)], **fields)
+    return a_pod_info(containers=[a_container(ports=wanted)], **fields)
 
 
 @pytest.mark.parametrize(
@@ -198,11 +205,11 @@ def test_node_ports(wanted: PodInfo, taken: PodInfo, conflict: bool) -> None:
     object.__setattr__(there, "uid", "another")
 
     expected = (Code.UNSCHEDULABLE, PORTS) if conflict else YES
-    assert expected == refusal(NodePorts(), wanted, a_node(), there)
+    assert expected == refusal(NodePorts(), wanted, a_node_facts(), there)
 
 
 def there(requests: dict[str, Any], name: str = "there") -> PodInfo:
-    return a_pod(name, requests, node="node")
+    return a_pod_info(name, requests, node="node")
 
 
 GPU = "example.com/gpu"
@@ -243,15 +250,15 @@ GPU = "example.com/gpu"
     ],
 )
 def test_node_resources_fit(requests: dict[str, Any], used: dict[str, Any], expected: Any) -> None:
-    node = a_node(allocatable={GPU: 2})
+    node = a_node_facts(allocatable={GPU: 2})
 
-    assert expected == refusal(NodeResourcesFit(), a_pod(requests=requests), node, there(used))
+    assert expected == refusal(NodeResourcesFit(), a_pod_info(requests=requests), node, there(used))
 
 
 def test_a_node_takes_only_so_many_pods() -> None:
-    full = a_node(allocatable={"pods": "1"})
+    full = a_node_facts(allocatable={"pods": "1"})
 
-    assert refusal(NodeResourcesFit(), a_pod(), full, there({})) == (
+    assert refusal(NodeResourcesFit(), a_pod_info(), full, there({})) == (
         Code.UNSCHEDULABLE,
         "Too many pods",
     )
@@ -271,7 +278,9 @@ def test_extended_resources_backed_by_a_device_class(
 ) -> None:
     plugin = NodeResourcesFit(is_dra_backed=lambda name: name == GPU)
 
-    assert expected == refusal(plugin, a_pod(requests={GPU: 2}), a_node(allocatable=allocatable))
+    assert expected == refusal(
+        plugin, a_pod_info(requests={GPU: 2}), a_node_facts(allocatable=allocatable)
+    )
 
 
 @pytest.mark.parametrize(
@@ -282,19 +291,19 @@ def test_extended_resources_backed_by_a_device_class(
     ],
 )
 def test_resources_can_be_ignored(args: dict[str, Any]) -> None:
-    assert refusal(NodeResourcesFit(args), a_pod(requests={GPU: 9}), a_node()) is YES
+    assert refusal(NodeResourcesFit(args), a_pod_info(requests={GPU: 9}), a_node_facts()) is YES
 
 
 def test_gates_keep_a_pod_out_of_the_queue() -> None:
     gates = SchedulingGates()
 
-    gated = gates.pre_enqueue(a_pod(schedulingGates=[{"name": "a"}, {"name": "b"}]))
+    gated = gates.pre_enqueue(a_pod_info(schedulingGates=[{"name": "a"}, {"name": "b"}]))
 
     assert (gated.code, gated.message) == (
         Code.UNRESOLVABLE,
         "waiting for scheduling gates: [a b]",
     )
-    assert gates.pre_enqueue(a_pod()).is_success
+    assert gates.pre_enqueue(a_pod_info()).is_success
 
 
 def hint(registrations: tuple[EventRegistration, ...], pod: PodInfo, old: Any, new: Any) -> Hint:
@@ -303,28 +312,46 @@ def hint(registrations: tuple[EventRegistration, ...], pod: PodInfo, old: Any, n
     return ask(pod, old, new)
 
 
-TAINTED_NODE = a_node(taints=["a=b:NoSchedule"])
+TAINTED_NODE = a_node_facts(taints=["a=b:NoSchedule"])
 
 
 @pytest.mark.parametrize(
     ("plugin", "pod", "old", "new", "worth"),
     [
-        pytest.param(TaintToleration(), a_pod(), None, a_node(), True, id="new-node"),
-        pytest.param(TaintToleration(), a_pod(), None, TAINTED_NODE, False, id="new-but-tainted"),
-        pytest.param(TaintToleration(), a_pod(), TAINTED_NODE, a_node(), True, id="taint-is-gone"),
-        pytest.param(TaintToleration(), a_pod(), a_node(), a_node(), False, id="never-was-tainted"),
+        pytest.param(TaintToleration(), a_pod_info(), None, a_node_facts(), True, id="new-node"),
+        pytest.param(
+            TaintToleration(), a_pod_info(), None, TAINTED_NODE, False, id="new-but-tainted"
+        ),
+        pytest.param(
+            TaintToleration(), a_pod_info(), TAINTED_NODE, a_node_facts(), True, id="taint-is-gone"
+        ),
+        pytest.param(
+            TaintToleration(),
+            a_pod_info(),
+            a_node_facts(),
+            a_node_facts(),
+            False,
+            id="never-was-tainted",
+        ),
         pytest.param(
             NodeUnschedulable(),
-            a_pod(),
-            a_node(unschedulable=True),
-            a_node(),
+            a_pod_info(),
+            a_node_facts(unschedulable=True),
+            a_node_facts(),
             True,
             id="uncordoned",
         ),
         pytest.param(
-            NodeAffinity(), needing(a="b"), a_node(), a_node(labels={"a": "b"}), True, id="labelled"
+            NodeAffinity(),
+            needing(a="b"),
+            a_node_facts(),
+            a_node_facts(labels={"a": "b"}),
+            True,
+            id="labelled",
         ),
-        pytest.param(NodeAffinity(), needing(a="b"), None, a_node(), False, id="not-labelled"),
+        pytest.param(
+            NodeAffinity(), needing(a="b"), None, a_node_facts(), False, id="not-labelled"
+        ),
         pytest.param(
             NodePorts(), listening(80), listening(80, node="n"), None, True, id="port-is-free"
         ),
@@ -332,24 +359,34 @@ TAINTED_NODE = a_node(taints=["a=b:NoSchedule"])
             NodePorts(), listening(80), listening(81, node="n"), None, False, id="port-of-no-use"
         ),
         pytest.param(
-            NodeResourcesFit(), a_pod(requests={"cpu": "4"}), None, a_node(), True, id="large-node"
-        ),
-        pytest.param(
-            NodeResourcesFit(), a_pod(requests={"cpu": "5"}), None, a_node(), False, id="small-node"
+            NodeResourcesFit(),
+            a_pod_info(requests={"cpu": "4"}),
+            None,
+            a_node_facts(),
+            True,
+            id="large-node",
         ),
         pytest.param(
             NodeResourcesFit(),
-            a_pod(requests={"cpu": "4"}),
-            a_node(),
-            a_node(allocatable={"cpu": "8"}),
+            a_pod_info(requests={"cpu": "5"}),
+            None,
+            a_node_facts(),
+            False,
+            id="small-node",
+        ),
+        pytest.param(
+            NodeResourcesFit(),
+            a_pod_info(requests={"cpu": "4"}),
+            a_node_facts(),
+            a_node_facts(allocatable={"cpu": "8"}),
             True,
             id="grown-node",
         ),
         pytest.param(
             NodeResourcesFit(),
-            a_pod(requests={"cpu": "3"}),
-            a_node(allocatable={"cpu": "8"}),
-            a_node(),
+            a_pod_info(requests={"cpu": "3"}),
+            a_node_facts(allocatable={"cpu": "8"}),
+            a_node_facts(),
             False,
             id="shrunk-node",
         ),
@@ -368,7 +405,7 @@ def test_hints(plugin: FilterPlugin, pod: PodInfo, old: Any, new: Any, worth: bo
 )
 def test_plain_pods_cost_nothing(plugin: Any) -> None:
     """On a cluster without taints and the like, a pod without wishes is not even filtered."""
-    assert plugin.pre_filter(CycleState(), a_pod(), a_cluster([a_node()])).status.is_skip
+    assert plugin.pre_filter(CycleState(), a_pod_info(), a_cluster([a_node_facts()])).status.is_skip
 
 
 # --- NodeDeclaredFeatures ---
@@ -379,35 +416,35 @@ RESTARTS_ONE = [{"action": "Restart", "exitCodes": {"operator": "In", "values": 
 
 
 def declaring(*features: str) -> NodeFacts:
-    return a_node(status={"declaredFeatures": list(features)})
+    return a_node_facts(status={"declaredFeatures": list(features)})
 
 
 @pytest.mark.parametrize(
     ("pod", "needed"),
     [
-        pytest.param(a_pod(), "", id="nothing-special"),
+        pytest.param(a_pod_info(), "", id="nothing-special"),
         pytest.param(
-            a_pod(containers=[a_container(restartPolicyRules=RESTARTS_ALL)]),
+            a_pod_info(containers=[a_container(restartPolicyRules=RESTARTS_ALL)]),
             "RestartAllContainersOnContainerExits",
             id="a-container-restarts-all",
         ),
         pytest.param(
-            a_pod(initContainers=[a_container(restartPolicyRules=RESTARTS_ALL)]),
+            a_pod_info(initContainers=[a_container(restartPolicyRules=RESTARTS_ALL)]),
             "RestartAllContainersOnContainerExits",
             id="an-init-container-restarts-all",
         ),
         pytest.param(
-            a_pod(containers=[a_container(restartPolicyRules=RESTARTS_ONE)]),
+            a_pod_info(containers=[a_container(restartPolicyRules=RESTARTS_ONE)]),
             "",
             id="a-container-restarts-itself",
         ),
         pytest.param(
-            a_pod(hostNetwork=True, hostUsers=False),
+            a_pod_info(hostNetwork=True, hostUsers=False),
             "UserNamespacesHostNetworkSupport",
             id="users-of-its-own-on-the-host-network",
         ),
-        pytest.param(a_pod(hostNetwork=True), "", id="host-network-alone"),
-        pytest.param(a_pod(hostUsers=False), "", id="users-of-its-own-alone"),
+        pytest.param(a_pod_info(hostNetwork=True), "", id="host-network-alone"),
+        pytest.param(a_pod_info(hostUsers=False), "", id="users-of-its-own-alone"),
     ],
 )
 def test_features_that_nodes_must_declare(pod: PodInfo, needed: str) -> None:
@@ -420,7 +457,7 @@ def test_features_that_nodes_must_declare(pod: PodInfo, needed: str) -> None:
 def test_a_node_that_declares_what_is_needed_is_worth_an_attempt() -> None:
     (registration,) = NodeDeclaredFeatures().events_to_register()
     assert registration.hint is not None
-    pod = a_pod(hostNetwork=True, hostUsers=False)
+    pod = a_pod_info(hostNetwork=True, hostUsers=False)
 
     assert registration.hint(pod, None, declaring("Other")) is Hint.SKIP
     found = declaring("UserNamespacesHostNetworkSupport")

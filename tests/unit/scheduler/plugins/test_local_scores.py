@@ -15,8 +15,8 @@ from tests.unit.scheduler.state.objects import (
     PREFERRED,
     a_cluster,
     a_container,
-    a_node,
-    a_pod,
+    a_node_facts,
+    a_pod_info,
     on_node,
 )
 
@@ -78,17 +78,19 @@ def test_resources_score(
     strategy: dict[str, Any], requests: dict[str, Any], used: dict[str, Any], score: int
 ) -> None:
     zero = {"cpu": "0", "memory": "0"}
-    node = on_node(a_node(allocatable={GPU: 2}), a_pod("other", zero | used))
+    node = on_node(a_node_facts(allocatable={GPU: 2}), a_pod_info("other", zero | used))
     plugin = NodeResourcesFit({"scoringStrategy": strategy})
 
-    assert score == plugin.score(STATE, a_pod(requests=zero | requests), node)
+    assert score == plugin.score(STATE, a_pod_info(requests=zero | requests), node)
 
 
 def test_pods_without_requests_still_make_a_node_fuller() -> None:
     plugin = NodeResourcesFit()
-    crowded = on_node(a_node(), *(a_pod(f"p{i}") for i in range(8)))
+    crowded = on_node(a_node_facts(), *(a_pod_info(f"p{i}") for i in range(8)))
 
-    assert plugin.score(STATE, a_pod(), crowded) < plugin.score(STATE, a_pod(), on_node(a_node()))
+    assert plugin.score(STATE, a_pod_info(), crowded) < plugin.score(
+        STATE, a_pod_info(), on_node(a_node_facts())
+    )
 
 
 def test_an_unknown_strategy_is_a_mistake() -> None:
@@ -111,23 +113,23 @@ def test_an_unknown_strategy_is_a_mistake() -> None:
     ],
 )
 def test_balanced_allocation(requests: dict[str, Any], args: Any, score: int) -> None:
-    node = on_node(a_node(allocatable={GPU: 2}))
+    node = on_node(a_node_facts(allocatable={GPU: 2}))
     plugin = NodeResourcesBalancedAllocation(args)
 
-    assert score == plugin.score(STATE, a_pod(requests=requests), node)
+    assert score == plugin.score(STATE, a_pod_info(requests=requests), node)
 
 
 def test_balance_is_not_asked_for_pods_without_requests() -> None:
     plugin = NodeResourcesBalancedAllocation()
 
-    assert plugin.pre_score(STATE, a_pod(), a_cluster(), []).is_skip
-    assert plugin.pre_score(STATE, a_pod(requests=HALF), a_cluster(), []).is_success
+    assert plugin.pre_score(STATE, a_pod_info(), a_cluster(), []).is_skip
+    assert plugin.pre_score(STATE, a_pod_info(requests=HALF), a_cluster(), []).is_success
 
 
 def test_fewer_soft_taints_are_better() -> None:
     taints = ["a=1:PreferNoSchedule", "b=1:PreferNoSchedule"]
-    nodes = [on_node(a_node(f"n{i}", taints=taints[:i])) for i in range(3)]
-    plugin, pod = TaintToleration(), a_pod()
+    nodes = [on_node(a_node_facts(f"n{i}", taints=taints[:i])) for i in range(3)]
+    plugin, pod = TaintToleration(), a_pod_info()
 
     scores = [plugin.score(STATE, pod, node) for node in nodes]
     plugin.normalize(STATE, pod, nodes, scores)
@@ -136,10 +138,10 @@ def test_fewer_soft_taints_are_better() -> None:
 
 
 def test_tolerations_for_other_effects_do_not_help_with_soft_taints() -> None:
-    node = on_node(a_node(taints=["a=1:PreferNoSchedule"]))
+    node = on_node(a_node_facts(taints=["a=1:PreferNoSchedule"]))
     tolerations = [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]
 
-    assert TaintToleration().score(STATE, a_pod(tolerations=tolerations), node) == 1
+    assert TaintToleration().score(STATE, a_pod_info(tolerations=tolerations), node) == 1
 
 
 def test_preferred_nodes_add_up() -> None:
@@ -147,9 +149,11 @@ def test_preferred_nodes_add_up() -> None:
         term = {"matchExpressions": [{"key": key, "operator": "Exists"}]}
         return {"weight": weight, "preference": term}
 
-    pod = a_pod(affinity={"nodeAffinity": {PREFERRED: [preferring("a", 10), preferring("b", 30)]}})
+    pod = a_pod_info(
+        affinity={"nodeAffinity": {PREFERRED: [preferring("a", 10), preferring("b", 30)]}}
+    )
     nodes = [
-        on_node(a_node(labels=labels))
+        on_node(a_node_facts(labels=labels))
         for labels in ({"a": "1", "b": "1"}, {"b": "1"}, {"a": "1"}, {})
     ]
     plugin = NodeAffinity()
@@ -159,25 +163,25 @@ def test_preferred_nodes_add_up() -> None:
     plugin.normalize(STATE, pod, nodes, scores)
 
     assert scores == [100, 75, 25, 0]
-    assert plugin.pre_score(STATE, a_pod(), a_cluster(), nodes).is_skip
+    assert plugin.pre_score(STATE, a_pod_info(), a_cluster(), nodes).is_skip
 
 
 def test_images_count_by_size_and_by_how_many_nodes_have_them() -> None:
     image = {"names": ["app:v1"], "sizeBytes": 1000 * 1024 * 1024}
-    cluster = a_cluster([a_node("with", status={"images": [image]}), a_node("without")])
-    pod = a_pod(containers=[a_container(image="app:v1")])
+    cluster = a_cluster([a_node_facts("with", status={"images": [image]}), a_node_facts("without")])
+    pod = a_pod_info(containers=[a_container(image="app:v1")])
     plugin, state = ImageLocality(), CycleState()
 
     assert plugin.pre_score(state, pod, cluster, cluster.nodes).is_success
     # Half of the nodes have it, so half of it counts: (500 - 23) of (1000 - 23) megabytes.
     assert [plugin.score(state, pod, node) for node in cluster.nodes] == [48, 0]
-    assert plugin.pre_score(state, a_pod(), cluster, cluster.nodes).is_skip
+    assert plugin.pre_score(state, a_pod_info(), cluster, cluster.nodes).is_skip
 
 
 def test_important_pods_come_first_then_those_that_wait_longest() -> None:
     key = PrioritySort().sort_key
     waiting = [("late", 5, 2.0), ("low", 0, 0.0), ("early", 5, 1.0)]
 
-    order = sorted(waiting, key=lambda one: key(a_pod(one[0], priority=one[1]), one[2]))
+    order = sorted(waiting, key=lambda one: key(a_pod_info(one[0], priority=one[1]), one[2]))
 
     assert [name for name, *_ in order] == ["early", "late", "low"]

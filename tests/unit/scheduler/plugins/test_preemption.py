@@ -16,7 +16,7 @@ from allot.scheduler.plugins.preemption_victims import DisruptionBudget, Victims
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.state.objects import a_cluster, a_node, a_pod
+from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
 
 CPU = "Insufficient cpu"
 
@@ -42,7 +42,7 @@ class Fit:
 def running(
     name: str, node: str, priority: int = 0, cpu: str = "2", started: int = 1, app: str = "x"
 ) -> PodInfo:
-    return a_pod(
+    return a_pod_info(
         name,
         {"cpu": cpu},
         node=node,
@@ -87,13 +87,13 @@ def victims(
     pod: PodInfo, pods: Sequence[PodInfo], budgets: Sequence[DisruptionBudget] = ()
 ) -> tuple[str, list[str]]:
     names = sorted({one.node_name for one in pods})
-    decision = decide(pod, a_cluster(map(a_node, names), pods), budgets)
+    decision = decide(pod, a_cluster(map(a_node_facts, names), pods), budgets)
     assert isinstance(decision, Victims), decision
     return decision.node_name, [one.name for one in decision.pods]
 
 
 def important(cpu: str = "2", **fields: Any) -> PodInfo:
-    return a_pod("important", {"cpu": cpu}, priority=100, **fields)
+    return a_pod_info("important", {"cpu": cpu}, priority=100, **fields)
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_guarded_pods_are_spared_first_on_a_node() -> None:
 def test_budgets_are_used_up_pod_by_pod() -> None:
     pods = [running("d1", "n", 3, app="db"), running("d2", "n", 2, app="db", started=2)]
 
-    decision = decide(important("4"), a_cluster([a_node("n")], pods), [a_budget("db", 1)])
+    decision = decide(important("4"), a_cluster([a_node_facts("n")], pods), [a_budget("db", 1)])
 
     assert isinstance(decision, Victims)
     assert decision.violated_budgets == 1
 
 
 def test_the_cluster_itself_is_left_alone() -> None:
-    cluster = a_cluster([a_node("n")], [running("a", "n"), running("b", "n")])
+    cluster = a_cluster([a_node_facts("n")], [running("a", "n"), running("b", "n")])
     node = cluster.node("n")
     assert node is not None
     before = (node.generation, set(node.pods), node.requested_milli_cpu)
@@ -235,7 +235,7 @@ NOBODY = "No preemption victims found for incoming pod"
 def test_why_preemption_does_not_help(
     pods: list[PodInfo], statuses: dict[str, Status], message: str
 ) -> None:
-    cluster = a_cluster([a_node("n1"), a_node("n2")], pods)
+    cluster = a_cluster([a_node_facts("n1"), a_node_facts("n2")], pods)
 
     answer = a_preemption().decide(CycleState(), important(), cluster, statuses)
 
@@ -245,7 +245,7 @@ def test_why_preemption_does_not_help(
 
 
 def test_some_pods_never_preempt() -> None:
-    answer = decide(important(preemptionPolicy="Never"), a_cluster([a_node("n")]))
+    answer = decide(important(preemptionPolicy="Never"), a_cluster([a_node_facts("n")]))
 
     assert isinstance(answer, PostFilterResult)
     assert answer.status.message == "preemption: not eligible due to preemptionPolicy=Never."
@@ -266,7 +266,7 @@ def test_some_pods_never_preempt() -> None:
 )
 def test_no_second_round_while_victims_are_going(reason: str, status: Status, waits: bool) -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": reason}
-    going = a_pod(
+    going = a_pod_info(
         "going",
         {"cpu": "4"},
         node="n",
@@ -276,7 +276,7 @@ def test_no_second_round_while_victims_are_going(reason: str, status: Status, wa
     pod = important(status={"nominatedNodeName": "n"})
 
     answer = a_preemption().decide(
-        CycleState(), pod, a_cluster([a_node("n")], [going]), {"n": status}
+        CycleState(), pod, a_cluster([a_node_facts("n")], [going]), {"n": status}
     )
 
     text = "preemption: not eligible due to a terminating pod on the nominated node."
@@ -289,7 +289,7 @@ def test_victims_are_evicted_and_their_node_is_nominated() -> None:
     async def evict(victim: PodInfo, pod: PodInfo, node: str) -> None:
         evicted.append((victim.name, pod.name, node))
 
-    cluster = a_cluster([a_node("n")], [running("a", "n"), running("b", "n", started=2)])
+    cluster = a_cluster([a_node_facts("n")], [running("a", "n"), running("b", "n", started=2)])
     plugin = DefaultPreemption(Fit(), lambda: (), evict, lambda _: 0)
 
     answer = asyncio.run(
@@ -303,7 +303,7 @@ def test_victims_are_evicted_and_their_node_is_nominated() -> None:
 def test_enough_candidates_are_enough() -> None:
     """On a large cluster not every node is tried, and the search starts where it is told to."""
     names = [f"n{i:03}" for i in range(300)]
-    cluster = a_cluster(map(a_node, names), [running(f"p{n}", n, cpu="4") for n in names])
+    cluster = a_cluster(map(a_node_facts, names), [running(f"p{n}", n, cpu="4") for n in names])
     fit = Fit()
 
     async def evict(victim: PodInfo, pod: PodInfo, node: str) -> None: ...

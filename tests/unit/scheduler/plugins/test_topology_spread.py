@@ -17,8 +17,8 @@ from tests.unit.scheduler.state.objects import (
     HOST,
     ZONE,
     a_cluster,
-    a_node,
-    a_pod,
+    a_node_facts,
+    a_pod_info,
     answers,
     reasons,
 )
@@ -33,7 +33,9 @@ def spread(key: str = ZONE, skew: int = 1, **fields: Any) -> dict[str, Any]:
 
 
 def web(*constraints: dict[str, Any], name: str = "new", **fields: Any) -> PodInfo:
-    return a_pod(name, labels={"app": "web"}, topologySpreadConstraints=list(constraints), **fields)
+    return a_pod_info(
+        name, labels={"app": "web"}, topologySpreadConstraints=list(constraints), **fields
+    )
 
 
 def there(*nodes: str, **fields: Any) -> list[PodInfo]:
@@ -42,8 +44,8 @@ def there(*nodes: str, **fields: Any) -> list[PodInfo]:
 
 def zones(*pods: PodInfo) -> ClusterState:
     """Nodes a1, a2 in zone a, b1 in zone b, c1 in zone c which is tainted."""
-    nodes = [a_node(name, labels={ZONE: name[0]}) for name in ("a1", "a2", "b1")]
-    tainted = a_node("c1", labels={ZONE: "c"}, taints=["x=y:NoSchedule"])
+    nodes = [a_node_facts(name, labels={ZONE: name[0]}) for name in ("a1", "a2", "b1")]
+    tainted = a_node_facts("c1", labels={ZONE: "c"}, taints=["x=y:NoSchedule"])
     return a_cluster([*nodes, tainted], pods)
 
 
@@ -84,7 +86,7 @@ def test_filter(constraints: list[dict[str, Any]], pods: list[str], refused: set
 
 def test_nodes_without_the_label_cannot_be_helped_by_eviction() -> None:
     cluster = zones()
-    cluster.set_node(a_node("nowhere"))
+    cluster.set_node(a_node_facts("nowhere"))
 
     status = answers(PodTopologySpread(), web(spread()), cluster)["nowhere"]
 
@@ -117,7 +119,7 @@ def test_pods_that_do_not_count(fields: dict[str, Any]) -> None:
 
 
 def test_a_pod_that_does_not_match_its_own_selector_does_not_count_itself() -> None:
-    pod = a_pod(topologySpreadConstraints=[spread()])
+    pod = a_pod_info(topologySpreadConstraints=[spread()])
 
     assert reasons(PodTopologySpread(), pod, zones(*there("a1"))) == {}
 
@@ -160,7 +162,7 @@ def test_emptier_zones_score_higher() -> None:
 
 def test_nodes_without_the_label_score_nothing() -> None:
     cluster = zones(*there("a1"))
-    cluster.set_node(a_node("nowhere"))
+    cluster.set_node(a_node_facts("nowhere"))
 
     assert scores(PodTopologySpread(), web(spread(**SOFT)), cluster)["nowhere"] == 0
 
@@ -181,7 +183,7 @@ def test_pods_of_a_service_are_spread_by_default() -> None:
     found = scores(plugin, web(), cluster)
 
     assert found["a1"] < found["a2"] < found["b1"]
-    assert scores(plugin, a_pod(), cluster) == {}, "belongs to no service"
+    assert scores(plugin, a_pod_info(), cluster) == {}, "belongs to no service"
 
 
 def test_pods_of_a_replica_set_are_spread_by_default() -> None:
@@ -227,8 +229,8 @@ def test_pods_of_one_workload_are_counted_once() -> None:
     [
         pytest.param(None, web(name="x"), True, id="one-more"),
         pytest.param(web(name="x"), None, True, id="one-less"),
-        pytest.param(None, a_pod(), False, id="a-stranger"),
-        pytest.param(web(name="x"), a_pod("x"), True, id="no-longer-one-of-us"),
+        pytest.param(None, a_pod_info(), False, id="a-stranger"),
+        pytest.param(web(name="x"), a_pod_info("x"), True, id="no-longer-one-of-us"),
         pytest.param(web(name="x"), web(name="x"), False, id="still-one-of-us"),
     ],
 )

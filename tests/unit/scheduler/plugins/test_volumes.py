@@ -22,8 +22,8 @@ from tests.unit.scheduler.state.objects import (
     HOST,
     ZONE,
     a_cluster,
-    a_node,
-    a_pod,
+    a_node_facts,
+    a_pod_info,
     answers,
     reasons,
 )
@@ -117,11 +117,13 @@ def volumes(*objects: RawObject, storage_class: RawObject | None = None) -> Volu
 
 def using(*claims: str, name: str = "pod", **fields: Any) -> PodInfo:
     mounts = [{"name": c, "persistentVolumeClaim": {"claimName": c}} for c in claims]
-    return a_pod(name, volumes=mounts, **fields)
+    return a_pod_info(name, volumes=mounts, **fields)
 
 
 def two_nodes(*pods: PodInfo) -> ClusterState:
-    return a_cluster([a_node("a", labels={ZONE: "za"}), a_node("b", labels={ZONE: "zb"})], pods)
+    return a_cluster(
+        [a_node_facts("a", labels={ZONE: "za"}), a_node_facts("b", labels={ZONE: "zb"})], pods
+    )
 
 
 def refusals(
@@ -157,7 +159,7 @@ def test_claims_that_fit_nowhere(objects: list[RawObject], expected: str) -> Non
 
 
 def test_an_ephemeral_claim_must_be_made_for_this_very_pod() -> None:
-    pod = a_pod(volumes=[{"name": "scratch", "ephemeral": {}}])
+    pod = a_pod_info(volumes=[{"name": "scratch", "ephemeral": {}}])
     waiting = refusals(volumes(), pod)["a"]
     stranger = refusals(volumes(a_claim("pod-scratch")), pod)["a"]
     owner = {"ownerReferences": [{"uid": pod.uid, "controller": True}]}
@@ -407,9 +409,9 @@ def test_a_promised_node_is_kept_until_it_is_given_back() -> None:
 def test_pods_without_claims_are_not_looked_at() -> None:
     plugin = VolumeBinding(volumes(), two_nodes())
 
-    assert plugin.pre_filter(CycleState(), a_pod(), two_nodes()).status.is_skip
-    assert plugin.reserve(CycleState(), a_pod(), "a").is_success
-    assert not plugin.needs_pre_bind(CycleState(), a_pod(), "a")
+    assert plugin.pre_filter(CycleState(), a_pod_info(), two_nodes()).status.is_skip
+    assert plugin.reserve(CycleState(), a_pod_info(), "a").is_success
+    assert not plugin.needs_pre_bind(CycleState(), a_pod_info(), "a")
 
 
 # --- restrictions, limits, zones ---
@@ -466,10 +468,10 @@ RBD: dict[str, Any] = {"image": "i", "monitors": ["m1", "m2"]}
     ],
 )  # fmt: skip
 def test_inline_disks(mine: dict[str, Any], theirs: dict[str, Any], conflict: bool) -> None:
-    cluster = two_nodes(a_pod("there", node="a", **theirs))
+    cluster = two_nodes(a_pod_info("there", node="a", **theirs))
     expected = {"a": "node(s) had no available disk"} if conflict else {}
 
-    assert expected == reasons(VolumeRestrictions(volumes()), a_pod(**mine), cluster)
+    assert expected == reasons(VolumeRestrictions(volumes()), a_pod_info(**mine), cluster)
 
 
 def limited(state: VolumeState, count: int) -> VolumeState:
@@ -541,7 +543,7 @@ def test_volume_zone(labels: dict[str, str], expected: dict[str, str]) -> None:
 def test_a_cluster_without_zones_takes_every_volume() -> None:
     state = volumes(a_claim(volume="pv"), a_volume(labels={ZONE: "za"}))
 
-    assert reasons(VolumeZone(state), using("data"), a_cluster([a_node()])) == {}
+    assert reasons(VolumeZone(state), using("data"), a_cluster([a_node_facts()])) == {}
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from allot.api.core import Node, Pod
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import FilterPlugin, PreFilterPlugin
 from allot.scheduler.framework.status import Status
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
+from allot.testing.builders import a_node, a_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -23,56 +23,34 @@ def a_container(requests: Mapping[str, Any] | None = None, **fields: Any) -> dic
     return {"name": "c", "resources": {"requests": dict(requests or {})}, **fields}
 
 
-def a_pod(
+def a_pod_info(
     name: str = "pod",
     requests: Mapping[str, Any] | None = None,
     *,
-    node: str = "",
     namespace: str = "default",
     labels: Mapping[str, str] | None = None,
-    status: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
-    **spec: Any,
+    **fields: Any,
 ) -> PodInfo:
-    """A pod with one container that requests this much. Fields of its spec by their API names."""
-    spec = {"containers": [a_container(requests)], **spec}
-    if node:
-        spec["nodeName"] = node
-    meta = {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}"}
-    if labels:
-        meta["labels"] = dict(labels)  # type: ignore[assignment]
-    return PodInfo.of(
-        Pod({"metadata": meta | dict(metadata or {}), "spec": spec, "status": dict(status or {})})
-    )
+    """A pod with one container that requests this much. The fields are those of `a_pod`."""
+    meta = ({"labels": dict(labels)} if labels else {}) | dict(metadata or {})
+    given = {"uid": f"uid-{namespace}-{name}", "containers": [a_container(requests)]} | fields
+    return PodInfo.of(a_pod(name, namespace=namespace, metadata=meta, **given))
 
 
-def a_node(
+def a_node_facts(
     name: str = "node",
     allocatable: Mapping[str, Any] | None = None,
     *,
     labels: Mapping[str, str] | None = None,
-    taints: Iterable[str] = (),
     status: Mapping[str, Any] | None = None,
-    **spec: Any,
+    **fields: Any,
 ) -> NodeFacts:
-    """A node with 4 cpus, 8Gi and room for 10 pods, labelled with its name. Taints as `key=value:effect`."""
+    """A node with 4 cpus, 8Gi and room for 10 pods, labelled with its name. The fields are those of `a_node`."""
     has = {"cpu": "4", "memory": "8Gi", "pods": "10"} | dict(allocatable or {})
-    spec["taints"] = [_taint(text) for text in taints]
-    return NodeFacts.of(
-        Node(
-            {
-                "metadata": {"name": name, "labels": {HOST: name, **(labels or {})}},
-                "spec": spec,
-                "status": {"allocatable": has, **(status or {})},
-            }
-        )
-    )
-
-
-def _taint(text: str) -> dict[str, str]:
-    rest, _, effect = text.rpartition(":")
-    key, _, value = rest.partition("=")
-    return {"key": key, "value": value, "effect": effect}
+    reported = {"allocatable": has, **(status or {})}
+    labelled = {HOST: name, **(labels or {})}
+    return NodeFacts.of(a_node(name, uid="", labels=labelled, status=reported, **fields))
 
 
 def a_cluster(nodes: Iterable[NodeFacts] = (), pods: Iterable[PodInfo] = ()) -> ClusterState:

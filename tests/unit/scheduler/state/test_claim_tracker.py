@@ -6,11 +6,10 @@ from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey
 from allot.features import DEFAULTS
 from allot.scheduler.state.claim_tracker import ClaimTracker
-from allot.testing.builders import DRIVER
+from allot.testing.builders import DRIVER, an_allocation
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     LONG_AGO,
     a_stored_claim,
-    an_allocation,
 )
 
 KEY = ObjectKey("default", "claim")

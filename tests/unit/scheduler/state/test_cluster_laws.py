@@ -19,8 +19,8 @@ from tests.unit.scheduler.state.objects import (
     ZONE,
     a_cluster,
     a_container,
-    a_node,
-    a_pod,
+    a_node_facts,
+    a_pod_info,
 )
 
 NODES = ("n0", "n1", "n2")
@@ -42,7 +42,7 @@ def pods(draw: st.DrawFn) -> PodInfo:
     name = draw(names)
     # The spec of a pod never changes, so it follows from its name.
     spec = SPECS[int(name[1:]) % len(SPECS)]
-    return a_pod(
+    return a_pod_info(
         name,
         {"cpu": draw(st.sampled_from(["1", "250m"])), "memory": "1Mi"},
         node=draw(st.sampled_from(["", *NODES])),
@@ -57,7 +57,7 @@ def nodes(draw: st.DrawFn) -> Any:
     taints = draw(st.sampled_from([(), ("a=b:NoSchedule",), ("a=b:PreferNoSchedule",)]))
     images = draw(st.sampled_from([[], [{"names": ["app:v1"], "sizeBytes": 5}]]))
     labels = draw(st.sampled_from([{}, {ZONE: "a"}, {ZONE: "b"}]))
-    return a_node(
+    return a_node_facts(
         draw(st.sampled_from(NODES)),
         labels=labels,
         taints=taints,
@@ -153,7 +153,7 @@ def test_every_change_moves_the_generation(history: list[tuple[str, Any]]) -> No
 @settings(deadline=None)
 @given(st.lists(pods(), max_size=8, unique_by=lambda pod: pod.uid))
 def test_requests_add_up(placed: list[PodInfo]) -> None:
-    cluster = a_cluster([a_node(name) for name in NODES], placed)
+    cluster = a_cluster([a_node_facts(name) for name in NODES], placed)
     expected: Counter[str] = Counter()
     for pod in placed:
         if pod.node_name and not pod.is_finished:

@@ -9,9 +9,8 @@ from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourcePool, ResourceSlice
 from allot.features import DEFAULTS, DEVICE_TAINTS, FeatureGates
 from allot.scheduler.state.device_state import DeviceState
-from allot.testing.builders import a_slice
-from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
-from tests.unit.scheduler.state.objects import a_node, on_node
+from allot.testing.builders import a_slice, an_allocation
+from tests.unit.scheduler.state.objects import a_node_facts, on_node
 
 ALL = ""
 
@@ -121,7 +120,7 @@ def test_classes_by_name() -> None:
 
 def test_a_node_is_the_same_target_until_it_changes() -> None:
     state = DeviceState(DEFAULTS)
-    facts = a_node("a", labels={"zone": "z"}, status={"declaredFeatures": ["F"]})
+    facts = a_node_facts("a", labels={"zone": "z"}, status={"declaredFeatures": ["F"]})
     node = on_node(facts)
 
     target = state.target(node)
@@ -130,13 +129,13 @@ def test_a_node_is_the_same_target_until_it_changes() -> None:
     assert target.labels["zone"] == "z"
     assert target.declared_features == {"F"}
     assert state.target(node) is target
-    node.set_facts(a_node("a", labels={"zone": "y"}))
+    node.set_facts(a_node_facts("a", labels={"zone": "y"}))
     assert state.target(node).labels["zone"] == "y"
 
 
 def test_a_node_that_comes_back_is_looked_at_again() -> None:
     state = DeviceState(DEFAULTS)
-    state.target(on_node(a_node("a", labels={"zone": "z"})))
+    state.target(on_node(a_node_facts("a", labels={"zone": "z"})))
     state.forget_node("a")
 
-    assert state.target(on_node(a_node("a"))).labels.get("zone") is None
+    assert state.target(on_node(a_node_facts("a"))).labels.get("zone") is None

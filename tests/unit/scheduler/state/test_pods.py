@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from allot.scheduler.state.pods import HostPort, PodInfo, VolumeClaimRef
-from tests.unit.scheduler.state.objects import REQUIRED, a_container, a_pod
+from tests.unit.scheduler.state.objects import REQUIRED, a_container, a_pod_info
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tests.unit.scheduler.state.objects import REQUIRED, a_container, a_pod
     ],
 )
 def test_pods_that_differ_only_in_this_have_one_shape(changes: dict[str, Any]) -> None:
-    assert a_pod().equivalence_class is a_pod(**changes).equivalence_class
+    assert a_pod_info().equivalence_class is a_pod_info(**changes).equivalence_class
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def test_pods_that_differ_only_in_this_have_one_shape(changes: dict[str, Any]) -
     ],
 )
 def test_pods_that_differ_in_this_have_different_shapes(changes: dict[str, Any]) -> None:
-    assert a_pod().equivalence_class is not a_pod(**changes).equivalence_class
+    assert a_pod_info().equivalence_class is not a_pod_info(**changes).equivalence_class
 
 
 def test_host_ports_of_containers_and_sidecars() -> None:
     wanted = [{"containerPort": 1, "hostPort": 8080, "hostIP": "10.0.0.1"}, {"containerPort": 2}]
-    pod = a_pod(
+    pod = a_pod_info(
         containers=[a_container(ports=wanted)],
         initContainers=[
             a_container(restartPolicy="Always", ports=[{"hostPort": 53, "protocol": "UDP"}]),
@@ -57,13 +57,13 @@ def test_host_ports_of_containers_and_sidecars() -> None:
 
 def test_images_get_their_default_tag() -> None:
     images = ["app", "registry:5000/app", "app:v1", "app@sha256:00"]
-    pod = a_pod(containers=[a_container(image=image) for image in images])
+    pod = a_pod_info(containers=[a_container(image=image) for image in images])
 
     assert pod.images == ("app:latest", "registry:5000/app:latest", "app:v1", "app@sha256:00")
 
 
 def test_volume_claims_are_named_or_made_for_the_pod() -> None:
-    pod = a_pod(
+    pod = a_pod_info(
         "web",
         volumes=[
             {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
@@ -77,7 +77,7 @@ def test_volume_claims_are_named_or_made_for_the_pod() -> None:
 
 def test_affinity_terms_mean_the_own_namespace_unless_they_say_otherwise() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
-    pod = a_pod(
+    pod = a_pod_info(
         namespace="here",
         affinity={
             "podAffinity": {REQUIRED: [term, term | {"namespaces": ["there"]}]},
@@ -91,7 +91,7 @@ def test_affinity_terms_mean_the_own_namespace_unless_they_say_otherwise() -> No
 
 def test_label_keys_narrow_the_selector_to_pods_like_this_one() -> None:
     labels = {"app": "web", "pod-template-hash": "1"}
-    pod = a_pod(
+    pod = a_pod_info(
         labels=labels,
         topologySpreadConstraints=[
             {
@@ -110,7 +110,7 @@ def test_label_keys_narrow_the_selector_to_pods_like_this_one() -> None:
 
 
 def test_an_assigned_copy_leaves_the_pod_alone() -> None:
-    pod = a_pod()
+    pod = a_pod_info()
 
     assert pod.assigned_to("n").node_name == "n"
     assert pod.node_name == ""
@@ -118,7 +118,7 @@ def test_an_assigned_copy_leaves_the_pod_alone() -> None:
 
 # --- later versions ---
 
-WANTING = a_pod(
+WANTING = a_pod_info(
     "pod",
     {"cpu": "1"},
     labels={"app": "a"},
@@ -173,7 +173,7 @@ def test_a_later_version_is_what_it_would_be_alone(
         "tolerations": [{"key": "k", "operator": "Exists"}],
         "resourceClaims": [{"name": "c", "resourceClaimName": "claim"}],
     }
-    alone = a_pod(**given | change)
+    alone = a_pod_info(**given | change)
 
     later = PodInfo.of(alone.pod, WANTING)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from allot.scheduler.state.resources import Resources
-from tests.unit.scheduler.state.objects import a_container, a_pod
+from tests.unit.scheduler.state.objects import a_container, a_pod_info
 
 Mi = 1024 * 1024
 HALF = {"cpu": "500m", "memory": "1Mi"}
@@ -58,7 +58,7 @@ SIDECAR: dict[str, Any] = {"restartPolicy": "Always"}
     ],
 )
 def test_requests(spec: dict[str, Any], milli_cpu: int, memory: int) -> None:
-    requests = a_pod(**spec).requests
+    requests = a_pod_info(**spec).requests
 
     assert (milli_cpu, memory) == (requests.milli_cpu, requests.memory)
 
@@ -75,13 +75,13 @@ def test_requests(spec: dict[str, Any], milli_cpu: int, memory: int) -> None:
 def test_scoring_takes_containers_to_use_something(
     containers: list[Any], expected: tuple[int, int]
 ) -> None:
-    pod = a_pod(containers=containers)
+    pod = a_pod_info(containers=containers)
 
     assert expected == (pod.nonzero_milli_cpu, pod.nonzero_memory)
 
 
 def test_scalars_are_sorted_and_exclude_what_is_no_node_resource() -> None:
-    pod = a_pod(
+    pod = a_pod_info(
         requests={"vendor/b": 2, "vendor/a": 1, "vendor/none": 0, "hugepages-2Mi": "4Mi", "odd": 1}
     )
 
@@ -101,7 +101,9 @@ def test_scalars_are_sorted_and_exclude_what_is_no_node_resource() -> None:
 )
 def test_resize_of_a_running_pod(conditions: list[Any], milli_cpu: int) -> None:
     held = [{"name": "c", "allocatedResources": {"cpu": "2"}}]
-    pod = a_pod(requests={"cpu": "1"}, status={"containerStatuses": held, "conditions": conditions})
+    pod = a_pod_info(
+        requests={"cpu": "1"}, status={"containerStatuses": held, "conditions": conditions}
+    )
 
     assert milli_cpu == pod.requests.milli_cpu
 
@@ -112,7 +114,7 @@ def test_a_refused_resize_does_not_count_what_was_asked_for() -> None:
         "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
     }
 
-    assert a_pod(requests={"cpu": "64"}, status=status).requests.milli_cpu == 2000
+    assert a_pod_info(requests={"cpu": "64"}, status=status).requests.milli_cpu == 2000
 
 
 @pytest.mark.parametrize(

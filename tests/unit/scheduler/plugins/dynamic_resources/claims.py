@@ -9,40 +9,20 @@ from typing import Any
 from allot.api.base import replace
 from allot.api.claims import (
     AllocationResult,
-    DeviceAllocationResult,
     DeviceRequest,
-    DeviceRequestAllocationResult,
     ResourceClaim,
     ResourceClaimConsumerReference,
     ResourceClaimStatus,
 )
 from allot.api.meta import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
     ObjectMeta,
     OwnerReference,
 )
 from allot.scheduler.state.pods import PodInfo
-from allot.testing.builders import DRIVER, a_claim
-from tests.unit.scheduler.state.objects import a_pod
+from allot.testing.builders import a_claim
+from tests.unit.scheduler.state.objects import a_pod_info
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def an_allocation(
-    *devices: str, node: str = "", pool: str = "node-1", request: str = "gpu"
-) -> AllocationResult:
-    """Devices of one pool; with `node`, usable there alone."""
-    results = tuple(
-        DeviceRequestAllocationResult(request=request, driver=DRIVER, pool=pool, device=device)
-        for device in devices
-    )
-    selector = None
-    if node:
-        named = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
-        selector = NodeSelector((NodeSelectorTerm(match_fields=(named,)),))
-    return AllocationResult(devices=DeviceAllocationResult(results), node_selector=selector)
 
 
 def a_stored_claim(
@@ -82,4 +62,4 @@ def a_stored_claim(
 def a_pod_with_claims(*names: str, pod: str = "pod", **fields: Any) -> PodInfo:
     """A pod that uses these claims by name."""
     entries = [{"name": name, "resourceClaimName": name} for name in names]
-    return a_pod(pod, resourceClaims=entries, **fields)
+    return a_pod_info(pod, resourceClaims=entries, **fields)

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from allot.api.claims import ResourceClaim
-from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.classes import DeviceClass
 from allot.api.identities import DeviceId
-from allot.api.meta import (
-    ObjectMeta,
-)
 from allot.api.slices import ResourceSlice
 from allot.client.client import Client
 from allot.features import DEFAULTS, FeatureGates
@@ -30,11 +27,11 @@ from allot.scheduler.state.nodes import NodeFacts
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
     DRIVER,
-    a_selector,
+    a_class,
     a_slice,
 )
 from tests.unit.client.fakes import ScriptedTransport
-from tests.unit.scheduler.state.objects import a_cluster, a_node
+from tests.unit.scheduler.state.objects import a_cluster, a_node_facts
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAME = DynamicResources.name
@@ -56,7 +53,7 @@ class Bench:
     def __init__(
         self,
         *claims: ResourceClaim,
-        nodes: Iterable[NodeFacts] = (a_node("node-1"), a_node("node-2")),
+        nodes: Iterable[NodeFacts] = (a_node_facts("node-1"), a_node_facts("node-2")),
         slices: Sequence[ResourceSlice] | None = None,
         classes: Iterable[DeviceClass] | None = None,
         gates: FeatureGates = DEFAULTS,
@@ -120,8 +117,3 @@ class Bench:
 
     async def finish(self) -> None:
         await asyncio.gather(*self.tasks)
-
-
-def a_class(name: str, *expressions: str) -> DeviceClass:
-    spec = DeviceClassSpec(selectors=tuple(map(a_selector, expressions)))
-    return DeviceClass(ObjectMeta(name=name), spec)

@@ -27,7 +27,7 @@ from allot.testing.builders import (
 )
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import NAME, Bench
-from tests.unit.scheduler.state.objects import a_node
+from tests.unit.scheduler.state.objects import a_node_facts
 
 MODEL = f'device.attributes["{DRIVER}"].model == '
 SCORED = (
@@ -68,7 +68,7 @@ class LargeCluster:
     ) -> None:
         self.bench = Bench(
             *claims,
-            nodes=[a_node(f"node-{number:04}") for number in range(len(models))],
+            nodes=[a_node_facts(f"node-{number:04}") for number in range(len(models))],
             slices=[
                 a_gpu_node(number, model, has_serials=has_serials)
                 for number, model in enumerate(models)

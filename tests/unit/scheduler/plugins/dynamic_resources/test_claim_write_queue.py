@@ -18,12 +18,12 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
 )
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.state.pods import PodInfo
-from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
+from allot.testing.builders import an_allocation
 from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
 GPU_0 = an_allocation("gpu-0", node="node-1")
-PODS = [a_pod(f"pod-{number}") for number in range(300)]
+PODS = [a_pod_info(f"pod-{number}") for number in range(300)]
 
 
 def played(story: Callable[[Scene, ClaimWriter], Coroutine[Any, Any, None]]) -> None:

@@ -14,16 +14,17 @@ from allot.client.errors import ClientError, TransportError
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS, ClaimChangedError
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter, with_finalizer
-from tests.unit.scheduler.plugins.dynamic_resources.claims import a_stored_claim, an_allocation
+from allot.testing.builders import an_allocation
+from tests.unit.scheduler.plugins.dynamic_resources.claims import a_stored_claim
 from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
 GPU_0 = an_allocation("gpu-0", node="node-1")
 GPU_1 = an_allocation("gpu-1", node="node-2", pool="node-2")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-POD = a_pod()
-OTHER = a_pod("other")
-THIRD = a_pod("third")
+POD = a_pod_info()
+OTHER = a_pod_info("other")
+THIRD = a_pod_info("third")
 
 
 def played(story: Callable[[Scene, ClaimWriter], Coroutine[Any, Any, None]]) -> None:
@@ -270,8 +271,8 @@ def test_a_server_that_is_gone_is_a_client_error() -> None:
 def test_the_257th_pod_is_refused() -> None:
     async def story(scene: Scene, writer: ClaimWriter) -> None:
         await scene.claim()
-        claim = await scene.allocate(GPU_0, *(a_pod(f"pod-{number}") for number in range(255)))
-        claim = await writer.allocate_and_reserve(claim, a_pod("last"), None, None)
+        claim = await scene.allocate(GPU_0, *(a_pod_info(f"pod-{number}") for number in range(255)))
+        claim = await writer.allocate_and_reserve(claim, a_pod_info("last"), None, None)
 
         with pytest.raises(
             ClaimChangedError, match="add reservation to claim default/claim: "

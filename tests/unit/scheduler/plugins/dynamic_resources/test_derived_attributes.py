@@ -12,11 +12,11 @@ from allot.scheduler.framework.status import Code
 from allot.testing.builders import DRIVER, a_device, a_request, a_slice, an_exact_request
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
-from tests.unit.scheduler.state.objects import a_node
+from tests.unit.scheduler.state.objects import a_node_facts
 
 OFF = {DERIVED_ATTRIBUTES: False}
 POD = a_pod_with_claims("claim")
-NODE = a_node("node-1")
+NODE = a_node_facts("node-1")
 SLICE = a_slice(a_device("d0", {"numa": 0}), a_device("d1", {"numa": 0}))
 
 

@@ -7,11 +7,10 @@ import pickle
 from allot.api.claims import DeviceRequest
 from allot.scheduler.plugins.dynamic_resources.filter_results import ExportedAllocations
 from allot.scheduler.state.pods import PodInfo
-from allot.testing.builders import a_device, a_request, a_slice, an_exact_request
+from allot.testing.builders import a_device, a_request, a_slice, an_allocation, an_exact_request
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
-    an_allocation,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 

@@ -33,10 +33,9 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
 from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.extended_resource_classes import ResourceClasses
 from allot.scheduler.state.pods import PodInfo
-from allot.testing.builders import DRIVER
+from allot.testing.builders import DRIVER, an_allocation
 from allot.testing.servers import TOKEN, LocalServer
-from tests.unit.scheduler.plugins.dynamic_resources.claims import an_allocation
-from tests.unit.scheduler.state.objects import a_node, a_pod, on_node
+from tests.unit.scheduler.state.objects import a_node_facts, a_pod_info, on_node
 
 GPU = "example.com/gpu"
 FOREIGN = "example.com/fpga"
@@ -69,7 +68,7 @@ class Bench:
         """The pod's extension with a device reserved on a node."""
         extension = self.claims.find_extension(await self.pod())
         assert extension is not None
-        variant = extension.variant_on(on_node(a_node()))
+        variant = extension.variant_on(on_node(a_node_facts()))
         assert isinstance(variant, Variant)
         allocation = an_allocation("gpu-0", request="container-0-request-0")
         self.claims.reserve(extension, variant, allocation)
@@ -203,7 +202,7 @@ def test_a_pod_that_needs_no_claim_after_all_names_none() -> None:
             await bench.name_claim("of-another-node")
             extension = bench.claims.find_extension(await bench.pod())
             assert extension is not None
-            assert extension.variant_on(on_node(a_node(allocatable={GPU: "1"}))) is None
+            assert extension.variant_on(on_node(a_node_facts(allocatable={GPU: "1"}))) is None
 
             await bench.claims.bind(extension, None)
 
@@ -230,7 +229,7 @@ def test_a_claim_that_somebody_else_made(age_seconds: int, is_removed: bool) -> 
                 second.tracker.put(claim)
             found = second.claims.find_extension(await second.pod())
             assert found is not None
-            assert found.variant_on(on_node(a_node())) == LEFT_OVER
+            assert found.variant_on(on_node(a_node_facts())) == LEFT_OVER
             if is_removed:
                 await second.claims.remove_left_over(found)
             else:
@@ -303,7 +302,7 @@ def test_a_claim_whose_clean_up_fails_is_known_to_the_next_attempt() -> None:
             again = bench.claims.find_extension(await bench.pod())
             assert again is not None
             assert again.left_over == (extension.created,)
-            assert again.variant_on(on_node(a_node())) == LEFT_OVER
+            assert again.variant_on(on_node(a_node_facts())) == LEFT_OVER
             await bench.claims.remove_left_over(again)
 
             assert await bench.names() == []
@@ -338,12 +337,12 @@ def test_a_create_whose_answer_is_lost_never_leads_to_a_second_claim() -> None:
 def test_a_resource_that_neither_devices_nor_the_node_have() -> None:
     async def scenario() -> None:
         async with a_bench() as bench:
-            pod = a_pod(requests={GPU: 1, FOREIGN: 1})
+            pod = a_pod_info(requests={GPU: 1, FOREIGN: 1})
             extension = bench.claims.find_extension(pod)
             assert extension is not None
 
-            assert extension.variant_on(on_node(a_node())) == CANNOT_FIT
-            node = on_node(a_node(allocatable={FOREIGN: "1"}))
+            assert extension.variant_on(on_node(a_node_facts())) == CANNOT_FIT
+            node = on_node(a_node_facts(allocatable={FOREIGN: "1"}))
             assert isinstance(extension.variant_on(node), Variant)
 
     asyncio.run(scenario())
@@ -370,7 +369,7 @@ def test_pods_that_are_none_of_our_business(requests: dict[str, int]) -> None:
         client, ClaimWriter(client, tracker.get), tracker, classes, lambda: datetime.now(UTC)
     )
 
-    assert claims.find_extension(a_pod(requests=requests)) is None
+    assert claims.find_extension(a_pod_info(requests=requests)) is None
 
 
 async def _nobody(*_: Any) -> None:

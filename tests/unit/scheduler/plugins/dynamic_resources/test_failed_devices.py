@@ -12,9 +12,9 @@ from allot.scheduler.plugins.dynamic_resources.failed_devices import (
 )
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
-POD = a_pod("p")
+POD = a_pod_info("p")
 BROKEN = SharedDeviceId("fpga.example.com", "pool", "fpga-0", "")
 AVOIDED = frozenset({DeviceId("fpga.example.com", "pool", "fpga-0")})
 
@@ -75,7 +75,7 @@ def test_other_pods_do_not_avoid_it() -> None:
     async def run() -> None:
         memory = Memory()
         memory.failed.add(POD, [BROKEN])
-        assert memory.failed.avoided_devices(a_pod("other")) == frozenset()
+        assert memory.failed.avoided_devices(a_pod_info("other")) == frozenset()
         await asyncio.gather(*memory.tasks)
 
     run_in_virtual_time(run())
@@ -98,7 +98,7 @@ def test_the_oldest_failures_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def run() -> None:
         memory = Memory()
-        pods = [a_pod(name) for name in ("first", "second", "third")]
+        pods = [a_pod_info(name) for name in ("first", "second", "third")]
         for pod in pods:
             memory.failed.add(pod, [BROKEN])
         assert [bool(memory.failed.avoided_devices(pod)) for pod in pods] == [False, True, True]

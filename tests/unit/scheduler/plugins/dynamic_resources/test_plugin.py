@@ -37,17 +37,17 @@ from allot.testing.builders import (
     a_request,
     a_selector,
     a_slice,
+    an_allocation,
     an_alternative,
     an_exact_request,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
-    an_allocation,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
 POD = a_pod_with_claims("claim")
 CLASSLESS = an_exact_request(device_class_name="")
@@ -61,7 +61,7 @@ OK = ""
 @pytest.mark.parametrize(
     ("pod", "message"),
     [
-        (a_pod(), ""),
+        (a_pod_info(), ""),
         (POD, ""),
         (a_pod_with_claims("nothing"), 'could not find ResourceClaim "default/nothing"'),
     ],
@@ -77,11 +77,11 @@ def test_pods_without_their_claims_are_gated(pod: PodInfo, message: str) -> None
 
 
 def test_a_pod_without_claims_is_none_of_its_business() -> None:
-    assert Bench().pre_filter(a_pod()).is_skip
+    assert Bench().pre_filter(a_pod_info()).is_skip
 
 
 def test_a_pod_whose_entries_need_no_claim_is_none_of_its_business() -> None:
-    pod = a_pod(
+    pod = a_pod_info(
         resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}],
         status={"resourceClaimStatuses": [{"name": "gpu"}]},
     )
@@ -512,11 +512,11 @@ def test_unreserve_frees_whatever_was_reserved(node: str) -> None:
 
 def test_pods_without_claims_pass_through() -> None:
     bench = Bench()
-    bench.pre_filter(a_pod())
+    bench.pre_filter(a_pod_info())
 
-    assert bench.plugin.reserve(bench.state, a_pod(), "node-1").is_success
-    bench.plugin.unreserve(bench.state, a_pod(), "node-1")
-    assert not bench.plugin.needs_pre_bind(bench.state, a_pod(), "node-1")
+    assert bench.plugin.reserve(bench.state, a_pod_info(), "node-1").is_success
+    bench.plugin.unreserve(bench.state, a_pod_info(), "node-1")
+    assert not bench.plugin.needs_pre_bind(bench.state, a_pod_info(), "node-1")
 
 
 # --- with an API server ---
@@ -600,7 +600,7 @@ def test_what_we_reserved_ourselves_costs_no_further_look() -> None:
 def test_a_shared_claim_only_gets_another_reservation() -> None:
     async def story(scene: Scene) -> None:
         await scene.claim()
-        await scene.allocate(an_allocation("gpu-0", node="node-1"), a_pod("other"))
+        await scene.allocate(an_allocation("gpu-0", node="node-1"), a_pod_info("other"))
         bench = await a_bench(scene, "claim")
         assert bench.reserve(POD).is_success
 
@@ -714,7 +714,7 @@ def test_the_next_attempt_waits_until_the_last_one_is_taken_back() -> None:
 def test_a_claim_that_ties_the_pod_is_given_back(consumers: list[str], deallocated: bool) -> None:
     async def story(scene: Scene) -> None:
         await scene.claim()
-        pods = {"pod": POD, "other": a_pod("other")}
+        pods = {"pod": POD, "other": a_pod_info("other")}
         tied = an_allocation("gpu-0", node="node-1")
         await scene.allocate(tied, *(pods[name] for name in consumers))
         bench = await a_bench(scene, "claim")
@@ -757,7 +757,7 @@ def test_a_claim_that_somebody_just_reserved_is_not_given_back() -> None:
         await scene.allocate(tied)
         bench = await a_bench(scene, "claim")
         bench.filter(POD)
-        await scene.allocate(tied, a_pod("other"))
+        await scene.allocate(tied, a_pod_info("other"))
 
         answer = await bench.plugin.post_filter(bench.state, POD, bench.cluster, {})
 
@@ -767,7 +767,7 @@ def test_a_claim_that_somebody_just_reserved_is_not_given_back() -> None:
     played(story)
 
 
-@pytest.mark.parametrize("pod", [a_pod(), POD], ids=["no-claims", "nothing-tied"])
+@pytest.mark.parametrize("pod", [a_pod_info(), POD], ids=["no-claims", "nothing-tied"])
 def test_nothing_is_given_back_without_need(pod: PodInfo) -> None:
     bench = Bench(a_stored_claim(), slices=[])
     if pod.claims:

@@ -16,12 +16,12 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     pod_hint,
 )
 from allot.scheduler.state.pods import PodInfo
+from allot.testing.builders import an_allocation
 from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_pod_with_claims,
     a_stored_claim,
-    an_allocation,
 )
-from tests.unit.scheduler.state.objects import a_pod
+from tests.unit.scheduler.state.objects import a_pod_info
 
 BY_NAME = {"name": "gpu", "resourceClaimName": "claim"}
 BY_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "template"}
@@ -29,7 +29,7 @@ GPU_0 = an_allocation("gpu-0")
 
 
 def with_entries(*entries: dict[str, Any], statuses: Sequence[dict[str, Any]] = ()) -> PodInfo:
-    return a_pod(
+    return a_pod_info(
         resourceClaims=list(entries),
         status={"resourceClaimStatuses": list(statuses)} if statuses else {},
     )
@@ -55,11 +55,11 @@ MADE = {"name": "gpu", "resourceClaimName": "made"}
 @pytest.mark.parametrize(
     ("pod", "claims", "expected"),
     [
-        pytest.param(a_pod(), [], [], id="none"),
+        pytest.param(a_pod_info(), [], [], id="none"),
         pytest.param(POD, [a_stored_claim()], ["claim"], id="by-name"),
         pytest.param(
             POD,
-            [a_stored_claim(owner=a_pod("somebody-else"))],
+            [a_stored_claim(owner=a_pod_info("somebody-else"))],
             ["claim"],
             id="by-name-whoever-owns-it",
         ),
@@ -78,13 +78,13 @@ MADE = {"name": "gpu", "resourceClaimName": "made"}
         ),
         pytest.param(
             with_entries(BY_TEMPLATE),
-            [a_stored_claim("made", owner=a_pod())],
+            [a_stored_claim("made", owner=a_pod_info())],
             'pod "default/pod": ResourceClaim not created yet',
             id="template-without-status",
         ),
         pytest.param(
             with_entries(BY_TEMPLATE, statuses=[{"name": "other", "resourceClaimName": "made"}]),
-            [a_stored_claim("made", owner=a_pod())],
+            [a_stored_claim("made", owner=a_pod_info())],
             'pod "default/pod": ResourceClaim not created yet',
             id="template-with-a-status-of-another-entry",
         ),
@@ -96,7 +96,7 @@ MADE = {"name": "gpu", "resourceClaimName": "made"}
         ),
         pytest.param(
             with_entries(BY_TEMPLATE, statuses=[MADE]),
-            [a_stored_claim("made", owner=a_pod())],
+            [a_stored_claim("made", owner=a_pod_info())],
             ["made"],
             id="template",
         ),
@@ -108,7 +108,7 @@ MADE = {"name": "gpu", "resourceClaimName": "made"}
         ),
         pytest.param(
             with_entries(BY_TEMPLATE, statuses=[MADE]),
-            [a_stored_claim("made", owner=a_pod("other"))],
+            [a_stored_claim("made", owner=a_pod_info("other"))],
             "ResourceClaim default/made was not created for Pod default/pod (Pod is not owner)",
             id="template-of-another-pod",
         ),
@@ -172,7 +172,7 @@ OURS_TAKEN = a_stored_claim(allocation=GPU_0)
         pytest.param(OURS, OURS_TAKEN, [OURS_TAKEN], Hint.QUEUE, id="8-allocated"),
         pytest.param(
             OURS_TAKEN,
-            a_stored_claim(allocation=GPU_0, reserved_for=[a_pod("other")]),
+            a_stored_claim(allocation=GPU_0, reserved_for=[a_pod_info("other")]),
             [OURS_TAKEN],
             Hint.QUEUE,
             id="8-reserved",
@@ -186,7 +186,7 @@ def test_which_changes_of_claims_wake_a_pod(
 
 
 def test_a_claim_of_the_same_name_in_another_namespace_is_another() -> None:
-    elsewhere = a_pod(namespace="elsewhere", resourceClaims=[BY_NAME])
+    elsewhere = a_pod_info(namespace="elsewhere", resourceClaims=[BY_NAME])
     known = {ObjectKey("elsewhere", "claim"): OURS}
 
     assert claim_hint(elsewhere, OURS, OURS_TAKEN, known.get) is Hint.SKIP
@@ -212,7 +212,7 @@ def test_a_status_of_the_pod_wakes_it_once_all_claims_are_there(pod: PodInfo, hi
 
 
 def test_reservations_are_compared_by_uid() -> None:
-    pod, successor = a_pod(), a_pod(metadata={"uid": "another"})
+    pod, successor = a_pod_info(), a_pod_info(metadata={"uid": "another"})
     claim = a_stored_claim(allocation=GPU_0, reserved_for=[pod])
 
     assert is_reserved_for(claim, pod)

@@ -20,7 +20,7 @@ from allot.testing.builders import (
 )
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
-from tests.unit.scheduler.state.objects import a_node
+from tests.unit.scheduler.state.objects import a_node_facts
 
 POD = a_pod_with_claims("claim")
 
@@ -66,7 +66,7 @@ def fabric_and_one_plain_device(
     last = f"node-{nodes - 1:03}"
     bench = Bench(
         a_stored_claim(),
-        nodes=[a_node(f"node-{number:03}") for number in range(nodes)],
+        nodes=[a_node_facts(f"node-{number:03}") for number in range(nodes)],
         slices=[
             a_slice(
                 slow("fabric-0"),
@@ -115,7 +115,7 @@ def test_a_better_alternative_counts_more_than_readiness() -> None:
     alternatives = (an_alternative("two", count=2), an_alternative("one"))
     bench = Bench(
         a_stored_claim("claim", a_request("r", first_available=alternatives)),
-        nodes=[a_node("one"), a_node("two")],
+        nodes=[a_node_facts("one"), a_node_facts("two")],
         slices=[
             a_slice(a_device("a"), name="one", node="one"),
             a_slice(slow("b"), slow("c"), name="two", node="two"),
@@ -126,7 +126,7 @@ def test_a_better_alternative_counts_more_than_readiness() -> None:
 
 
 def test_where_no_device_has_conditions_a_sample_of_nodes_is_enough() -> None:
-    nodes = [a_node(f"node-{number:03}") for number in range(301)]
+    nodes = [a_node_facts(f"node-{number:03}") for number in range(301)]
     bench = Bench(a_stored_claim(), nodes=nodes)
     cycle = SchedulingCycle(Profile("default-scheduler", [bench.plugin]), bench.cluster)
 

@@ -12,6 +12,7 @@ from allot.scheduler.plugins.dynamic_resources.scores import raw_score
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import (
     DRIVER,
+    a_class,
     a_device,
     a_request,
     a_selector,
@@ -19,8 +20,8 @@ from allot.testing.builders import (
     an_alternative,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
-from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench, a_class
-from tests.unit.scheduler.state.objects import a_node
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
+from tests.unit.scheduler.state.objects import a_node_facts
 
 POD = a_pod_with_claims("claim")
 V1_38 = DEFAULTS.with_rules(RuleSet.V1_38)
@@ -146,7 +147,7 @@ def test_an_error_of_an_expression_still_ends_the_attempt(gates: object) -> None
     wrong = a_selector(f'device.attributes["{DRIVER}"].nothing == "x"')
     everything = an_alternative("all", allocation_mode=ALL, count=0, selectors=(wrong,))
     claim = a_stored_claim("claim", a_request("gpu", first_available=(everything, PRESENT)))
-    bench = Bench(claim, nodes=[a_node("node-1")], gates=gates)  # type: ignore[arg-type]
+    bench = Bench(claim, nodes=[a_node_facts("node-1")], gates=gates)  # type: ignore[arg-type]
 
     status = bench.filter(POD)["node-1"]
 
@@ -158,7 +159,7 @@ def test_with_the_rules_of_kubernetes_an_incomplete_pool_ends_the_attempt() -> N
     everything = an_alternative("all", allocation_mode=ALL, count=0)
     claim = a_stored_claim("claim", a_request("gpu", first_available=(everything, PRESENT)))
     own = a_slice(name="node-1", node="node-1")
-    bench = Bench(claim, nodes=[a_node("node-1")], slices=[own, INCOMPLETE], gates=V1_38)
+    bench = Bench(claim, nodes=[a_node_facts("node-1")], slices=[own, INCOMPLETE], gates=V1_38)
 
     status = bench.filter(POD)["node-1"]
 

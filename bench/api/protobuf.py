@@ -21,7 +21,7 @@ import msgspec
 from allot.api import scheme
 from allot.api.decoding import decode
 from allot.api.identities import GroupVersionKind
-from allot.api.protobuf import reading, writing
+from allot.api.protobuf import memory, reading, writing
 from allot.api.protobuf.envelope import open_envelope, target_of
 from allot.apiserver.kinds.resources import find_kind
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -46,10 +46,8 @@ def microseconds(work: Callable[[], Any], before: Callable[[], None] = lambda: N
 
 
 def forget() -> None:
-    for functions in (reading._functions, writing._functions):
-        for name, value in functions.items():
-            if name.startswith("memory_"):
-                value.clear()
+    memory.READ.forget()
+    memory.WRITTEN.forget()
 
 
 def line(name: str, in_json: float, in_protobuf: float) -> None:

@@ -10,21 +10,17 @@ import struct
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
 from itertools import repeat
+from operator import length_hint
 from typing import Any, Final
 
 from allot.api.json_limits import MAX_VALUES
-from allot.api.protobuf import json_schemas, scalars, wire
+from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.source import Source
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import ProtobufError
 
 Reader = Callable[[bytes, int, int, Iterator[None]], Any]
 """Takes the data, start and end of the message, and a budget with one item for each allowed part."""
-
-MAX_REMEMBERED: Final = 8192
-"""The number of cached parts of slices, by type: devices are sent again with every change of their slice."""
-MAX_REMEMBERED_BYTES: Final = 1024
-"""Of one part."""
 
 
 def read(data: bytes, target: Target, max_parts: int = MAX_VALUES) -> Any:
@@ -57,14 +53,6 @@ def _base64(content: bytes) -> str:
     return b2a_base64(content, newline=False).decode()
 
 
-def _remember(memory: dict[bytes, Any], content: bytes, value: Any) -> Any:
-    if len(content) <= MAX_REMEMBERED_BYTES:
-        if len(memory) >= MAX_REMEMBERED:
-            memory.clear()
-        memory[content] = value
-    return value
-
-
 def _skip(data: bytes, start: int, tag: int, known: frozenset[int]) -> int:
     if tag >> 3 in known:
         raise ProtobufError(f"proto: wrong wireType = {tag & 7} for field {tag >> 3}")
@@ -84,7 +72,8 @@ _functions: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("read_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("read_")},
     "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
-    "too_short": wire.too_short, "base64": _base64, "remember": _remember,
+    "too_short": wire.too_short, "base64": _base64, "length_hint": length_hint, "keep_struct": memory.keep_struct,
+    "keep_dict": memory.keep_dict, "unpack": memory.unpack,
 }  # fmt: skip
 """The namespace of generated functions."""
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
@@ -102,6 +91,14 @@ def _promise(target: Target) -> str:
             return _functions[name](*arguments)
 
         _functions[name] = generate
+    return name
+
+
+def _parts_of(target: Target) -> str:
+    """The name of what is remembered of a target."""
+    name = f"parts_{target.identifier}"
+    if name not in _functions:
+        _functions[name] = memory.READ.of_a_type()
     return name
 
 
@@ -244,7 +241,7 @@ class _Generator:
                 self._number(field.type)
             else:
                 self._length(within="e" if field.type not in ("string", "bytes") else "")
-                line(f"v = {self._value(member)}")
+                self._read_value(member)
                 line("p = q")
             # A zero value that is not a pointer is the same as absent, unless JSON includes it.
             hides_zero = not field.pointer and (field.omitted or self._target.cls is not None)
@@ -310,7 +307,8 @@ class _Generator:
                 self._open_list(member)
                 with self._source.block(f"while t == {tag}:"):
                     self._length(within="e" if field.type != "string" else "")
-                    self._append(member)
+                    self._read_value(member)
+                    line("a.append(v)")
                     line("p = q")
                     self._next_tag()
                 self._close_list(member)
@@ -343,18 +341,30 @@ class _Generator:
             name = f"f_{member.attribute}"
             self._source.line(f"{name} = (*{name}, *a) if {name} else tuple(a)")
 
-    def _append(self, member: Member) -> None:
+    def _read_value(self, member: Member) -> None:
+        """Reads the content between p and q into v, or takes what is remembered of it."""
         line = self._source.line
         inner = member.item_target
-        if inner is None or inner.cls is None or not inner.message.endswith(".Device"):
-            line(f"a.append({self._value(member)})")
+        if inner is None or not memory.is_remembered(inner.message):
+            line(f"v = {self._value(member)}")
             return
-        memory = self._constant(f"memory_{member.attribute}", {})
+        with self._source.block(f"if n > {memory.MAX_PART_BYTES}:"):
+            line(f"v = {self._value(member)}")
+        with self._source.block("else:"):
+            self._remembered(inner, self._value(member))
+
+    def _remembered(self, inner: Target, value: str) -> None:
+        line = self._source.line
+        parts = _parts_of(inner)
         line("c = b[p:q]")
-        line(f"v = {memory}.get(c)")
+        line(f"v = {parts}.get(c)")
         with self._source.block("if v is None:"):
-            line(f"v = remember({memory}, c, {self._value(member)})")
-        line("a.append(v)")
+            line("n = length_hint(budget)")
+            keep = "keep_dict" if inner.cls is None else "keep_struct"
+            line(f"v = {keep}({parts}, c, {value}, budget, n)")
+        if inner.cls is None:
+            with self._source.block("else:"):
+                line("v = unpack(v)")
 
     def _map(self, member: Member) -> None:
         field, line = member.field, self._source.line
@@ -370,12 +380,13 @@ class _Generator:
             with self._source.block(f"while t == {tag}:"):
                 self._length(within="e")
                 if inner is not None and inner.cls is not None:
-                    memory = self._constant(f"memory_{member.attribute}", {})
+                    parts = self._constant(f"parts_{member.attribute}", memory.READ.of_a_type())
                     line("c = b[p:q]")
-                    line(f"v = {memory}.get(c)")
+                    line(f"v = {parts}.get(c)")
                     with self._source.block("if v is None:"):
+                        line("i = length_hint(budget)")
                         self._entry(member)
-                        line(f"v = remember({memory}, c, (k, v))")
+                        line(f"v = keep_struct({parts}, c, (k, v), budget, i)")
                     line("m[v[0]] = v[1]")
                     line("p = q")
                 else:
@@ -388,7 +399,7 @@ class _Generator:
         field, line = member.field, self._source.line
         wire_type = _NUMBERS.get(field.type, 2)
         line('k = ""')
-        line(f"v = {self._zero(member)}")
+        line("v = None")
         with self._source.block("while p < q:"):
             line("t = b[p]")
             line("p += 1")
@@ -408,6 +419,8 @@ class _Generator:
                 line("p = skip(b, p, t, ())")
         with self._source.block("if p > q:"):
             line("raise too_short()")
+        with self._source.block("if v is None:"):
+            line(f"v = {self._zero(member)}")
 
     def _zero(self, member: Member) -> str:
         """The expression for the zero value of a map entry."""

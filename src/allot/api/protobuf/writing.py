@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from allot.api.base import is_set
 from allot.api.decoding import Shape, fields_of
-from allot.api.protobuf import json_schemas, scalars, wire
+from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.schema import Field, message
 from allot.api.protobuf.source import Source
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
@@ -23,8 +23,6 @@ from allot.api.protobuf.wire import BYTES, ProtobufError, encode_tag, encode_var
 Writer = Callable[[Any], bytes]
 """Takes a value and returns the content of its message."""
 
-MAX_REMEMBERED: Final = 8192
-"""The number of cached map entries, by type: devices of one model share most attributes."""
 _PREFIXES: Final = 256
 """Lengths with precomputed prefixes."""
 
@@ -52,12 +50,6 @@ def _prefix(tag: bytes, length: int) -> bytes:
     return tag + encode_varint(length)
 
 
-def _remember(memory: dict[Any, bytes], key: Any, value: bytes) -> None:
-    if len(memory) >= MAX_REMEMBERED:
-        memory.clear()
-    memory[key] = value
-
-
 _WRITERS: Final[dict[str, str]] = {
     "time": "write_time", "microtime": "write_microtime", "quantity": "write_quantity",
     "intstr": "write_int_or_string", "raw": "write_json", "fields": "write_json", "strings": "write_strings",
@@ -67,7 +59,7 @@ _WRITERS: Final[dict[str, str]] = {
 _functions: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("write_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("write_")},
-    "varint": encode_varint, "prefix": _prefix, "remember": _remember, "is_set": is_set,
+    "varint": encode_varint, "prefix": _prefix, "json_of": memory.json_of, "keep": memory.keep_written, "is_set": is_set,
     "unbase64": a2b_base64, "double": struct.Struct("<d").pack,
 }  # fmt: skip
 """The namespace of generated functions."""
@@ -90,6 +82,14 @@ def _promise(target: Target) -> str:
             return _functions[name](value)
 
         _functions[name] = generate
+    return name
+
+
+def _parts_of(target: Target) -> str:
+    """The name of what is remembered of a target."""
+    name = f"parts_{target.identifier}"
+    if name not in _functions:
+        _functions[name] = memory.WRITTEN.of_a_type()
     return name
 
 
@@ -226,14 +226,15 @@ class _Generator:
                 self._entry(member)
                 self._delimited(field.number)
                 return
-            memory = self._constant(f"memory_{member.attribute}", {})
+            # Devices of one model have most attributes in common.
+            parts = self._constant(f"parts_{member.attribute}", memory.WRITTEN.of_a_type())
             line(f"i = {key}")
-            line(f"c = {memory}.get(i) if i else None")
+            line(f"c = {parts}.get(i) if i else None")
             with self._source.block("if c is None:"):
                 self._entry(member)
                 line(f"c = prefix({tag!r}, len(c)) + c")
                 with self._source.block("if i:"):
-                    line(f"remember({memory}, i, c)")
+                    line(f"keep({parts}, i, c)")
             line("a.append(c)")
 
     def _entry(self, member: Member) -> None:
@@ -280,7 +281,17 @@ class _Generator:
         if type_ == "double":
             line(f"a += {encode_tag(number, wire.FIXED64)!r}, double(v)")
             return
-        line(f"c = {self._content(member)}")
+        inner = member.item_target
+        if inner is None or not memory.is_remembered(inner.message):
+            line(f"c = {self._content(member)}")
+        else:
+            parts = _parts_of(inner)
+            line("j = json_of(v)")
+            line(f"c = {parts}.get(j)")
+            with self._source.block("if c is None:"):
+                line(f"c = {self._content(member)}")
+                with self._source.block(f"if len(j) <= {memory.MAX_PART_BYTES}:"):
+                    line(f"keep({parts}, j, c)")
         self._delimited(number)
 
     def _content(self, member: Member) -> str:

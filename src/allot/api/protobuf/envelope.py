@@ -7,6 +7,7 @@ event is a frame with a length prefix; the object in it has its own envelope.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
 MAX_FRAME: Final = 64 << 20
 """The longest event of a watch that is read."""
+MAX_KINDS: Final = 1024
+"""Kinds whose messages are known without looking; clients may name meta's kinds in any group."""
 
 
 class Envelope(NamedTuple):
@@ -78,11 +81,13 @@ def _place(fields: dict[int, Any], number: int) -> tuple[int, int]:
     return start, end
 
 
+@lru_cache(MAX_KINDS)
 def has_protobuf(gvk: GroupVersionKind) -> bool:
     """Whether a kind can be written as protobuf. Custom resources cannot."""
     return message_of(gvk) is not None
 
 
+@lru_cache(MAX_KINDS)
 def target_of(gvk: GroupVersionKind, cls: type[Struct] | None = None) -> Target:
     """The message of a kind, for a struct or plain JSON values; `ProtobufError` if it has none."""
     found = message_of(gvk)

@@ -33,7 +33,7 @@ MAX_PART_BYTES: Final = 16 << 10
 """Of one part."""
 MIN_BYTES_PER_PART: Final = 12
 """Dicts with shorter parts are not remembered: they are made anew without counting against the budget of parts."""
-_ENTRY_BYTES: Final = 200
+ENTRY_BYTES: Final = 200
 """Estimated bytes of an entry, or of a struct, beside its content."""
 
 
@@ -59,7 +59,7 @@ class Memory:
     def keep(self, parts: dict[Any, Any], key: Any, value: Any, size: int) -> None:
         if self.bytes + size > self._max_bytes:
             self.forget()
-        self.bytes += size + _ENTRY_BYTES
+        self.bytes += size + ENTRY_BYTES
         parts[key] = value
 
     def forget(self) -> None:
@@ -77,29 +77,14 @@ json_of: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
 """What says all about a value that is written. Opaque parts are in it as they are."""
 
 
-def keep_struct(
-    parts: dict[bytes, Any], content: bytes, value: Any, budget: Iterator[None], before: int
-) -> Any:
-    """Remember a struct that was read; `before` is what the budget was. Gives the struct."""
-    used = before - length_hint(budget)
-    READ.keep(parts, content, value, 2 * len(content) + used * _ENTRY_BYTES)
-    return value
-
-
 def keep_dict(
     parts: dict[bytes, Any], content: bytes, value: Any, budget: Iterator[None], before: int
-) -> Any:
-    """Remember a dict that was read, as msgpack. Gives the dict."""
+) -> None:
+    """Remember a dict that was read, as msgpack; `before` is what the budget was."""
     if (before - length_hint(budget)) * MIN_BYTES_PER_PART > len(content):
-        return value
+        return
     try:
         packed = pack(value)
     except (OverflowError, ValueError, RecursionError):  # numbers in JSON that msgpack does not have
-        return value
+        return
     READ.keep(parts, content, packed, len(content) + len(packed))
-    return value
-
-
-def keep_written(parts: dict[Any, bytes], key: Any, content: bytes) -> None:
-    size = len(content)
-    WRITTEN.keep(parts, key, content, 2 * size if isinstance(key, tuple) else size + len(key))

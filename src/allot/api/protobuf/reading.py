@@ -38,7 +38,7 @@ def read(data: bytes, target: Target, max_parts: int = MAX_VALUES) -> Any:
 
 
 def reader_for(target: Target) -> Reader:
-    reader: Reader = _functions[_promise(target)]
+    reader: Reader = _functions[_names.get(target) or _promise(target)]
     return reader
 
 
@@ -72,10 +72,11 @@ _functions: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("read_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("read_")},
     "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
-    "too_short": wire.too_short, "base64": _base64, "length_hint": length_hint, "keep_struct": memory.keep_struct,
+    "too_short": wire.too_short, "base64": _base64, "length_hint": length_hint, "keep": memory.READ.keep,
     "keep_dict": memory.keep_dict, "unpack": memory.unpack,
 }  # fmt: skip
 """The namespace of generated functions."""
+_names: Final[dict[Target, str]] = {}
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
 _NUMBERS: Final = {"int32": 0, "int64": 0, "bool": 0, "double": 1}
 _ZEROES: Final = {"string": '""', "int32": "0", "int64": "0", "bool": "False", "double": "0"}
@@ -91,6 +92,7 @@ def _promise(target: Target) -> str:
             return _functions[name](*arguments)
 
         _functions[name] = generate
+        _names[target] = name
     return name
 
 
@@ -359,12 +361,20 @@ class _Generator:
         line("c = b[p:q]")
         line(f"v = {parts}.get(c)")
         with self._source.block("if v is None:"):
-            line("n = length_hint(budget)")
-            keep = "keep_dict" if inner.cls is None else "keep_struct"
-            line(f"v = {keep}({parts}, c, {value}, budget, n)")
+            line("i = length_hint(budget)")
+            line(f"v = {value}")
+            if inner.cls is None:
+                line(f"keep_dict({parts}, c, v, budget, i)")
+            else:
+                self._keep(parts, "v")
         if inner.cls is None:
             with self._source.block("else:"):
                 line("v = unpack(v)")
+
+    def _keep(self, parts: str, value: str) -> None:
+        """Remembers what was read of c; i is what the budget was."""
+        size = f"2 * len(c) + {memory.ENTRY_BYTES} * (i - length_hint(budget))"
+        self._source.line(f"keep({parts}, c, {value}, {size})")
 
     def _map(self, member: Member) -> None:
         field, line = member.field, self._source.line
@@ -386,7 +396,8 @@ class _Generator:
                     with self._source.block("if v is None:"):
                         line("i = length_hint(budget)")
                         self._entry(member)
-                        line(f"v = keep_struct({parts}, c, (k, v), budget, i)")
+                        line("v = k, v")
+                        self._keep(parts, "v")
                     line("m[v[0]] = v[1]")
                     line("p = q")
                 else:

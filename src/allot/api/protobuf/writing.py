@@ -12,11 +12,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from msgspec import Raw
+
 from allot.api.base import is_set
 from allot.api.decoding import Shape, fields_of
 from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.schema import Field, message
 from allot.api.protobuf.source import Source
+from allot.api.protobuf.stored_json import parse, parser_of
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import BYTES, ProtobufError, encode_tag, encode_varint
 
@@ -35,8 +38,16 @@ def write(value: Any, target: Target) -> bytes:
         raise ProtobufError(f"cannot write {target.message}: {error}") from None
 
 
+def write_json(body: bytes, target: Target, resource_version: str) -> bytes:
+    """The message of a stored object, whose JSON has no resourceVersion."""
+    document = parse(body, target.message)
+    if resource_version:
+        document["metadata"]["resourceVersion"] = resource_version
+    return write(document, target)
+
+
 def writer_for(target: Target) -> Writer:
-    writer: Writer = _functions[_promise(target)]
+    writer: Writer = _functions[_names.get(target) or _promise(target)]
     return writer
 
 
@@ -59,10 +70,11 @@ _WRITERS: Final[dict[str, str]] = {
 _functions: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("write_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("write_")},
-    "varint": encode_varint, "prefix": _prefix, "json_of": memory.json_of, "keep": memory.keep_written, "is_set": is_set,
+    "varint": encode_varint, "prefix": _prefix, "json_of": memory.json_of, "Raw": Raw, "parser_of": parser_of, "keep": memory.WRITTEN.keep, "is_set": is_set,
     "unbase64": a2b_base64, "double": struct.Struct("<d").pack,
 }  # fmt: skip
 """The namespace of generated functions."""
+_names: Final[dict[Target, str]] = {}
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
 _NUMBERS: Final = frozenset({"int32", "int64", "bool"})
 _ZERO_CONTENTS: Final = {
@@ -82,6 +94,7 @@ def _promise(target: Target) -> str:
             return _functions[name](value)
 
         _functions[name] = generate
+        _names[target] = name
     return name
 
 
@@ -234,7 +247,7 @@ class _Generator:
                 self._entry(member)
                 line(f"c = prefix({tag!r}, len(c)) + c")
                 with self._source.block("if i:"):
-                    line(f"keep({parts}, i, c)")
+                    line(f"keep({parts}, i, c, 2 * len(c))")
             line("a.append(c)")
 
     def _entry(self, member: Member) -> None:
@@ -263,7 +276,8 @@ class _Generator:
     def _delimited(self, number: int) -> None:
         """Adds c as the content of a field."""
         self._source.line("n = len(c)")
-        self._source.line(f"a += ({self._prefixed(number)}), c")
+        self._source.line(f"a.append({self._prefixed(number)})")
+        self._source.line("a.append(c)")
 
     def _value(self, member: Member, number: int) -> None:
         """Adds v as a field."""
@@ -285,14 +299,26 @@ class _Generator:
         if inner is None or not memory.is_remembered(inner.message):
             line(f"c = {self._content(member)}")
         else:
-            parts = _parts_of(inner)
-            line("j = json_of(v)")
-            line(f"c = {parts}.get(j)")
-            with self._source.block("if c is None:"):
-                line(f"c = {self._content(member)}")
-                with self._source.block(f"if len(j) <= {memory.MAX_PART_BYTES}:"):
-                    line(f"keep({parts}, j, c)")
+            self._remembered(member, inner)
         self._delimited(number)
+
+    def _remembered(self, member: Member, inner: Target) -> None:
+        """What is remembered of v, or its content, into c. In stored JSON v may be its bytes."""
+        line = self._source.line
+        parts = _parts_of(inner)
+        if inner.cls is None:
+            line("x = v.__class__ is Raw")
+            line("j = bytes(v) if x else json_of(v)")
+        else:
+            line("j = json_of(v)")
+        line(f"c = {parts}.get(j)")
+        with self._source.block("if c is None:"):
+            if inner.cls is None:
+                with self._source.block("if x:"):
+                    line(f"v = parser_of({inner.message!r})(j)")
+            line(f"c = {self._content(member)}")
+            with self._source.block(f"if len(j) <= {memory.MAX_PART_BYTES}:"):
+                line(f"keep({parts}, j, c, len(j) + len(c))")
 
     def _content(self, member: Member) -> str:
         type_, inner = member.field.type, member.item_target

@@ -92,7 +92,7 @@ class ObjectChange:
         if frame is None:
             shown = self.shown(type_)
             if type_ == "DELETED":
-                message = codec.encode_protobuf(shown.at(self.revision), version)
+                message = shown.message_at(self.revision, codec, version)
             else:
                 message = shown.message(codec, version)
             gvk = codec.resource.gvk(version)

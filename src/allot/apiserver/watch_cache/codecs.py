@@ -22,7 +22,7 @@ from allot.api.identities import GroupVersion
 from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import has_protobuf, target_of
 from allot.api.protobuf.reading import read
-from allot.api.protobuf.writing import write
+from allot.api.protobuf.writing import write, write_json
 from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds.resources import Resource, find
@@ -60,6 +60,10 @@ class Codec(ABC):
     @abstractmethod
     def encode_protobuf(self, obj: Any, version: str) -> bytes:
         """The object's protobuf message, without an envelope."""
+
+    def stored_to_protobuf(self, body: bytes, resource_version: str) -> bytes:
+        """The protobuf message in the storage version, from bytes that `encode` wrote in it."""
+        return write_json(body, target_of(self.resource.gvk(self.storage_version)), resource_version)
 
     def has_protobuf(self, version: str) -> bool:
         """Whether there is a message for objects in a version."""

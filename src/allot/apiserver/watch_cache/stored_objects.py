@@ -61,9 +61,15 @@ class StoredObject:
         bodies = self._bodies
         message = bodies.get(key) if bodies is not None else None
         if message is None:
-            message = codec.encode_protobuf(self.at(self.revision), version)
+            message = self.message_at(self.revision, codec, version)
             self._keep(key, message)
         return message
+
+    def message_at(self, revision: int, codec: Codec, version: str) -> bytes:
+        """The protobuf message with a resourceVersion."""
+        if codec is self.codec and version == codec.storage_version:
+            return codec.stored_to_protobuf(self.entry.value, str(revision or ""))
+        return codec.encode_protobuf(self.at(revision), version)
 
     def at(self, revision: int) -> Any:
         """The object with a resourceVersion; with none if the revision is 0, as in a dry run."""

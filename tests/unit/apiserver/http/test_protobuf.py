@@ -447,13 +447,13 @@ def test_forms_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from allot.apiserver.watch_cache.codecs import RawCodec
 
     made: list[str] = []
-    encode = RawCodec.encode_protobuf
+    encode = RawCodec.stored_to_protobuf
 
-    def counted(self: RawCodec, obj: Any, version: str) -> bytes:
-        made.append(obj.metadata.name)
-        return encode(self, obj, version)
+    def counted(self: RawCodec, body: bytes, resource_version: str) -> bytes:
+        made.append(msgspec.json.decode(body)["metadata"]["name"])
+        return encode(self, body, resource_version)
 
-    monkeypatch.setattr(RawCodec, "encode_protobuf", counted)
+    monkeypatch.setattr(RawCodec, "stored_to_protobuf", counted)
 
     async def story(server: LocalServer) -> None:
         await server.post(CONFIG_MAPS, config_map("x"))

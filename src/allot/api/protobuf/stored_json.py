@@ -1,0 +1,68 @@
+"""Stored JSON to protobuf, without making values of the parts that were written before.
+
+Parts that are remembered, and JSON within protobuf, stay the bytes they are: the parts are looked up by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, TypedDict
+
+import msgspec
+from msgspec import Raw
+
+from allot.api.protobuf.memory import is_remembered
+from allot.api.protobuf.schema import SCALARS, Field, message
+
+Parser = Callable[[bytes], Any]
+
+
+@cache
+def parser_of(name: str) -> Parser:
+    """Reads the JSON of a message that says all and has no nulls."""
+    return msgspec.json.Decoder(_type_of(name, ())).decode
+
+
+def parse(body: bytes, name: str) -> dict[str, Any]:
+    """The JSON of a message, with `Raw` where it need not be looked into."""
+    if b"null" not in body:
+        try:
+            document: dict[str, Any] = parser_of(name)(body)
+        except msgspec.ValidationError:
+            pass  # stored before its types were checked: what can be written is written
+        else:
+            return document
+    plain: dict[str, Any] = msgspec.json.decode(body)
+    return plain
+
+
+def _type_of(name: str, outer: tuple[str, ...]) -> Any:
+    """How a message is parsed: what is not of interest, or contains itself, as it comes."""
+    if name in outer:
+        return Any
+    fields = {field.name: _field_type(field, (*outer, name)) for field in _json_fields(name)}
+    if all(type_ is Any for type_ in fields.values()):
+        return Any
+    return TypedDict(name.replace(".", "_"), fields, total=False)  # type: ignore[operator]
+
+
+def _field_type(field: Field, outer: tuple[str, ...]) -> Any:
+    if field.type in ("raw", "fields"):
+        item: Any = Raw
+    elif field.type in SCALARS:
+        return Any
+    else:
+        item = Raw if is_remembered(field.type) else _type_of(field.type, outer)
+    if item is Any or not field.container:
+        return item
+    return list[item] if field.container == "list" else dict[str, item]
+
+
+def _json_fields(name: str) -> Iterator[Field]:
+    """The fields that a message has in JSON, those of inlined messages among them."""
+    for field in message(name).fields:
+        if field.name:
+            yield field
+        else:
+            yield from _json_fields(field.type)

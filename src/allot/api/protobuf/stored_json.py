@@ -20,21 +20,20 @@ Parser = Callable[[bytes], Any]
 
 @cache
 def parser_of(name: str) -> Parser:
-    """Reads the JSON of a message that says all and has no nulls."""
-    return msgspec.json.Decoder(_type_of(name, ())).decode
+    """Reads the JSON of a message, with `Raw` where it need not be looked into."""
+    decode = msgspec.json.Decoder(_type_of(name, ())).decode
 
-
-def parse(body: bytes, name: str) -> dict[str, Any]:
-    """The JSON of a message, with `Raw` where it need not be looked into."""
-    if b"null" not in body:
+    def parse(body: bytes) -> Any:
         try:
-            document: dict[str, Any] = parser_of(name)(body)
-        except msgspec.ValidationError:
-            pass  # stored before its types were checked: what can be written is written
-        else:
-            return document
-    plain: dict[str, Any] = msgspec.json.decode(body)
-    return plain
+            return decode(body)
+        except msgspec.ValidationError:  # has fields of other types: what can be written is written
+            return msgspec.json.decode(body)
+
+    return parse
+
+
+def is_null(value: Any) -> bool:
+    return value is None or (value.__class__ is Raw and bytes(value) == b"null")
 
 
 def _type_of(name: str, outer: tuple[str, ...]) -> Any:
@@ -44,7 +43,8 @@ def _type_of(name: str, outer: tuple[str, ...]) -> Any:
     fields = {field.name: _field_type(field, (*outer, name)) for field in _json_fields(name)}
     if all(type_ is Any for type_ in fields.values()):
         return Any
-    return TypedDict(name.replace(".", "_"), fields, total=False)  # type: ignore[operator]
+    made: Any = TypedDict(name.replace(".", "_"), fields, total=False)  # type: ignore[operator]
+    return made | None
 
 
 def _field_type(field: Field, outer: tuple[str, ...]) -> Any:
@@ -56,7 +56,7 @@ def _field_type(field: Field, outer: tuple[str, ...]) -> Any:
         item = Raw if is_remembered(field.type) else _type_of(field.type, outer)
     if item is Any or not field.container:
         return item
-    return list[item] if field.container == "list" else dict[str, item]
+    return (list[item] if field.container == "list" else dict[str, item]) | None
 
 
 def _json_fields(name: str) -> Iterator[Field]:

@@ -19,7 +19,7 @@ from allot.api.decoding import Shape, fields_of
 from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.schema import Field, message
 from allot.api.protobuf.source import Source
-from allot.api.protobuf.stored_json import parse, parser_of
+from allot.api.protobuf.stored_json import is_null, parser_of
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import BYTES, ProtobufError, encode_tag, encode_varint
 
@@ -40,7 +40,7 @@ def write(value: Any, target: Target) -> bytes:
 
 def write_json(body: bytes, target: Target, resource_version: str) -> bytes:
     """The message of a stored object, whose JSON has no resourceVersion."""
-    document = parse(body, target.message)
+    document = parser_of(target.message)(body)
     if resource_version:
         document["metadata"]["resourceVersion"] = resource_version
     return write(document, target)
@@ -70,7 +70,7 @@ _WRITERS: Final[dict[str, str]] = {
 _functions: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("write_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("write_")},
-    "varint": encode_varint, "prefix": _prefix, "json_of": memory.json_of, "Raw": Raw, "parser_of": parser_of, "keep": memory.WRITTEN.keep, "is_set": is_set,
+    "varint": encode_varint, "prefix": _prefix, "json_of": memory.json_of, "Raw": Raw, "parser_of": parser_of, "is_null": is_null, "keep": memory.WRITTEN.keep, "is_set": is_set,
     "unbase64": a2b_base64, "double": struct.Struct("<d").pack,
 }  # fmt: skip
 """The namespace of generated functions."""
@@ -119,6 +119,12 @@ def _zero(field: Field) -> bytes:
     else:
         content = b"".join(map(_zero, message(field.type).fields))
     return wire.delimited(field.number, content)
+
+
+def _may_be_raw(member: Member) -> bool:
+    """Whether a value in a document may be its JSON, as `stored_json` has it."""
+    type_ = member.field.type
+    return type_ in ("raw", "fields") or memory.is_remembered(type_)
 
 
 def _memory_key(member: Member) -> str:
@@ -209,6 +215,8 @@ class _Generator:
             return "is_set(v)"
         if not field.pointer and field.type in ("string", *_NUMBERS):
             return "v"
+        if shape is None and _may_be_raw(member):
+            return "not is_null(v)"
         if shape is None or shape.optional or shape.kind in ("time", "any"):
             return "v is not None"
         if shape.kind in ("string", "int", "bool"):
@@ -315,7 +323,7 @@ class _Generator:
         with self._source.block("if c is None:"):
             if inner.cls is None:
                 with self._source.block("if x:"):
-                    line(f"v = parser_of({inner.message!r})(j)")
+                    line(f"v = parser_of({inner.message!r})(j) or {{}}")
             line(f"c = {self._content(member)}")
             with self._source.block(f"if len(j) <= {memory.MAX_PART_BYTES}:"):
                 line(f"keep({parts}, j, c, len(j) + len(c))")

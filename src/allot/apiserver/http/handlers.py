@@ -26,7 +26,6 @@ from allot.apiserver.http.negotiation import (
     negotiate,
 )
 from allot.apiserver.http.protobuf_rendering import (
-    COST,
     ProtobufRenderer,
     protobuf_list,
     protobuf_renderer,
@@ -186,7 +185,7 @@ class _Responder(NamedTuple):
 
     async def one(self, code: int, stored: StoredObject) -> Response:
         is_protobuf = self.accepted.format == "protobuf"
-        size = len(stored.entry.value) * (COST if is_protobuf else 1)
+        size = self.renderer.work_size(stored)
         if size <= LARGE:
             body = self.renderer.one(stored)
         else:

@@ -37,6 +37,10 @@ class Renderer:
         body = stored.body(self.codec, self.version)
         return with_type(body, self._gvk.kind, self._api_version)
 
+    def work_size(self, stored: StoredObject) -> int:
+        """How much work an object is, in bytes of JSON."""
+        return len(stored.entry.value)
+
     def frame(self, meta: ListMeta) -> ListFrame:
         """A list without its items."""
         return ListFrame(

@@ -65,6 +65,10 @@ class StoredObject:
             self._keep(key, message)
         return message
 
+    def has_message(self, codec: Codec, version: str) -> bool:
+        """Whether the message is kept."""
+        return self._bodies is not None and (codec, version, _PROTOBUF) in self._bodies
+
     def message_at(self, revision: int, codec: Codec, version: str) -> bytes:
         """The protobuf message with a resourceVersion."""
         if codec is self.codec and version == codec.storage_version:

@@ -180,14 +180,15 @@ class _Generator:
                 line(f'r["{field.name}"] = {_promise(inner)}(b, 0, 0, budget)')
         line("return r")
 
-    def _next_tag(self) -> None:
+    def _next_tag(self, at_end: str = "t = -1") -> None:
+        """Reads the next tag into t; outside of inner loops, the end may be a `break`."""
         line = self._source.line
         with self._source.block("if p < e:"):
             line("t = b[p]")
             line("p += 1")
             self._long_varint("t", "p")
         with self._source.block("else:"):
-            line("t = -1")
+            line(at_end)
 
     def _length(self, start: str = "p", end: str = "q", within: str = "") -> None:
         """Reads a length: afterwards the content goes from `start` to `end`.
@@ -257,7 +258,7 @@ class _Generator:
                     line(self._store(member, "v"))
             else:
                 line(self._store(member, "v"))
-            self._next_tag()
+            self._next_tag("break")
 
     def _number(self, type_: str, variable: str = "p") -> None:
         """Reads a number into v."""
@@ -298,7 +299,7 @@ class _Generator:
             for part in members_of(inner) if self._target.cls is not None else ():
                 line(f"f_{part.attribute} = v.{part.attribute}")
             line("p = q")
-            self._next_tag()
+            self._next_tag("break")
 
     def _list(self, member: Member) -> None:
         field, line = member.field, self._source.line
@@ -366,15 +367,15 @@ class _Generator:
             if inner.cls is None:
                 line(f"keep_dict({parts}, c, v, budget, i)")
             else:
-                self._keep(parts, "v")
+                self._keep(parts)
         if inner.cls is None:
             with self._source.block("else:"):
                 line("v = unpack(v)")
 
-    def _keep(self, parts: str, value: str) -> None:
-        """Remembers what was read of c; i is what the budget was."""
-        size = f"2 * len(c) + {memory.ENTRY_BYTES} * (i - length_hint(budget))"
-        self._source.line(f"keep({parts}, c, {value}, {size})")
+    def _keep(self, parts: str) -> None:
+        """Remembers v, which was read of c; i is what the budget was."""
+        size = f"6 * len(c) + {memory.ENTRY_BYTES} * (i - length_hint(budget))"
+        self._source.line(f"keep({parts}, c, v, {size})")
 
     def _map(self, member: Member) -> None:
         field, line = member.field, self._source.line
@@ -397,7 +398,7 @@ class _Generator:
                         line("i = length_hint(budget)")
                         self._entry(member)
                         line("v = k, v")
-                        self._keep(parts, "v")
+                        self._keep(parts)
                     line("m[v[0]] = v[1]")
                     line("p = q")
                 else:
@@ -407,6 +408,23 @@ class _Generator:
 
     def _entry(self, member: Member) -> None:
         """Reads an entry of a map into k and v."""
+        field, line = member.field, self._source.line
+        wire_type = _NUMBERS.get(field.type, 2)
+        if wire_type == 2:
+            # As it is written: key and value, and short ones.
+            head = "q - p > 3 and b[p] == 10 and (u := p + 2 + b[p + 1]) < q and b[u] == 18"
+            lengths = "u + 2 + b[u + 1] == q and b[p + 1] < 128 and b[u + 1] < 128"
+            with self._source.block(f"if {head} and {lengths}:"):
+                line("k = b[p + 2 : u].decode()")
+                line("p = u + 2")
+                line(f"v = {self._value(member)}")
+                line("p = q")
+            with self._source.block("else:"):
+                self._any_entry(member)
+        else:
+            self._any_entry(member)
+
+    def _any_entry(self, member: Member) -> None:
         field, line = member.field, self._source.line
         wire_type = _NUMBERS.get(field.type, 2)
         line('k = ""')

@@ -80,6 +80,8 @@ _NUMBERS: Final = frozenset({"int32", "int64", "bool"})
 _ZERO_CONTENTS: Final = {
     "quantity": b"\n\x010", "intstr": b"\x08\x00\x10\x00\x1a\x00", "schema-or-bool": b"\x08\x00",
 }  # fmt: skip
+_EMPTY_VALUE: Final = b"\x12\x00"
+"""What is written of an entry of a map that has no value."""
 _NOTHING_IF_UNSET: Final = frozenset({"bytes", "strings"})
 """Types that are nullable in Go without a pointer."""
 
@@ -238,7 +240,6 @@ class _Generator:
                         line("v = ''")
                 self._value(member, field.number)
             return
-        tag = encode_tag(field.number, BYTES)
         line("w = v")
         key = _memory_key(member)
         with self._source.block("for k in sorted(w):"):
@@ -253,7 +254,8 @@ class _Generator:
             line(f"c = {parts}.get(i) if i else None")
             with self._source.block("if c is None:"):
                 self._entry(member)
-                line(f"c = prefix({tag!r}, len(c)) + c")
+                line("n = len(c)")
+                line(f"c = ({self._prefixed(field.number)}) + c")
                 with self._source.block("if i:"):
                     line(f"keep({parts}, i, c, 2 * len(c))")
             line("a.append(c)")
@@ -261,19 +263,23 @@ class _Generator:
     def _entry(self, member: Member) -> None:
         """The content of a map's entry, from k and v into c."""
         line = self._source.line
+        field = member.field._replace(number=2, container="", pointer=False)
         line("s = k.encode()")
         line("n = len(s)")
-        line(f"x = [{self._prefixed(1)}, s]")
-        line("a, x = x, a")
-        with self._source.block("if v is not None:"):
-            self._value(member, 2)
+        line(f"s = ({self._prefixed(1)}) + s")
+        with self._source.block("if v is None:"):
+            line(f"c = s + {_zero(field) or _EMPTY_VALUE!r}")
         with self._source.block("else:"):
-            zero = (
-                _zero(member.field._replace(number=2, container="", pointer=False)) or b"\x12\x00"
-            )
-            line(f"a.append({zero!r})")
-        line("c = b''.join(a)")
-        line("a = x")
+            if field.type in _NUMBERS or field.type == "double":
+                line("x = a")
+                line("a = [s]")
+                self._value(member, 2)
+                line("c = b''.join(a)")
+                line("a = x")
+            else:
+                self._make_content(member)
+                line("n = len(c)")
+                line(f"c = s + ({self._prefixed(2)}) + c")
 
     def _prefixed(self, number: int) -> str:
         """The expression for a tag and a length n."""
@@ -303,12 +309,16 @@ class _Generator:
         if type_ == "double":
             line(f"a += {encode_tag(number, wire.FIXED64)!r}, double(v)")
             return
+        self._make_content(member)
+        self._delimited(number)
+
+    def _make_content(self, member: Member) -> None:
+        """The content of v into c."""
         inner = member.item_target
         if inner is None or not memory.is_remembered(inner.message):
-            line(f"c = {self._content(member)}")
+            self._source.line(f"c = {self._content(member)}")
         else:
             self._remembered(member, inner)
-        self._delimited(number)
 
     def _remembered(self, member: Member, inner: Target) -> None:
         """What is remembered of v, or its content, into c. In stored JSON v may be its bytes."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from allot.api.identities import GroupVersion
 from allot.client.client import Client
+from allot.client.component_users import CONTROLLER_MANAGER, ComponentUser, controller_user
 from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager, Factory
 from allot.testing.servers import TOKEN, LocalServer, ServerResponse
@@ -22,12 +23,17 @@ class Cluster:
     def __init__(self, server: LocalServer) -> None:
         self.server = server
 
-    def client(self) -> Client:
-        return Client(InProcessTransport(self.server.server.app, TOKEN))
+    def client(self, user: str | ComponentUser = TOKEN) -> Client:
+        return Client(InProcessTransport(self.server.server.app, user))
 
     @contextlib.asynccontextmanager
     async def running(self, *factories: Factory) -> AsyncIterator[ControllerManager]:
-        manager = ControllerManager(self.client(), factories)
+        """Controllers, each with the role of its own."""
+        manager = ControllerManager(
+            self.client(CONTROLLER_MANAGER),
+            factories,
+            controller_client=lambda name: self.client(controller_user(name)),
+        )
         task = asyncio.create_task(manager.run())
         try:
             yield manager

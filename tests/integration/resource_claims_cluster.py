@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from allot.client.client import Client
+from allot.client.component_users import CONTROLLER_MANAGER, ComponentUser, controller_user
 from allot.client.in_process import InProcessTransport
 from allot.client.transport import JSON, Query, Response, Stream
 from allot.controllers.manager import ControllerManager
 from allot.controllers.resource_claims import ResourceClaimController
 from allot.features import DEFAULTS, FeatureGates
-from allot.testing.servers import TOKEN, LocalServer, ServerResponse
+from allot.testing.servers import LocalServer, ServerResponse
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
@@ -45,8 +46,8 @@ class MortalTransport(InProcessTransport):
     chance: random.Random | None = None
     """If set, some watches are late, each by its own measure."""
 
-    def __init__(self, server: LocalServer) -> None:
-        super().__init__(server.server.app, TOKEN)
+    def __init__(self, server: LocalServer, user: ComponentUser) -> None:
+        super().__init__(server.server.app, user)
         self.dead = asyncio.Event()
         self.requests: list[tuple[str, str]] = []
 
@@ -107,9 +108,15 @@ class Running:
     """One controller manager."""
 
     def __init__(self, server: LocalServer, gates: FeatureGates) -> None:
-        self.transport = MortalTransport(server)
-        factories = [ResourceClaimController]
-        self.manager = ControllerManager(Client(self.transport), factories, gates)
+        self.watches = MortalTransport(server, CONTROLLER_MANAGER)
+        """What informers and events go through."""
+        self.transport = MortalTransport(server, controller_user(ResourceClaimController.name))
+        self.manager = ControllerManager(
+            Client(self.watches),
+            [ResourceClaimController],
+            gates,
+            controller_client=lambda _name: Client(self.transport),
+        )
         self._task = asyncio.create_task(self.manager.run())
 
     async def stop(self) -> None:

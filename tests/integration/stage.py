@@ -9,9 +9,10 @@ from typing import Any
 
 from allot.client.client import Client
 from allot.client.clock import LoopClock
+from allot.client.component_users import CONTROLLER_MANAGER, ComponentUser, controller_user
 from allot.client.in_process import InProcessTransport
 from allot.controllers.manager import ControllerManager, Factory
-from allot.testing.servers import TOKEN, LocalServer
+from allot.testing.servers import LocalServer
 from allot.testing.virtual_time import run_in_virtual_time
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -39,9 +40,15 @@ class Stage:
     def __init__(self, server: LocalServer, factories: Iterable[Factory]) -> None:
         self.server = server
         self.clock = StageClock()
-        client = Client(InProcessTransport(server.server.app, TOKEN), clock=self.clock)
-        self.manager = ControllerManager(client, tuple(factories))
+        self.manager = ControllerManager(
+            self._client(CONTROLLER_MANAGER),
+            tuple(factories),
+            controller_client=lambda name: self._client(controller_user(name)),
+        )
         self._running: asyncio.Task[None] | None = None
+
+    def _client(self, user: ComponentUser) -> Client:
+        return Client(InProcessTransport(self.server.server.app, user), clock=self.clock)
 
     async def start(self) -> None:
         self._running = asyncio.create_task(self.manager.run())

@@ -53,7 +53,7 @@ class Mortals:
             self.deaths_left -= 1
             running.transport.writes_left = self._chance.randint(1, 6)
             running.transport.dies_before = self._chance.random() < 0.5
-        running.transport.chance = self._chance
+        running.watches.chance = self._chance
         return running
 
 

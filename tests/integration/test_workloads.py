@@ -12,6 +12,7 @@ import pytest
 
 from allot.api.core import Pod
 from allot.client.client import Client
+from allot.client.component_users import CONTROLLER_MANAGER, ComponentUser, controller_user
 from allot.client.errors import ApiStatusError
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import Informer
@@ -83,8 +84,8 @@ class Scene:
         self.nodes = Nodes(self.client())
         self._tasks: list[asyncio.Task[None]] = []
 
-    def client(self) -> Client:
-        return Client(InProcessTransport(self.server.server.app, TOKEN))
+    def client(self, user: str | ComponentUser = TOKEN) -> Client:
+        return Client(InProcessTransport(self.server.server.app, user))
 
     def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -92,7 +93,13 @@ class Scene:
         return task
 
     def start_controllers(self) -> asyncio.Task[None]:
-        return self.start(ControllerManager(self.client(), WORKLOAD_CONTROLLERS).run())
+        """Controllers, each with the role of its own."""
+        manager = ControllerManager(
+            self.client(CONTROLLER_MANAGER),
+            WORKLOAD_CONTROLLERS,
+            controller_client=lambda name: self.client(controller_user(name)),
+        )
+        return self.start(manager.run())
 
     async def stop(self, *tasks: asyncio.Task[None]) -> None:
         for task in tasks or self._tasks:

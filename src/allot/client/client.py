@@ -80,6 +80,12 @@ class Client(RestClient):
                 return None
             raise
 
+    async def find_listed(self, resource: Resource[T], key: ObjectKey) -> T | None:
+        """`find` for users who may list objects but not get them: the roles of many controllers say so."""
+        scope = Scope(key.namespace, field_selector=f"metadata.name={key.name}")
+        found = (await self.list(resource, scope)).items
+        return found[0] if found else None
+
     async def list(
         self,
         resource: Resource[T],

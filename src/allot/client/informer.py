@@ -120,6 +120,10 @@ class Informer(Generic[T]):
     def get(self, key: ObjectKey) -> T | None:
         return self.store.get(key)
 
+    async def find_live(self, key: ObjectKey) -> T | None:
+        """The object on the server, for decisions that an outdated one would make wrong."""
+        return await self._client.find_listed(self.resource, key)
+
     def list(self) -> list_[T]:
         return self.store.list()
 

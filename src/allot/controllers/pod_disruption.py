@@ -99,7 +99,7 @@ async def disrupt(
         if error.is_not_found:
             return False
         if error.is_conflict:
-            found = await client.find(PODS, ref.key)
+            found = await client.find_listed(PODS, ref.key)
             if found is None or PODS.codec.uid(found) != ref.uid:
                 return False
         raise

@@ -73,6 +73,10 @@ def test_this_very_pod_is_deleted() -> None:
     assert delete.body["gracePeriodSeconds"] == 0
 
 
+def listed(*pods: Pod) -> Response:
+    return answer(200, {"metadata": {"resourceVersion": "1"}, "items": [pod.data for pod in pods]})
+
+
 CONFLICT = answer(409, status(409, "Conflict"))
 
 
@@ -80,8 +84,8 @@ CONFLICT = answer(409, status(409, "Conflict"))
     "answers",
     [
         pytest.param([answer(404)], id="gone"),
-        pytest.param([CONFLICT, answer(404)], id="gone-when-looked-for"),
-        pytest.param([CONFLICT, answer(200, in_phase(uid="v").data)], id="replaced"),
+        pytest.param([CONFLICT, listed()], id="gone-when-looked-for"),
+        pytest.param([CONFLICT, listed(in_phase(uid="v"))], id="replaced"),
     ],
 )
 def test_a_pod_that_is_gone_is_no_trouble(answers: list[Response]) -> None:
@@ -90,6 +94,6 @@ def test_a_pod_that_is_gone_is_no_trouble(answers: list[Response]) -> None:
 
 
 def test_a_conflict_about_the_same_pod_is_trouble() -> None:
-    client, _, _ = scripted(CONFLICT, answer(200, in_phase().data))
+    client, _, _ = scripted(CONFLICT, listed(in_phase()))
     with pytest.raises(ApiStatusError):
         asyncio.run(disrupt(client, in_phase(), WHY))

@@ -164,7 +164,7 @@ class Reader:
         self, cache: ResourceCache, selection: Selection, after: str, limit: int
     ) -> Listing:
         # Nothing is awaited between taking the objects and noting the revision they show.
-        candidates, revision = cache.select(selection.prefix, after), cache.revision
+        candidates, revision = _candidates(cache, selection, after), cache.revision
         if selection.is_everything:
             found = candidates
         else:
@@ -195,6 +195,14 @@ class Reader:
                 break
             after = page.entries[-1].key
         return _page(found, selection, revision, limit, beyond=page.remaining)
+
+
+def _candidates(cache: ResourceCache, selection: Selection, after: str) -> Sequence[StoredObject]:
+    key = selection.only_key
+    if key is None:
+        return cache.select(selection.prefix, after)
+    stored = cache.get(key) if key > after else None
+    return [] if stored is None else [stored]
 
 
 def _page(

@@ -9,6 +9,7 @@ from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.selectors import (
     FieldSelector,
 )
+from allot.apiserver.watch_cache.caches import key_prefix
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
@@ -25,6 +26,14 @@ class Selection(NamedTuple):
     def is_everything(self) -> bool:
         """Whether there is nothing to match, so that objects need not be looked into."""
         return self.labels.is_everything and self.fields.is_everything
+
+    @property
+    def only_key(self) -> str | None:
+        """The key of the only object that can match, if the selectors name one: it is looked up, not searched for."""
+        name = self.fields.exact("metadata.name")
+        if name is None or (self.resource.namespaced and self.prefix == key_prefix(self.resource)):
+            return None
+        return self.prefix + name
 
     def matches(self, stored: StoredObject | None) -> bool:
         """Whether the object, if there is one, is selected. Its prefix counts too."""

@@ -185,7 +185,7 @@ class ClaimCreator:
         template = self._templates.get(key)
         if template is None:
             # The informer may be outdated. Otherwise it delivers an event when the template is created.
-            template = await self._client.find(TEMPLATES, key)
+            template = await self._templates.find_live(key)
         if template is None:
             missing = f'resourceclaimtemplate.resource.k8s.io "{key.name}" not found'
             text = f'resource claim template "{key.name}": {missing}{self._similar_templates(key)}'

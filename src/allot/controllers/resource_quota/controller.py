@@ -122,7 +122,8 @@ class ResourceQuotaController(QueueController[ObjectKey]):
     # --- counting ---
 
     async def reconcile(self, key: ObjectKey) -> None:
-        quota = self._quotas.get(key)
+        # The informer may not have seen yet what admission has charged.
+        quota = await self.client.find_listed(RESOURCE_QUOTAS, key)
         if quota is None or quota.metadata.deletion_timestamp is not None:
             return
         wanted = with_usage(quota, await self._count(quota))

@@ -108,7 +108,7 @@ class PodControl:
         except ApiStatusError as error:
             if not error.is_already_exists:
                 raise
-            found = await self._client.find(PODS, pod.key)
+            found = await self._client.find_listed(PODS, pod.key)
             if found is None or not is_controlled_by(found, owner):
                 raise NameTakenError(f'pods "{name_of(pod)}" already exists') from None
             return found

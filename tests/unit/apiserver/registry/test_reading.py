@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from allot.apiserver.registry.selection import Selection
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.testing.servers import LocalServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -284,6 +286,38 @@ def test_large_answers_are_compressed_if_the_client_can_read_that() -> None:
         assert packed.header("content-encoding") == ["gzip"]
         assert len(packed.content) < 10_000
         assert msgspec.json.decode(gzip.decompress(packed.content)) == plain.json
+
+    asyncio.run(run())
+
+
+def test_an_object_that_is_selected_by_name_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched = 0
+    plain = Selection.matches
+
+    def counting(selection: Selection, stored: StoredObject | None) -> bool:
+        nonlocal matched
+        matched += 1
+        return plain(selection, stored)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            await filled(server, 50)
+            monkeypatch.setattr(Selection, "matches", counting)
+            found = await server.get(MAPS, fieldSelector="metadata.name=m7")
+            odd = await server.get(
+                MAPS, fieldSelector="metadata.name=m7", labelSelector="parity=even"
+            )
+            missing = await server.get(MAPS, fieldSelector="metadata.name=m")
+            assert matched == 2
+            everywhere = await server.get(
+                "/api/v1/configmaps", fieldSelector="metadata.name=m7", limit="1"
+            )
+            namespaces = await server.get(
+                "/api/v1/namespaces", fieldSelector="metadata.name=default"
+            )
+        assert [names(each) for each in (found, odd, missing, everywhere, namespaces)] == [
+            ["m7"], [], [], ["m7"], ["default"],
+        ]  # fmt: skip
 
     asyncio.run(run())
 

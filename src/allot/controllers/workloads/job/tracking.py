@@ -39,7 +39,7 @@ async def verified(client: Client, pods: Sequence[Pod], finished: Iterable[Pod])
 
 
 async def _look_up(client: Client, pod: Pod) -> tuple[str, Pod | None]:
-    found = await client.find(PODS, pod.key)
+    found = await client.find_listed(PODS, pod.key)
     return uid_of(pod), found if found is not None and uid_of(found) == uid_of(pod) else None
 
 
@@ -90,7 +90,7 @@ async def remove_finalizer(client: Client, key: ObjectKey, uid: str) -> None:
             return
         if not error.is_conflict:
             raise
-        found = await client.find(PODS, key)
+        found = await client.find_listed(PODS, key)
         if found is not None and uid_of(found) == uid and is_tracked(found):
             raise  # another conflict
 

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from allot.api.protobuf.envelope import MAGIC, decode_document
+from allot.api.protobuf.wire import ProtobufError
 from allot.apiserver.audit.policy import AuditPolicy, Level
 from allot.apiserver.auth.access_reviews import user_info
 from allot.apiserver.auth.authentication import User
@@ -68,7 +70,13 @@ class Auditor:
 
     def completed(self, audited: Audited, answered: Answered, *, is_stream: bool = False) -> None:
         """Logs that the response is complete."""
-        stages = ("ResponseComplete",) if is_stream else ("RequestReceived", "ResponseComplete")
+        if audited.user is None:
+            # Requests without a valid user have one stage in Kubernetes, and this one.
+            stages: tuple[str, ...] = ("ResponseStarted",)
+        elif is_stream:
+            stages = ("ResponseComplete",)
+        else:
+            stages = ("RequestReceived", "ResponseComplete")
         self._log(audited, stages, answered)
 
     def close(self) -> None:
@@ -120,10 +128,10 @@ class Auditor:
             event["objectRef"] = _object_ref(attributes, audited.version)
         if stage != "RequestReceived":
             event["responseStatus"] = _status(answered)
-            if level >= Level.REQUEST and (body := json_or_nothing(audited.request_body)):
-                event["requestObject"] = msgspec.Raw(body)
-            if level >= Level.REQUEST_RESPONSE and (body := json_or_nothing(answered.body)):
-                event["responseObject"] = msgspec.Raw(body)
+            if level >= Level.REQUEST and (sent := decoded(audited.request_body)) is not None:
+                event["requestObject"] = sent
+            if level >= Level.REQUEST_RESPONSE and (got := decoded(answered.body)) is not None:
+                event["responseObject"] = got
         event["requestReceivedTimestamp"] = _micro(audited.received)
         event["stageTimestamp"] = _micro(
             audited.received if stage == "RequestReceived" else self._now()
@@ -150,10 +158,10 @@ def _object_ref(attributes: Attributes, version: str) -> dict[str, str]:
 
 
 def _status(answered: Answered) -> dict[str, Any]:
-    """The Status of a failure; only the code of a success."""
-    if answered.code < 400 or not json_or_nothing(answered.body):
+    """The Status of a failure, only the code of a success."""
+    found = decoded(answered.body) if answered.code >= 400 else None
+    if not isinstance(found, dict):
         return {"metadata": {}, "code": answered.code}
-    found: dict[str, Any] = msgspec.json.decode(answered.body)
     shown: dict[str, Any] = {"metadata": {}}
     for name in ("status", "message", "reason", "details"):
         if name in found:
@@ -177,11 +185,11 @@ def _plain_user(name: str, uid: str, groups: tuple[str, ...]) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(user_info(User(name, uid, groups))))
 
 
-def json_or_nothing(body: bytes) -> bytes:
-    """The body in one line, if it is JSON."""
+def decoded(body: bytes) -> Any:
+    """The values in a body of JSON or protobuf; None if it is neither."""
     if not body:
-        return b""
+        return None
     try:
-        return msgspec.json.encode(msgspec.json.decode(body))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return b""
+        return decode_document(body) if body.startswith(MAGIC) else msgspec.json.decode(body)
+    except (ProtobufError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from typing import Final
 
 from allot.apiserver import api_errors
@@ -148,12 +149,30 @@ class App:
             await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
         except ApiError as error:
+            if call.audited is not None and call.audited.attributes is None:
+                self._describe(call.audited, exchange)
             return _shown(error, exchange)
         except ClientGoneError:
             raise
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
             return _shown(api_errors.internal("the server made a mistake; see its log"), exchange)
+
+    def _describe(self, audited: Audited, exchange: HttpExchange) -> None:
+        """What was asked for, of a request that was answered before it was authorized."""
+        audited.user_agent = exchange.header(b"user-agent").decode("latin-1")
+        with suppress(ApiError):
+            scope = exchange.scope
+            path = scope["raw_path"].decode("latin-1")
+            query = parse_query(scope["query_string"])
+            request = ApiRequest(scope["method"], path, query, {}, audited.user or User(""))
+            target = find_target(path, self._served)
+            if target is None:
+                audited.attributes = path_attributes(request)
+            else:
+                verb = verb_of(request.method, target, watch=request.flag("watch"))
+                audited.attributes = target_attributes(request, target, verb)
+            audited.version = version_in(path)
 
     def _authorize(self, request: ApiRequest, attributes: Attributes, call: _Call) -> None:
         """403 unless the user may do it."""

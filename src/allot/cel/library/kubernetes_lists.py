@@ -97,7 +97,7 @@ FUNCTIONS: Final = (
         "isSorted",
         *(
             overload(
-                f"list_{name}_is_sorted_bool", f"list({name}).() -> bool", _is_sorted, asks=True
+                f"list_{name}_is_sorted_bool", f"list({name}).() -> bool", _is_sorted, takes_deadline=True
             )
             for name, _ in COMPARABLE
         ),
@@ -106,7 +106,7 @@ FUNCTIONS: Final = (
         "sum",
         *(
             overload(
-                f"list_{name}_sum_{name}", f"list({name}).() -> {name}", _sum_from(zero), asks=True
+                f"list_{name}_sum_{name}", f"list({name}).() -> {name}", _sum_from(zero), takes_deadline=True
             )
             for name, zero in _SUMMABLE
         ),
@@ -119,7 +119,7 @@ FUNCTIONS: Final = (
                     f"list_{name}_{which}_{name}",
                     f"list({name}).() -> {name}",
                     _extreme(which, sign),
-                    asks=True,
+                    takes_deadline=True,
                 )
                 for name, _ in COMPARABLE
             ),
@@ -127,15 +127,15 @@ FUNCTIONS: Final = (
         for which, sign in (("max", 1), ("min", -1))
     ),
     function(
-        "indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, asks=True)
+        "indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, takes_deadline=True)
     ),
     function(
         "lastIndexOf",
-        overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, asks=True),
+        overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, takes_deadline=True),
     ),
 )
 INCLUDES: Final = (
     function(
-        "includes", overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, asks=True)
+        "includes", overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, takes_deadline=True)
     ),
 )

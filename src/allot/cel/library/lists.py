@@ -175,25 +175,25 @@ EXTENDED: Final = (
         overload("list_flatten", "list(list(T)).() -> list(T)"),
         overload("list_flatten_int", "list(dyn).(int) -> list(dyn)"),
         implementation=_flatten,
-        asks=True,
+        takes_deadline=True,
     ),
     function(
         "sort",
         *_sorts("sort", "list(U).() -> list(U)"),
         implementation=_sort,
         trait=is_list,
-        asks=True,
+        takes_deadline=True,
     ),
     function(
         "@sortByAssociatedKeys",
         *_sorts("sortByAssociatedKeys", "list(T).(list(U)) -> list(T)"),
         implementation=_sort_by_keys,
         trait=is_list,
-        asks=True,
+        takes_deadline=True,
     ),
-    function("lists.range", overload("lists_range", "(int) -> list(int)", _range, asks=True)),
-    function("reverse", overload("list_reverse", "list(T).() -> list(T)", reverse, asks=True)),
-    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct, asks=True)),
+    function("lists.range", overload("lists_range", "(int) -> list(int)", _range, takes_deadline=True)),
+    function("reverse", overload("list_reverse", "list(T).() -> list(T)", reverse, takes_deadline=True)),
+    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct, takes_deadline=True)),
 )
 
 ENDS: Final = (

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from allot.api.identities import GroupVersionKind
+from allot.api.protobuf.envelope import MAGIC, MEDIA_TYPE, encode_document
 from allot.apiserver.audit import log_file
 from allot.apiserver.audit.auditor import Auditor
 from allot.apiserver.audit.log_file import LogFile, Rotation
@@ -15,6 +17,7 @@ from allot.apiserver.audit.policy import AuditPolicy, AuditRule, Level
 from allot.testing.servers import LocalServer
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -101,7 +104,7 @@ def test_refusals_say_who_was_refused_what() -> None:
     forbidden, unknown = logged(
         Level.METADATA,
         ("GET", f"{MAPS}/m", None, {"impersonate-user": "zoe"}),
-        ("GET", f"{MAPS}/m", None, {"authorization": "Bearer wrong"}),
+        ("GET", f"{MAPS}/m", None, {"authorization": "Bearer wrong", "user-agent": "me"}),
     )
 
     assert forbidden["impersonatedUser"]["username"] == "zoe"
@@ -109,6 +112,52 @@ def test_refusals_say_who_was_refused_what() -> None:
     assert "cannot get resource" in forbidden["responseStatus"]["message"]
     assert forbidden["annotations"]["authorization.k8s.io/decision"] == "forbid"
     assert (unknown["user"], unknown["responseStatus"]["code"]) == ({}, 401)
+    assert (unknown["stage"], unknown["verb"]) == ("ResponseStarted", "get")
+    assert unknown["userAgent"] == "me"
+    assert unknown["objectRef"] == {
+        "resource": "configmaps", "namespace": "default", "name": "m", "apiVersion": "v1",
+    }  # fmt: skip
+
+
+def test_requests_without_a_user_are_described_whatever_they_ask_for() -> None:
+    wrong = {"authorization": "Bearer wrong"}
+    watch, page, unserved, bad = logged(
+        Level.METADATA,
+        ("GET", f"{MAPS}?watch=1", None, wrong),
+        ("GET", "/version", None, wrong),
+        ("DELETE", "/apis/example.com/v1/things/t", None, wrong),
+        ("GET", f"{MAPS}?a=%zz;", None, wrong),
+    )
+
+    assert [each["verb"] for each in (watch, page, unserved)] == ["watch", "get", "delete"]
+    assert "objectRef" not in page
+    assert unserved["objectRef"]["resource"] == "things"
+    assert bad["responseStatus"]["code"] in (400, 401)
+
+
+def test_protobuf_is_shown_as_json() -> None:
+    protobuf = {"content-type": MEDIA_TYPE, "accept": MEDIA_TYPE}
+    body = encode_document({"metadata": {"name": "m"}, "data": {"a": "b"}}, CONFIG_MAP)
+    created, again, missing, broken = logged(
+        Level.REQUEST_RESPONSE,
+        ("POST", MAPS, body, protobuf),
+        ("POST", MAPS, body, protobuf),
+        ("GET", f"{MAPS}/other", None, protobuf),
+        ("POST", MAPS, MAGIC + b"\xff\xff", protobuf),
+    )
+
+    assert created["requestObject"]["data"] == created["responseObject"]["data"] == {"a": "b"}
+    assert again["responseStatus"]["reason"] == "AlreadyExists"
+    assert missing["responseStatus"] == {
+        "metadata": {},
+        "status": "Failure",
+        "message": 'configmaps "other" not found',
+        "reason": "NotFound",
+        "details": {"name": "other", "kind": "configmaps"},
+        "code": 404,
+    }
+    assert "requestObject" not in broken
+    assert broken["responseStatus"]["reason"] == "BadRequest"
 
 
 def test_a_watch_has_two_stages() -> None:

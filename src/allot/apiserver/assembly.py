@@ -42,6 +42,7 @@ from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.pacing import Workers
+from allot.apiserver.registry.authentication_trust import publish_client_ca
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
 from allot.apiserver.registry.bootstrap_roles import ensure_bootstrap_roles
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
@@ -85,8 +86,11 @@ class ApiServer:
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
         auditor: Auditor | None = None,
+        client_ca: str = "",
     ) -> None:
+        """`client_ca` has the certificates (PEM) whose client certificates are trusted."""
         self.store = store
+        self._client_ca = client_ca
         self._gates = gates
         self.caches = Caches(store, window=window)
         self.metrics = Metrics()
@@ -163,6 +167,8 @@ class ApiServer:
                 namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
         await ensure_bootstrap_roles(self.store, self.caches, self._gates, self.objects.clock)
+        if self._client_ca:
+            await publish_client_ca(self.store, self.caches, self._client_ca, self.objects.clock)
         await self._policies.start()
         await self._graph.start()
         self._sweeping = asyncio.create_task(self._expiry.run())

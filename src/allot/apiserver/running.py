@@ -139,6 +139,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 flow_limits=options.flow_limits,
                 transfer_limits=options.transfer_limits,
                 auditor=auditor,
+                client_ca=credentials.ca_file.read_text(),
             )
             await server.start()
             web = Server(server.app, credentials, limits, server.metrics)

@@ -121,6 +121,7 @@ class LocalServer:
         flow_limits: FlowLimits = FlowLimits(),  # noqa: B008 - a value
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
         auditor: Auditor | None = None,
+        client_ca: str = "",
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS, AUTHENTICATED))
@@ -137,6 +138,7 @@ class LocalServer:
             flow_limits=flow_limits,
             transfer_limits=transfer_limits,
             auditor=auditor,
+            client_ca=client_ca,
         )
 
     async def __aenter__(self) -> Self:

@@ -1,7 +1,7 @@
 """The reference evaluator: closures over a plan, counting exactly what cel-go counts.
 
-An error is a value here (an `EvalError` that is returned, not raised), because what comes after it
-still has to be looked at and paid for. Only running out of budget is raised.
+An error is a value here (an `EvalError` that is returned, not raised), because the nodes after
+it are still evaluated and counted. Only exceeding the cost limit is raised.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from allot.cel.values import (
 
 
 def interpretable(plan: EvaluationPlan) -> Closure:
-    """The plan as a function from a frame to a value, which may be an error."""
+    """The plan as a function from a frame to a value or an error."""
     return _compile(plan.root)
 
 
@@ -106,7 +106,7 @@ def _fixed(node: Fixed) -> Closure:
         if once.is_known and frame.cost + once.cost <= frame.limit:
             frame.pay(once.cost)
             return once.value
-        # Also where the budget ends inside: it ends at the step that is too much.
+        # Also if the limit is exceeded inside: the error belongs to the step that exceeds it.
         before = frame.cost
         value = compute(frame)
         once.remember(value, frame.cost - before)
@@ -132,7 +132,7 @@ def _path(path: Path) -> Closure:
 
 
 def _resolution(node: Node) -> Closure:
-    """A path without what it costs to name its root: branches of a conditional do not pay that."""
+    """A path without what it costs to name its root: branches of a conditional do not count it."""
     if not isinstance(node, Path):
         return _compile(node)
     root = _root(node.root)

@@ -1,4 +1,4 @@
-"""From text to syntax tree: the whole grammar, with macros expanded on the way.
+"""The parser: from source to syntax tree, for the whole grammar, with macros expanded.
 
 Precedence, loosest first: `?:`, `||`, `&&`, relations, `+ -`, `* / %`, unary `! -`; then the operands, which
 `operand_parser` reads. `token_reader` limits nesting.
@@ -32,7 +32,7 @@ _NUMBERS: Final = (Token.INT, Token.FLOAT)
 
 
 def parse(source: Source, macros: Mapping[MacroKey, Macro]) -> Expression:
-    """The syntax tree of an expression, or CelCompileError with all findings."""
+    """The syntax tree of an expression, or CelCompileError with all syntax errors."""
     if len(source.text) > MAX_CODE_POINTS:
         issue = Issue(
             -1, -1, f"expression code point size exceeds limit: size: {len(source.text)}, "
@@ -74,7 +74,7 @@ class _Parser(OperandParser):
         self._expressions += 1
         self._deeper(self._expressions)
         if self._is_followed_by(_ENDS):
-            # By far the most expressions in long lists: nothing but a literal or a name.
+            # Fast path for the elements of long lists: a single literal or name.
             self._deeper(max(self._relations, self._sums) + 1)
             self._expressions -= 1
             return self._primary()
@@ -163,7 +163,7 @@ class _Parser(OperandParser):
 
 
 def _balanced(function: str, operands: list[Expression], operators: list[int]) -> Expression:
-    """One tree for a chain of `&&` or `||`, as flat as can be: chains may be long."""
+    """One tree for a chain of `&&` or `||`, balanced, because chains may be long."""
     if not operators:
         return operands[0]
     middle = (len(operators) - 1) // 2

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 CALLS_PER_LEVEL: Final = 12
-"""The most Python calls any stage needs for one level of nesting."""
+"""The maximum of Python calls that a stage needs per level of nesting."""
 
 SHALLOW_LEVELS: Final = 40
 """Levels that fit into Python's recursion limit together with the caller's own stack."""

@@ -92,7 +92,7 @@ def _range(deadline: Deadline, count: int) -> list[Value]:
 
 
 def _distinct(deadline: Deadline, items: CelList) -> list[Value]:
-    """The first of all that are equal."""
+    """The elements without duplicates, in order."""
     candidates = elements(items, deadline)
     if is_hashed_as_equal(deadline, candidates):
         return list(dict.fromkeys(candidates))
@@ -126,7 +126,7 @@ def _sort_by_keys(deadline: Deadline, items: CelList, keys: CelList) -> list[Val
 
 
 def _sorted_in_steps(deadline: Deadline, keys: list[Value]) -> list[int]:
-    """The indices of the keys in their order. Every so many comparisons the deadline is asked."""
+    """The indices of the keys in sorted order. The deadline is checked at regular steps."""
     comparisons = 0
 
     def order(left: int, right: int) -> int:
@@ -190,6 +190,19 @@ EXTENDED: Final = (
         implementation=_sort_by_keys,
         trait=is_list,
         takes_deadline=True,
+<<<<<<< HEAD
+=======
+    ),
+    function(
+        "lists.range", overload("lists_range", "(int) -> list(int)", _range, takes_deadline=True)
+    ),
+    function(
+        "reverse", overload("list_reverse", "list(T).() -> list(T)", _reverse, takes_deadline=True)
+    ),
+    function(
+        "distinct",
+        overload("list_distinct", "list(T).() -> list(T)", _distinct, takes_deadline=True),
+>>>>>>> e835ef3 (words: plain English in lint and cel, a test for banned words)
     ),
     function("lists.range", overload("lists_range", "(int) -> list(int)", _range, takes_deadline=True)),
     function("reverse", overload("list_reverse", "list(T).() -> list(T)", reverse, takes_deadline=True)),

@@ -18,7 +18,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 UNREADABLE: Final = Rule(
     UNREADABLE_ID,
     _E,
-    "the text is not YAML or JSON, or not an object",
+    "the input is not YAML or JSON, or not an object",
     "Correct the syntax at the place shown. Nothing else in this document was checked.",
 )
 UNKNOWN_KIND: Final = Rule(
@@ -111,7 +111,7 @@ CEL_COST: Final = Rule(
     _E,
     "the estimated cost of a CEL expression is above the limit",
     "The estimate assumes the largest values the declarations allow. Parts from split() have no "
-    "bound: compare them as they are, or use matches(), find() or replace() on the whole text.",
+    "bound: compare them as they are, or use matches(), find() or replace() on the whole string.",
 )
 UNKNOWN_ATTRIBUTE: Final = Rule(
     "unknown-attribute",

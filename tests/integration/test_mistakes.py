@@ -20,7 +20,7 @@ from allot.client.snapshot import take_snapshot
 from allot.features import DEFAULTS
 from allot.lint.linter import Linter
 from allot.scheduler.configuration import SchedulerConfiguration
-from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.explanation_text import pod_lines, wrapped
 from allot.scheduler.explain.explanations import PodExplanation
 from allot.scheduler.explain.object_explainer import ObjectExplainer

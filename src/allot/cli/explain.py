@@ -35,7 +35,7 @@ from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
 from allot.scheduler.explain.alternatives import recorded_reasons
-from allot.scheduler.explain.explainer import Effort, within
+from allot.scheduler.explain.effort import Effort, within
 from allot.scheduler.explain.explanation_text import Line, claim_lines, pod_lines, wrapped
 from allot.scheduler.explain.explanations import (
     ClaimExplanation,

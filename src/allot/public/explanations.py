@@ -15,7 +15,7 @@ from allot.api.identities import ObjectKey
 from allot.client.snapshot import Snapshot
 from allot.public.cluster_gates import ClusterGates
 from allot.scheduler.configuration import SchedulerConfiguration
-from allot.scheduler.explain.explainer import Effort, within
+from allot.scheduler.explain.effort import Effort, within
 from allot.scheduler.explain.explanation_text import claim_lines, plain_text, pod_lines
 from allot.scheduler.explain.explanations import ClaimExplanation, PodExplanation
 from allot.scheduler.explain.object_explainer import ObjectExplainer

@@ -12,7 +12,7 @@ from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.endpoints import JSON, NOT_FOUND, TEXT, ComponentEndpoints, EndpointResponse
 from allot.scheduler.assembly import SchedulerProcess
-from allot.scheduler.explain.explainer import Effort, within
+from allot.scheduler.explain.effort import Effort, within
 from allot.scheduler.state.pods import PodInfo
 
 EFFORT: Final = Effort(50, 1, within(0.05, time.monotonic), 0.05)

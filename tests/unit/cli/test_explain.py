@@ -20,7 +20,7 @@ from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.features import DEFAULTS
 from allot.scheduler.configuration import SchedulerConfiguration
-from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import StaticScheduler
 

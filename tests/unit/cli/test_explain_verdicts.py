@@ -14,8 +14,8 @@ from allot.api.identities import ObjectKey
 from allot.cli.snapshots import snapshot_of_files
 from allot.features import DEFAULTS
 from allot.scheduler.configuration import SchedulerConfiguration
-from allot.scheduler.explain import explainer
-from allot.scheduler.explain.explainer import Effort
+from allot.scheduler.explain import device_explainer, proposals
+from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, StaticScheduler
 from tests.unit.cli.test_explain import (
@@ -413,7 +413,8 @@ def test_nodes_that_look_alike_are_explained_once(monkeypatch: pytest.MonkeyPatc
         asked.append(arguments)
         return explain_devices(*arguments, **options)
 
-    monkeypatch.setattr(explainer, "explain", counted)
+    monkeypatch.setattr(device_explainer, "explain", counted)
+    monkeypatch.setattr(proposals, "explain", counted)
     names = [f"node-{number}" for number in range(20)]
     found = of_pod(
         *map(a_node, names),

@@ -4,7 +4,7 @@
                                   ▲                     │ no, and less than 5 s have passed
                                   └── slice event ◄─────┘
 
-The ledger of allocated devices is updated by claim events, so that the cost of a request depends on the pools it
+`inventory` follows slices and claims by their events, so that the cost of a request depends on the pools it
 selects, not on the number of claims. Equal requests share an answer (`shared_answers`). Counting yields to other tasks;
 requests for few pools are processed before requests for many (`WorkQueue`), and the bytes of answers per second are
 limited. With several controllers the first write wins: the other writes conflict.
@@ -14,24 +14,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Collection
 from functools import partial
 from typing import ClassVar, Final, NamedTuple
 
-from allot.allocation.allocated_devices import Ledger
-from allot.api.claims import ResourceClaim
-from allot.api.classes import DeviceTaintRule
 from allot.api.identities import ObjectKey
 from allot.api.messages import no_slice_of_driver
 from allot.api.pool_status import DEFAULT_LIMIT, ResourcePoolStatusRequestStatus
-from allot.api.slices import ResourceSlice
-from allot.client import resources
 from allot.client.client import with_limit
 from allot.client.clock import Clock
 from allot.client.cooperative import finish_with_pauses
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.rate_limits import RequestLimit, TokenBucket
 from allot.client.work_queue import WorkQueue
@@ -45,6 +37,7 @@ from allot.controllers.pool_status.answers import (
 )
 from allot.controllers.pool_status.expiry import expires_at
 from allot.controllers.pool_status.incomplete_pools import WaitingRequests
+from allot.controllers.pool_status.inventory import PoolInventory
 from allot.controllers.pool_status.metrics import PoolStatusMetrics
 from allot.controllers.pool_status.request_ttls import RequestTtls
 from allot.controllers.pool_status.requests import (
@@ -54,7 +47,7 @@ from allot.controllers.pool_status.requests import (
 )
 from allot.controllers.pool_status.shared_answers import RequestedPools, SharedAnswer, SharedAnswers
 from allot.controllers.pool_status.status_writes import TooLargeError, write_answer, write_failure
-from allot.features import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS
+from allot.features import RESOURCE_POOL_STATUS
 from allot.rules import (
     KEP_FIELDS_IN_V1ALPHA3,
     REPORT_INCOMPLETE_POOLS,
@@ -81,17 +74,6 @@ HOUSEKEEPING_SECONDS: Final = 5.0
 MIN_ANSWER_BYTES: Final = 16 * 1024
 """If an answer of this size is still too large, the request fails."""
 
-_BY_DRIVER: Final = "driver"
-_BY_POOL: Final = "pool"
-
-
-def _driver(slice_: ResourceSlice) -> tuple[str, ...]:
-    return (slice_.spec.driver,)
-
-
-def _pool(slice_: ResourceSlice) -> tuple[str, ...]:
-    return (f"{slice_.spec.driver} {slice_.spec.pool.name}",)
-
 
 class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     """Writes the status of requests."""
@@ -104,14 +86,10 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         super().__init__(context)
         self.is_enabled = RESOURCE_POOL_STATUS in context.gates
         self._gates = context.gates
+        self._inventory = PoolInventory(context.gates)
         self._metrics = PoolStatusMetrics(
-            context.registry, lambda driver: self._slice_count[driver] > 0
+            context.registry, lambda driver: self._inventory.slice_count(driver) > 0
         )
-        self._ledger = Ledger(context.gates)
-        self._changes: Counter[str] = Counter()
-        """The number of changes to slices and claims by driver; "" counts changes that affect all drivers."""
-        self._slice_count: Counter[str] = Counter()
-        """By driver."""
         self._arrivals: dict[ObjectKey, _Arrival] = {}
         """When pending requests arrived."""
         self._max_bytes_by_uid: dict[str, int] = {}
@@ -130,21 +108,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         self.client = with_limit(self.client, limit)
         self._ttls = RequestTtls(self.client, lambda key: self._requests.get(key) is not None)
         informers = context.informers
-        self._claims = informers.informer(resources.RESOURCE_CLAIMS)
-        self._claims.add_handlers(self._enter, self._follow, self._release)
-        self._slices = informers.informer(resources.RESOURCE_SLICES)
-        self._slices.add_index(_BY_DRIVER, _driver)
-        self._slices.add_index(_BY_POOL, _pool)
-        self._slices.add_handlers(
-            partial(self._note_slice, 1),
-            lambda _, slice_: self._note_slice(0, slice_),
-            partial(self._note_slice, -1),
-        )
-        self._rules: Informer[DeviceTaintRule] | None = None
-        if DEVICE_TAINT_RULES in context.gates:
-            self._rules = informers.informer(resources.DEVICE_TAINT_RULES)
-            self._rules.add_handlers(self._note_rule, lambda _, rule: self._note_rule(rule))
-            self._rules.add_handlers(on_delete=self._note_rule)
+        self._inventory.add_handlers(informers, self._waiting.wake)
         self._requests = informers.informer(PARTIAL_REQUESTS)
         self._requests.add_handlers(
             self._enqueue, lambda _, request: self._enqueue(request), self._forget
@@ -157,36 +121,6 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         await super().run()
 
     # --- event handlers ---
-
-    def _enter(self, claim: ResourceClaim) -> None:
-        allocation = claim.status.allocation
-        if allocation is not None:
-            self._ledger.add(_holder(claim), allocation)
-            self._note_devices(claim)
-
-    def _follow(self, old: ResourceClaim, new: ResourceClaim) -> None:
-        if old.status.allocation == new.status.allocation:
-            return
-        self._release(old)
-        self._enter(new)
-
-    def _release(self, claim: ResourceClaim) -> None:
-        self._ledger.remove(_holder(claim))
-        self._note_devices(claim)
-
-    def _note_devices(self, claim: ResourceClaim) -> None:
-        allocation = claim.status.allocation
-        for result in allocation.devices.results if allocation is not None else ():
-            self._changes[result.driver] += 1
-
-    def _note_slice(self, more: int, slice_: ResourceSlice) -> None:
-        driver = slice_.spec.driver
-        self._changes[driver] += 1
-        self._slice_count[driver] += more
-        self._waiting.wake(driver)
-
-    def _note_rule(self, _: DeviceTaintRule) -> None:
-        self._changes[""] += 1
 
     def _enqueue(self, request: PartialRequest) -> None:
         key = request.key
@@ -224,7 +158,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         if spec.pool_name is not None:
             return SECONDS_PER_POOL
         limit = DEFAULT_LIMIT if spec.limit is None else spec.limit
-        return SECONDS_PER_POOL * min(limit, self._slice_count[spec.driver])
+        return SECONDS_PER_POOL * min(limit, self._inventory.slice_count(spec.driver))
 
     # --- one request ---
 
@@ -275,9 +209,8 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
     ) -> SharedAnswer | ResourcePoolStatusRequestStatus | None:
         """The answer, or the status of a failure; None to wait for incomplete pools."""
         now = self.clock.today()
-        for informer, kind in ((self._slices, "ResourceSlices"), (self._claims, "ResourceClaims")):
-            if not informer.lists:
-                return failed(f"Failed to list {kind}: the server does not have them", now)
+        for kind in self._inventory.unserved_kinds():
+            return failed(f"Failed to list {kind}: the server does not have them", now)
         max_bytes = self._max_bytes_by_uid.get(request.metadata.uid, MAX_ANSWER_BYTES)
         asked = RequestedPools.by(request.spec, max_bytes)
         arrival = self._arrivals.get(request.key)
@@ -286,7 +219,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             answer = await self._answers.get(
                 asked,
                 since,
-                lambda: self._state(asked.driver),
+                lambda: self._inventory.version(asked.driver),
                 lambda: self._counted(request, max_bytes),
             )
         except Exception as error:
@@ -297,23 +230,21 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             self._waiting.is_worth_it(request) or REPORT_INCOMPLETE_POOLS not in self._gates
         ):
             return None
-        if answer.state == self._state(asked.driver):
+        if answer.state == self._inventory.version(asked.driver):
             return answer._replace(counted_at=self.clock.today())  # still up to date
         return answer
 
-    def _state(self, driver: str) -> tuple[int, int]:
-        return self._changes[driver], self._changes[""]
-
     async def _counted(self, request: PartialRequest, max_bytes: int) -> SharedAnswer:
         spec = request.spec
-        slices = (
-            self._slices.by_index(_BY_DRIVER, spec.driver)
-            if spec.pool_name is None
-            else self._slices.by_index(_BY_POOL, f"{spec.driver} {spec.pool_name}")
+        slices, rules = self._inventory.slices(spec), self._inventory.taint_rules()
+        today, began, state = (
+            self.clock.today(),
+            self.clock.now(),
+            self._inventory.version(spec.driver),
         )
-        rules: Collection[DeviceTaintRule] = self._rules.list() if self._rules is not None else ()
-        today, began, state = self.clock.today(), self.clock.now(), self._state(spec.driver)
-        steps = answering_request(spec, slices, self._ledger, rules, max_bytes, self._gates)
+        steps = answering_request(
+            spec, slices, self._inventory.ledger, rules, max_bytes, self._gates
+        )
         return SharedAnswer.of(await finish_with_pauses(steps), today, began, state)
 
     async def _write(self, request: PartialRequest, answer: SharedAnswer) -> bool:
@@ -334,9 +265,8 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
             if size < SMALL_ANSWER_BYTES:
                 await write()
             elif self._may_write(request, size):
-                async with (
-                    self._writing
-                ):  # one at a time: large writes are expensive for the server
+                # One at a time: large writes are expensive for the server.
+                async with self._writing:
                     await write()
             else:
                 return False
@@ -356,11 +286,9 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         if UNKNOWN_DRIVER_WARNING not in self._gates:
             return ""
         spec = request.spec
-        if self._slice_count[spec.driver] > 0:
+        if self._inventory.slice_count(spec.driver) > 0:
             return f"driver {spec.driver} has no pool {spec.pool_name}"
-        return no_slice_of_driver(
-            spec.driver, (driver for driver, count in self._slice_count.items() if count > 0)
-        )
+        return no_slice_of_driver(spec.driver, self._inventory.drivers())
 
     def _may_write(self, request: PartialRequest, size: int) -> bool:
         """Whether the rate limit allows writing now; otherwise the request is queued for later."""
@@ -412,8 +340,3 @@ class _Arrival(NamedTuple):
         now, created = clock.now(), request.metadata.creation_timestamp
         age = (clock.today() - created).total_seconds() if created is not None else 0.0
         return cls(now, now - max(0.0, age - 1.0))
-
-
-def _holder(claim: ResourceClaim) -> str:
-    metadata = claim.metadata
-    return f"{metadata.key}#{metadata.uid}"

@@ -26,7 +26,7 @@ from allot.lru_cache import LRUCache
 from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.core.failure_explainer import ReportReason, UnschedulablePod
 from allot.scheduler.explain.alternatives import unavailable_alternatives
-from allot.scheduler.explain.explainer import deadline_of, within
+from allot.scheduler.explain.effort import deadline_of, within
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
 from allot.scheduler.framework.node_statuses import NodeStatuses

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
-from typing import Any, Final
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
 
 from allot.allocation.explain.phrases import sentence
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
-from allot.api.similar_names import did_you_mean, joined_with_or, similar_names
+from allot.api.times import read_time
 from allot.client import resources
-from allot.scheduler.core.pod_status import POD_SCHEDULED
-from allot.scheduler.explain.alternatives import preferred_alternatives
 from allot.scheduler.explain.claim_obstacles import (
     AnyObstacle,
     ClaimNotMade,
@@ -23,13 +21,12 @@ from allot.scheduler.explain.claim_obstacles import (
     obstacle_text,
     remedy,
 )
-from allot.scheduler.explain.claim_summaries import summary_of
+from allot.scheduler.explain.claim_summarizer import ClaimSummarizer
 from allot.scheduler.explain.device_waits import BindingLimit, waiting
-from allot.scheduler.explain.explainer import Effort, advice, deadline_of
+from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.explanations import (
     ClaimExplanation,
     ClaimState,
-    ClaimSummary,
     EarlierFailure,
     PodExplanation,
     PodState,
@@ -45,17 +42,21 @@ from allot.scheduler.explain.pod_events import (
     events_of,
     told_binding_timeout,
 )
+from allot.scheduler.explain.proposals import advice
 from allot.scheduler.explain.static_scheduler import StaticScheduler
-from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
-from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
-from allot.scheduler.plugins.dynamic_resources.filter_results import unknown_class_names
-from allot.scheduler.plugins.dynamic_resources.pod_claims import (
-    Unusable,
-    claim_keys,
-    claim_name,
+from allot.scheduler.explain.verdicts import (
+    allocated,
+    being_deleted,
+    finished,
+    gated,
+    outlook,
+    scheduled,
+    scheduled_condition,
 )
-from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.plugins.dynamic_resources.pod_claims import (
+    claim_keys,
+)
 from allot.scheduler.state.pods import PodInfo
 
 MAX_PODS: Final = 3
@@ -78,6 +79,7 @@ class ObjectExplainer:
         `is_configured`: the model has the configuration of the running scheduler.
         """
         self._model = model
+        self._claims = ClaimSummarizer(model, effort)
         self._effort = effort
         self._scheduler_name = scheduler_name
         self._is_configured = is_configured
@@ -90,12 +92,12 @@ class ObjectExplainer:
             pod=str(pod.key),
             node=pod.node_name,
             scheduler_name=pod.scheduler_name,
-            claims=tuple(self._claims(pod)),
+            claims=tuple(self._claims.of_pod(pod)),
         )
         if pod.is_finished:
-            return _finished(known, pod)
+            return finished(known, pod)
         if pod.node_name:
-            return _scheduled(known, pod)
+            return scheduled(known, pod)
         if pod.is_terminating:
             verdict = f"Pod {pod.key} is being deleted; it never had a node."
             return replace(known, state=PodState.TERMINATING, verdict=verdict)
@@ -107,14 +109,14 @@ class ObjectExplainer:
         )
         known = replace(known, notes=notes, earlier_failures=failures)
         if pod.scheduling_gates:
-            return _gated(known, f"it has scheduling gates: {', '.join(pod.scheduling_gates)}")
+            return gated(known, f"it has scheduling gates: {', '.join(pod.scheduling_gates)}")
         obstacles = tuple(obstacles_of(pod, self._model, events))
         if obstacles:
             return self._obstructed(known, pod, profile, obstacles)
         for plugin in profile.pre_enqueue:
             status = plugin.pre_enqueue(pod)
             if not status.is_success:
-                return _gated(known, status.message)
+                return gated(known, status.message)
         limit = self._limit(profile, events)
         if limit is not None and (found := waiting(known, pod, self._model, limit)) is not None:
             return found
@@ -147,10 +149,10 @@ class ObjectExplainer:
     def _judged(self, known: PodExplanation, pod: PodInfo, profile: Profile) -> PodExplanation:
         """What a scheduler would do with it now."""
         found = self._model.explainer.explain(profile, pod, self._effort)
-        condition = _condition(pod)
+        condition = scheduled_condition(pod)
         notes = [*known.notes, *found.notes]
         if found.nodes:
-            notes += self._similar_classes(claim_keys(pod))
+            notes += self._claims.similar_classes(claim_keys(pod))
         if pod.nominated_node_name:
             notes.append(f"Node {pod.nominated_node_name} was promised to it.")
         if found.state is PodState.FITS and condition.get("message"):
@@ -158,80 +160,21 @@ class ObjectExplainer:
         verdict = found.verdict
         if found.state is PodState.FITS:
             verdict = f"{verdict.removesuffix('.')}; it waits for scheduler {pod.scheduler_name}."
-        verdict += self._missing_classes(found, claim_keys(pod))
+        verdict += self._claims.advice_on_missing_classes(found, claim_keys(pod))
         own = {claim.claim: claim for claim in found.claims}
         return replace(
             found,
             earlier_failures=known.earlier_failures,
             verdict=verdict,
             scheduler_name=pod.scheduler_name,
-            since=_time(condition.get("lastTransitionTime")) or _created(pod),
+            since=read_time(condition.get("lastTransitionTime"))
+            or pod.pod.metadata.creation_timestamp,
             claims=tuple(
                 replace(own.pop(claim.claim, claim), name=claim.name) for claim in known.claims
             )
             + tuple(own.values()),
             notes=tuple(notes),
         )
-
-    def _missing_classes(self, found: PodExplanation, claims: Iterable[ObjectKey]) -> str:
-        """What to do about classes without which no node is tried, as a sentence."""
-        known = self._model.devices.classes
-        names = unknown_class_names(filter(None, map(self._model.claim, claims)), known)
-        if found.state is not PodState.DOES_NOT_FIT or found.nodes:
-            return ""
-        remedies = [
-            f"create device class {name}, or ask for {joined_with_or(similar_names(name, known)) or 'another'}"
-            for name in names
-        ]
-        text = "; ".join(remedies)
-        return f" {text[0].upper()}{text[1:]}." if text else ""
-
-    def _similar_classes(self, claims: Iterable[ObjectKey]) -> Iterator[str]:
-        """For each class that claims ask for and that does not exist: classes with a similar name."""
-        known = self._model.devices.classes
-        for name in unknown_class_names(filter(None, map(self._model.claim, claims)), known):
-            yield from _meant(name, known)
-
-    # --- the claims of a pod ---
-
-    def _claims(self, pod: PodInfo) -> Iterator[ClaimSummary]:
-        for entry in pod.claims:
-            name = claim_name(pod, entry)
-            if name is None:
-                continue
-            if isinstance(name, Unusable):
-                template = entry.resource_claim_template_name or ""
-                yield ClaimSummary(claim=f"from template {template}", name=entry.name)
-                continue
-            claim = self._model.claim(ObjectKey(pod.namespace, name))
-            if claim is None:
-                yield ClaimSummary(claim=f"{pod.namespace}/{name}", name=entry.name)
-            else:
-                yield self._summary(claim, entry.name)
-
-    def _summary(self, claim: ResourceClaim, name: str = "") -> ClaimSummary:
-        """The claim as it is, with the better alternatives that it does not have."""
-        summary = summary_of(claim, name)
-        node = self._node_of(claim)
-        profile = next(iter(self._model.profiles.values()))
-        plugin = profile.plugin(NAME)
-        if node is None or not isinstance(plugin, ClaimFilter):
-            return summary
-        problem = plugin.problem_for((), self._model.devices.target(node))
-        deadline = deadline_of(self._effort.stopwatch())
-        return replace(summary, preferred=tuple(preferred_alternatives(claim, problem, deadline)))
-
-    def _node_of(self, claim: ResourceClaim) -> NodeInfo | None:
-        """The node of an allocated claim: that of its pod, or the one that its devices are for."""
-        allocation = claim.status.allocation
-        if allocation is None:
-            return None
-        key = claim.key
-        names = [pod.node_name for pod in self._model.pods.values() if key in claim_keys(pod)]
-        selector = allocation.node_selector
-        for term in selector.node_selector_terms if selector is not None else ():
-            names += [name for field in term.match_fields for name in field.values]
-        return next(filter(None, map(self._model.cluster.node, filter(None, names))), None)
 
     def _obstructed(
         self,
@@ -242,25 +185,25 @@ class ObjectExplainer:
     ) -> PodExplanation:
         """A pod that must wait for its claims. Of those that only need to be made, it is said what would come of it."""
         remedies = "; ".join(filter(None, map(remedy, obstacles)))
-        gated = _gated(
+        waiting_for_claims = gated(
             replace(known, obstacles=obstacles),
             " and ".join(map(obstacle_text, obstacles)),
             remedies,
         )
         if not all(isinstance(each, Unmade) for each in obstacles):
-            return gated
+            return waiting_for_claims
         found = self._if_made(known, pod, profile, {each.entry for each in obstacles})
         if all(isinstance(each, ClaimNotMade) for each in obstacles):
-            text = f"{gated.verdict.removesuffix('.')}; if there were one, it {_outlook(found)}"
+            text = f"{waiting_for_claims.verdict.removesuffix('.')}; if there were one, it {outlook(found)}"
             verdict, notes = f"{sentence(text)}{advice(found.proposals)}", found.notes
         else:
-            verdict = gated.verdict
-            notes = (*found.notes, sentence(f"With its claims, it {_outlook(found)}"))
+            verdict = waiting_for_claims.verdict
+            notes = (*found.notes, sentence(f"With its claims, it {outlook(found)}"))
         return replace(
             found,
             state=PodState.GATED,
             verdict=verdict,
-            reason=gated.reason,
+            reason=waiting_for_claims.reason,
             obstacles=obstacles,
             notes=notes,
         )
@@ -277,6 +220,7 @@ class ObjectExplainer:
         }
         changed = copy.copy(self)
         changed._model = self._model.with_claims(made.values())
+        changed._claims = ClaimSummarizer(changed._model, self._effort)
         profile = changed._model.profiles[profile.scheduler_name]
         return changed._judged(known, with_claims(pod, made), profile)
 
@@ -285,7 +229,7 @@ class ObjectExplainer:
     def of_claim(self, claim: ResourceClaim) -> ClaimExplanation:
         """What has become of the claim."""
         key = claim.key
-        summary = self._summary(claim)
+        summary = self._claims.summary(claim)
         users = [
             pod
             for pod in self._model.pods.values()
@@ -296,9 +240,9 @@ class ObjectExplainer:
         if len(users) > MAX_PODS:
             known = replace(known, notes=(f"{len(users)} pods use it.",))
         if claim.metadata.deletion_timestamp is not None:
-            return replace(known, verdict=_being_deleted(key, summary), pods=waiting)
+            return replace(known, verdict=being_deleted(key, summary), pods=waiting)
         if claim.status.allocation is not None:
-            return replace(known, verdict=_allocated(key, summary), pods=waiting)
+            return replace(known, verdict=allocated(key, summary), pods=waiting)
         if users:
             names = ", ".join(pod.name for pod in users[:MAX_PODS])
             verdict = f"Claim {key} is not allocated yet: it will be when pod {names} is scheduled."
@@ -324,86 +268,11 @@ class ObjectExplainer:
             known,
             state=ClaimState.UNUSED,
             verdict=sentence(
-                f"Claim {key} is not allocated because no pod uses it; one that did {_outlook(found)}"
+                f"Claim {key} is not allocated because no pod uses it; one that did {outlook(found)}"
             )
-            + (advice(found.proposals) or self._missing_classes(found, [key])),
+            + (advice(found.proposals) or self._claims.advice_on_missing_classes(found, [key])),
             summary=would_get,
             nodes=found.nodes,
             proposals=found.proposals,
-            notes=(*found.notes, *(self._similar_classes([key]) if found.nodes else ())),
+            notes=(*found.notes, *(self._claims.similar_classes([key]) if found.nodes else ())),
         )
-
-
-def _meant(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    hint = did_you_mean(similar_names(name, known))
-    return (f"{name} does not exist{hint}",) if hint else ()
-
-
-# --- sentences ---
-
-
-def _outlook(found: PodExplanation) -> str:
-    if found.state is PodState.FITS:
-        return f"would fit on node {found.node}"
-    return f"would be pending: {found.reason}"
-
-
-def _gated(known: PodExplanation, reason: str, advice: str = "") -> PodExplanation:
-    verdict = f"Pod {known.pod} is not tried by its scheduler: {reason}."
-    if advice:
-        verdict += f" {advice[0].upper()}{advice[1:]}."
-    return replace(known, state=PodState.GATED, verdict=verdict, reason=reason)
-
-
-def _finished(known: PodExplanation, pod: PodInfo) -> PodExplanation:
-    where = f" on node {pod.node_name}" if pod.node_name else ""
-    phase = pod.pod.get("status", "phase", default="")
-    verdict = f"Pod {pod.key} has ended{where}: {phase}."
-    return replace(known, state=PodState.FINISHED, verdict=verdict)
-
-
-def _scheduled(known: PodExplanation, pod: PodInfo) -> PodExplanation:
-    condition = _condition(pod)
-    since = _time(condition.get("lastTransitionTime")) or _time(pod.start_time)
-    phase = pod.pod.get("status", "phase", default="Pending")
-    going = ", and is being deleted" if pod.is_terminating else ""
-    verdict = f"Pod {pod.key} is on node {pod.node_name} ({phase}){going}."
-    return replace(known, state=PodState.SCHEDULED, verdict=verdict, since=since)
-
-
-def _allocated(key: ObjectKey, summary: ClaimSummary) -> str:
-    number = len(summary.devices)
-    devices = f"{number} device{'s' * (number != 1)}"
-    users = (
-        ", ".join(summary.reserved_for) or "no pod yet, so that any pod that asks for it can use it"
-    )
-    return f"Claim {key} has {devices}, for {summary.node_selection}; reserved for {users}."
-
-
-def _being_deleted(key: ObjectKey, summary: ClaimSummary) -> str:
-    users = ", ".join(summary.reserved_for)
-    return f"Claim {key} is being deleted" + (
-        f"; it is still reserved for {users}." if users else "."
-    )
-
-
-# --- times ---
-
-
-def _condition(pod: PodInfo) -> dict[str, Any]:
-    conditions = pod.pod.get("status", "conditions", default=[])
-    found: dict[str, Any] = next(
-        (each for each in conditions if each.get("type") == POD_SCHEDULED), {}
-    )
-    return found
-
-
-def _created(pod: PodInfo) -> datetime | None:
-    return pod.pod.metadata.creation_timestamp
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from allot.api.raw import RawObject
+from allot.api.times import read_time
 from allot.scheduler.core.pod_status import FAILED_SCHEDULING
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BINDING_FAILED,
@@ -94,16 +95,7 @@ def _read(event: RawObject) -> PodEvent:
     return PodEvent(
         event.get("reason", default=""),
         event.get("note", default=None) or event.get("message", default=None) or "",
-        next(filter(None, map(_time, times)), None) or event.metadata.creation_timestamp,
+        next(filter(None, map(read_time, times)), None) or event.metadata.creation_timestamp,
         next((int(count) for count in counts if count), 1),
         event.metadata.annotations,
     )
-
-
-def _time(text: object) -> datetime | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None

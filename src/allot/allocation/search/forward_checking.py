@@ -22,13 +22,13 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from allot.allocation.constraints import Constraint
 from allot.allocation.requests import Alternative, PreparedRequest
 from allot.allocation.search.attempt import AllocationAttempt, Pick
 from allot.allocation.search.backtracking import CHECKS_AT_ONCE, BacktrackingSearch, SearchFrame
 from allot.allocation.search.bounds import Bounds, Need
+from allot.allocation.search.conflict_frame import ConflictFrame
 from allot.allocation.search.conflict_sets import ConflictSets
-from allot.allocation.search.domains import FutureDomains, Token
+from allot.allocation.search.domains import FutureDomains
 from allot.allocation.search.residual_state import ResidualState
 from allot.api.resource import MAX_RESULTS
 
@@ -40,38 +40,6 @@ _INITIAL_COUNTS: Final = 100_000
 _COUNTS_PER_STEP: Final = 100
 _COUNTS_PER_PROVEN: Final = 16
 """How many devices bounds may count: initially, per step, and per device counted in a proof."""
-
-
-class _ConflictFrame(SearchFrame):
-    """A frame with its conflict set and the equivalence classes tried."""
-
-    __slots__ = (
-        "choices",
-        "conflicts",
-        "deepest",
-        "entered",
-        "last",
-        "relevant",
-        "signature",
-        "tried",
-        "values_left",
-    )
-
-    def __init__(
-        self, request: int, alternative: Alternative | None, nth: int, start: int, choices: int
-    ) -> None:
-        super().__init__(request, alternative, nth, start)
-        self.choices = choices
-        """The frames that chose an alternative for the same claim."""
-        self.entered = False
-        self.conflicts = 0
-        self.deepest = request
-        """The last request with a part in the failures here."""
-        self.last: int | None = None
-        self.tried: dict[Hashable, int] = {}
-        self.signature: Hashable = None
-        self.relevant = 0
-        self.values_left: dict[Constraint, frozenset[Token]] = {}
 
 
 class ForwardCheckingSearch(BacktrackingSearch):
@@ -148,7 +116,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
             frame.conflicts, frame.deepest = everything, len(self.requests) - 1
         return False
 
-    def _replay(self, frame: _ConflictFrame, alternative: Alternative, pick: Pick) -> bool:
+    def _replay(self, frame: ConflictFrame, alternative: Alternative, pick: Pick) -> bool:
         """Place the other search's pick; whether other devices were tried before it."""
         failed = False
         if alternative.wants_all:
@@ -174,17 +142,17 @@ class ForwardCheckingSearch(BacktrackingSearch):
 
     def _frame(
         self, request: int, alternative: Alternative | None, nth: int, start: int
-    ) -> _ConflictFrame:
+    ) -> ConflictFrame:
         choices = 0
         if self.stack:
             above = self.stack[-1]
-            assert isinstance(above, _ConflictFrame)
+            assert isinstance(above, ConflictFrame)
             claim = self.requests[request].alternatives[0].claim
             if self._claim(above) is claim:
                 choices = above.choices
                 if above.alternative is None:
                     choices |= 1 << (len(self.stack) - 1)
-        return _ConflictFrame(request, alternative, nth, start, choices)
+        return ConflictFrame(request, alternative, nth, start, choices)
 
     def _earlier(self) -> int:
         """All frames below the last one."""
@@ -193,7 +161,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
     # --- lookahead ---
 
     def _is_dead_end(self, frame: SearchFrame) -> bool:
-        assert isinstance(frame, _ConflictFrame)
+        assert isinstance(frame, ConflictFrame)
         if frame.entered:
             return False
         frame.entered = True
@@ -216,7 +184,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
         self._fail(frame)
         return True
 
-    def _is_impossible(self, frame: _ConflictFrame, end: int) -> bool:
+    def _is_impossible(self, frame: ConflictFrame, end: int) -> bool:
         """Whether bounds prove that the requests before `end` cannot be satisfied.
 
         Counting is limited to a share of the work, which grows with every proof.
@@ -236,7 +204,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
         frame.values_left = values_left
         return False
 
-    def _is_limit_ahead(self, frame: _ConflictFrame) -> bool:
+    def _is_limit_ahead(self, frame: ConflictFrame) -> bool:
         """Whether the claim exceeds its device limit, whichever alternatives are chosen from here on."""
         claim = self._claim(frame)
         if not claim.may_exceed_limit:
@@ -259,7 +227,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
         return True
 
     def _next_pick(self, frame: SearchFrame, alternative: Alternative) -> Pick | None:
-        assert isinstance(frame, _ConflictFrame)
+        assert isinstance(frame, ConflictFrame)
         earlier = self._earlier()
         if alternative.wants_all:
             pick = super()._next_pick(frame, alternative)
@@ -304,7 +272,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
 
     # --- dead ends ---
 
-    def _signature(self, frame: _ConflictFrame) -> tuple[Hashable, int]:
+    def _signature(self, frame: ConflictFrame) -> tuple[Hashable, int]:
         """The residual state at a frame, and the frames that shape it."""
         claim = self._claim(frame)
         state, relevant = self._residual.of(frame.request, frame.alternative, frame.position)
@@ -338,7 +306,7 @@ class ForwardCheckingSearch(BacktrackingSearch):
 
     def _fail(self, frame: SearchFrame) -> None:
         """Backjump to the last choice in the conflict set."""
-        assert isinstance(frame, _ConflictFrame)
+        assert isinstance(frame, ConflictFrame)
         conflicts = (frame.conflicts | self._structural_conflicts(frame)) & self._earlier()
         self.failures += 1
         self._lookahead_left = _LOOKAHEAD_FRAMES
@@ -353,27 +321,27 @@ class ForwardCheckingSearch(BacktrackingSearch):
         backjump_to = conflicts.bit_length() - 1
         while len(self.stack) - 1 > backjump_to:
             skipped = self.stack[-1]
-            assert isinstance(skipped, _ConflictFrame)
+            assert isinstance(skipped, ConflictFrame)
             deepest = max(deepest, skipped.deepest)
             if self._future.next_failing[skipped.request] <= deepest:
                 break
             self._pop()
         if self.stack:
             last = self.stack[-1]
-            assert isinstance(last, _ConflictFrame)
+            assert isinstance(last, ConflictFrame)
             last.conflicts |= conflicts
             last.deepest = max(last.deepest, deepest)
 
     def _exceed_limit(self, frame: SearchFrame) -> None:
         """The number of devices of a claim depends on its alternatives, not on the devices picked."""
-        assert isinstance(frame, _ConflictFrame)
+        assert isinstance(frame, ConflictFrame)
         choices = frame.choices
-        deepest = max(each.deepest for each in self.stack if isinstance(each, _ConflictFrame))
+        deepest = max(each.deepest for each in self.stack if isinstance(each, ConflictFrame))
         super()._exceed_limit(frame)
         self._lookahead_left = _LOOKAHEAD_FRAMES
         if self.stack:
             last = self.stack[-1]
-            assert isinstance(last, _ConflictFrame)
+            assert isinstance(last, ConflictFrame)
             last.conflicts |= choices & self._earlier()
             last.deepest = max(last.deepest, deepest)
 

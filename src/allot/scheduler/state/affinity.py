@@ -1,4 +1,4 @@
-"""What a pod says about other pods: affinity terms and topology spread constraints, compiled once."""
+"""Pod affinity terms and topology spread constraints of a pod, parsed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REGION_LABEL: Final = "topology.kubernetes.io/region"
 
 
 class PodTerm(NamedTuple):
-    """Pods by label and namespace, and the label of nodes that says which are near each other."""
+    """Selects pods by label and namespace, in the domains of a topology key."""
 
     topology_key: str
     selector: LabelSelector | None
@@ -23,7 +23,7 @@ class PodTerm(NamedTuple):
     def matches(
         self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
     ) -> bool:
-        """Whether a pod with these labels in this namespace is meant."""
+        """Whether the term selects a pod with these labels in this namespace."""
         if self.selector is None:
             return False
         if namespace not in self.namespaces and (
@@ -34,14 +34,14 @@ class PodTerm(NamedTuple):
 
 
 class WeightedTerm(NamedTuple):
-    """A preference: the weight is negative where other pods are to be avoided."""
+    """A preferred term; the weight is negative for anti-affinity."""
 
     term: PodTerm
     weight: int
 
 
 class SpreadConstraint(NamedTuple):
-    """How evenly pods like this one are to be spread over the values of a node label."""
+    """How evenly matching pods are spread over the domains of a topology key."""
 
     max_skew: int
     topology_key: str

@@ -23,10 +23,10 @@ class ClaimTracker:
     def __init__(self, gates: FeatureGates) -> None:
         self.ledger = Ledger(gates)
         self._known: dict[ObjectKey, ResourceClaim] = {}
-        """The newest version of each that we know of."""
+        """The newest known version of each claim."""
         self._pending: dict[str, ResourceClaim] = {}
         self._entered: dict[str, tuple[str, AllocationResult]] = {}
-        """By uid: under which name the ledger has it, and what."""
+        """By uid: the holder's name in the ledger, and its allocation."""
         self._listeners: list[Listener] = []
         self._ledger_listeners: list[Callable[[AllocationResult], None]] = []
         self._release_listeners: list[Callable[[ResourceClaim], None]] = []
@@ -36,11 +36,11 @@ class ClaimTracker:
         self._listeners.append(listener)
 
     def add_ledger_listener(self, listener: Callable[[AllocationResult], None]) -> None:
-        """Call with every allocation that is entered or removed."""
+        """Call with every allocation that is added or removed."""
         self._ledger_listeners.append(listener)
 
     def add_release_listener(self, listener: Callable[[ResourceClaim], None]) -> None:
-        """Call with every claim whose allocation was decided on and then given up."""
+        """Call with every claim whose pending allocation was removed without being written."""
         self._release_listeners.append(listener)
 
     def __iter__(self) -> Iterator[ResourceClaim]:
@@ -64,7 +64,7 @@ class ClaimTracker:
     # --- what the informer says ---
 
     def put(self, claim: ResourceClaim) -> None:
-        """A claim was added or updated. What is older than what we know already is no news."""
+        """A claim was added or updated. Versions older than the known one are ignored."""
         key = claim.key
         known = self._known.get(key)
         if known is not None and known.metadata.uid != claim.metadata.uid:
@@ -86,7 +86,7 @@ class ClaimTracker:
     # --- what we wrote ourselves ---
 
     def assume(self, claim: ResourceClaim) -> None:
-        """The answer to a write of ours, until the informer shows something newer."""
+        """Count the answer to a write until the informer has a newer version."""
         key = claim.key
         known = self._known.get(key)
         if known is None or known.metadata.uid != claim.metadata.uid:
@@ -100,7 +100,7 @@ class ClaimTracker:
         return uid in self._pending
 
     def add_pending_allocation(self, claim: ResourceClaim) -> None:
-        """A claim with the allocation it is going to get."""
+        """Add a pending allocation: the claim with the allocation that will be written."""
         self._pending[claim.metadata.uid] = claim
         self._update_ledger(claim.metadata.uid, claim)
 
@@ -118,7 +118,7 @@ class ClaimTracker:
             self.notify_released(pending)
 
     def notify_released(self, claim: ResourceClaim) -> None:
-        """What was decided for a claim is given up, and no change of a known claim says so."""
+        """Notify listeners of a pending allocation that was removed without a change of the claim."""
         for listener in self._release_listeners:
             listener(claim)
 
@@ -140,13 +140,13 @@ class ClaimTracker:
             listener(before, after)
 
     def _update_ledger(self, uid: str, claim: ResourceClaim | None) -> None:
-        """Let the ledger hold what the claim holds."""
+        """Update the ledger to the allocation of the claim."""
         allocation = claim.status.allocation if claim is not None else None
         holder, entered = self._entered.get(uid) or ("", None)
         if allocation is entered or (
             allocation is not None and entered is not None and allocation.devices == entered.devices
         ):
-            return  # that it was stamped with a time meanwhile is nothing to the ledger
+            return  # the ledger ignores timestamps
         if entered is not None:
             self.ledger.remove(holder)
             del self._entered[uid]
@@ -168,6 +168,6 @@ def is_same_version(claim: ResourceClaim, other: ResourceClaim) -> bool:
 
 
 def version_of(claim: ResourceClaim) -> int:
-    """Versions are compared as numbers; one that is none counts as old."""
+    """The resourceVersion as a number; 0 if it is not numeric, which counts as old."""
     text = claim.metadata.resource_version
     return int(text) if text.isdecimal() else 0

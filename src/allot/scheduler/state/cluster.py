@@ -1,12 +1,12 @@
-"""ClusterState: all nodes and all pods that have a place, kept up to date event by event.
+"""ClusterState: all nodes and all assigned or assumed pods, updated by each event.
 
-A pod has its place from the moment the scheduler decides (`assume_pod`), long before the API server
+A pod counts for its node as soon as the scheduler decides (`assume_pod`), before the API server
 confirms it (`set_pod`). An assumed pod stays until it is confirmed, forgotten or deleted.
 
     assume_pod ──► assumed ──► set_pod ──► confirmed ──► remove_pod
                       └─────► forget_pod
 
-The cost of an event is that of what it changes, whatever the size of the cluster.
+The cost of an event depends on what it changes, not on the size of the cluster.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class ClusterState:
     """The live view that a scheduling cycle decides on."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, NodeInfo] = {}  # those last that changed last
+        self._nodes: dict[str, NodeInfo] = {}  # most recently changed last
         self._order: ZoneOrder[NodeInfo] = ZoneOrder()
         self._pods: dict[str, PodInfo] = {}
         self._assumed: set[str] = set()
         self._matching_pods = MatchingPods()
         self.nominations = Nominations(self._pods.__contains__)
         self.membership = 0
-        """Changes when nodes come, go or change places in the order."""
+        """Changes when nodes are added, removed or reordered."""
         self.terms = TermIndex()
         self.namespace_labels: dict[str, Mapping[str, str]] = {}
         self.nodes_by_image: dict[str, int] = {}
@@ -50,7 +50,7 @@ class ClusterState:
 
     @property
     def nodes(self) -> list[NodeInfo]:
-        """All nodes, taking turns between zones. Treat the list as frozen."""
+        """All nodes, alternating between zones. Do not modify the list."""
         return self._order.items()
 
     def node(self, name: str) -> NodeInfo | None:
@@ -62,7 +62,7 @@ class ClusterState:
         return len(self.nodes)
 
     def sizes(self) -> Mapping[str, int]:
-        """How much is known, under the names of the metric `scheduler_cache_size`."""
+        """The number of objects by kind, for the metric `scheduler_cache_size`."""
         return {
             "nodes": len(self._nodes),
             "pods": len(self._pods),
@@ -74,11 +74,11 @@ class ClusterState:
 
     @property
     def generation(self) -> int:
-        """That of the node that changed last."""
+        """The generation of the node that changed last."""
         return next(reversed(self._nodes.values())).generation if self._nodes else 0
 
     def nodes_changed_since(self, generation: int) -> Iterator[NodeInfo]:
-        """Nodes with a later generation, the latest first. Nodes that are gone are not among them."""
+        """Nodes with a later generation, the latest first. Removed nodes are not included."""
         for node in reversed(self._nodes.values()):
             if node.generation <= generation:
                 return
@@ -86,7 +86,7 @@ class ClusterState:
                 yield node
 
     def set_node(self, facts: NodeFacts) -> NodeFacts | None:
-        """Add a node or take its new version; what it said before comes back."""
+        """Add or update a node. Returns its previous facts."""
         node = self._nodes.get(facts.name)
         if node is None:
             node = NodeInfo(facts.name)
@@ -105,7 +105,7 @@ class ClusterState:
         return before
 
     def remove_node(self, name: str) -> NodeFacts | None:
-        """Remove a node. Pods that still claim to be there are remembered until they go too."""
+        """Remove a node. Its pods are kept until they are removed, too."""
         node = self._nodes.get(name)
         if node is None or node.facts is None:
             return None
@@ -149,7 +149,7 @@ class ClusterState:
 
     @property
     def pods(self) -> Mapping[str, PodInfo]:
-        """All pods that have a place, by uid."""
+        """All assigned and assumed pods, by uid."""
         return self._pods
 
     def is_assumed(self, uid: str) -> bool:
@@ -160,7 +160,7 @@ class ClusterState:
         return len(self._assumed)
 
     def assume_pod(self, pod: PodInfo, node_name: str) -> PodInfo:
-        """Give the pod its place before the API server knows; the pod as it is counted comes back."""
+        """Count the pod for the node before it is bound. Returns the pod as it is counted."""
         if pod.uid in self._pods:
             raise ValueError(f"pod {pod.key} already has a place")
         assumed = pod.assigned_to(node_name)
@@ -169,14 +169,14 @@ class ClusterState:
         return assumed
 
     def forget_pod(self, uid: str) -> None:
-        """Take the place back, unless it has been confirmed meanwhile."""
+        """Undo `assume_pod`, unless the API server has confirmed the binding."""
         if uid in self._assumed:
             self.remove_pod(uid)
 
     def set_pod(self, pod: PodInfo) -> PodInfo | None:
-        """Take what the API server says of a pod; what was held before comes back.
+        """Add or update a pod. Returns its previous version.
 
-        A pod without a node has no place, unless one is assumed. A finished pod has none.
+        A pod without a node is not counted unless it is assumed. A finished pod is not counted.
         """
         before = self._pods.get(pod.uid)
         if pod.is_finished:
@@ -230,12 +230,12 @@ class ClusterState:
         self._drop_if_empty(node)
 
     def matching_pods(self, query: PodQuery) -> Mapping[str, int]:
-        """Numbers of pods by node name, without zeros. Treat it as frozen; it lives."""
+        """Numbers of pods by node name, without zeros. A live view: do not modify it."""
         return self._matching_pods.counts(query, self._pods.values())
 
     @property
     def pod_scans(self) -> int:
-        """How often a question made it necessary to look at every pod."""
+        """How often a query iterated over all pods; tests count it."""
         return self._matching_pods.scans
 
     # --- namespaces ---
@@ -252,7 +252,7 @@ class ClusterState:
     # --- changes ---
 
     def touch(self, name: str = "") -> None:
-        """Let what was remembered about a node, or (without a name) about all, be found out again."""
+        """Invalidate cached results for a node, or (without a name) for all nodes."""
         touched = [self._nodes.get(name)] if name else list(self._nodes.values())
         for node in touched:
             if node is not None:
@@ -269,7 +269,7 @@ class ClusterState:
 
 
 def _has_same_footprint(old: PodInfo, new: PodInfo) -> bool:
-    """Whether no plugin could tell the two versions of a pod apart on its node."""
+    """Whether the two versions of an assigned pod are equal for all plugins."""
     return (
         old.node_name == new.node_name
         and old.requests == new.requests
@@ -280,4 +280,4 @@ def _has_same_footprint(old: PodInfo, new: PodInfo) -> bool:
         and old.priority == new.priority
         and old.host_ports == new.host_ports
         and old.volume_claims == new.volume_claims
-    )  # all else that plugins read of a pod with a place is immutable
+    )  # all other fields that plugins read of an assigned pod are immutable

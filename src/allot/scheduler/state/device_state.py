@@ -1,4 +1,4 @@
-"""Devices, classes and taint rules, kept up to date, and which nodes a change of them concerns."""
+"""Devices, classes and taint rules, kept up to date by events, and the nodes that a change concerns."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from allot.scheduler.state.node_equivalence import NodeEquivalence
 from allot.scheduler.state.nodes import NodeInfo
 
 TouchNode = Callable[[str], None]
-"""Told which node sees other devices, or other free ones, than before; "" means all."""
+"""Called with the node for which devices, or which of them are free, have changed; "" means all nodes."""
 
 
 class DeviceState:
-    """What the informers of slices, classes and taint rules say. For use in one event loop."""
+    """The state of slices, classes and taint rules. For use in one event loop."""
 
     def __init__(self, gates: FeatureGates, touch: TouchNode = lambda _: None) -> None:
         self.gates = gates
@@ -31,14 +31,14 @@ class DeviceState:
         self._targets: dict[str, tuple[object, TargetNode]] = {}
         self._node_by_slice: dict[str, str] = {}
         self._node_by_pool: dict[PoolId, str] = {}
-        """The only node that can use a pool's devices; empty where several can."""
+        """The only node that can use a pool's devices; empty if several can."""
         self._with_conditions: set[str] = set()
-        """Slices with devices that must be made ready (KEP-5007), by name."""
+        """Slices with devices that have binding conditions (KEP-5007), by name."""
         self._node_equivalence = NodeEquivalence()
         self._touch_node = touch
         self._changes = 0
         self._last_change: dict[str, int] = {}
-        """By node; under "" what concerned all of them."""
+        """The number of the last change by node; under "" that of all nodes."""
 
     # --- what the informers say ---
 
@@ -100,13 +100,13 @@ class DeviceState:
 
     @property
     def has_binding_conditions(self) -> bool:
-        """Whether some device must be made ready before a pod can use it."""
+        """Whether some device has binding conditions."""
         return bool(self._with_conditions)
 
     # --- what it means for nodes ---
 
     def target(self, node: NodeInfo) -> TargetNode:
-        """The node as allocation sees it; the same object as long as the node does not change."""
+        """The node for the allocator; the same object until the node changes."""
         facts = node.facts
         assert facts is not None
         known = self._targets.get(node.name)
@@ -117,7 +117,7 @@ class DeviceState:
         return target
 
     def allocation_changed(self, allocation: AllocationResult) -> None:
-        """Devices of this allocation are taken, or free again."""
+        """Devices of this allocation were taken or released."""
         nodes: set[str] = set()
         for result in allocation.devices.results:
             node = self._node_by_pool.get(PoolId(result.driver, result.pool), "")
@@ -133,19 +133,19 @@ class DeviceState:
         return self._node_equivalence.drivers(node)
 
     def node_equivalence_class(self, target: TargetNode, ledger: Ledger) -> Hashable | None:
-        """Equal for nodes on which the same claims fit; None if nothing can be said."""
+        """Equal for nodes on which equal claims get equal results; None if unknown."""
         if self._rules:
-            return None  # rules may be about single devices
+            return None  # rules may select single devices
         node_class = self._node_equivalence.class_of(target, ledger)
         return None if node_class is None else (self._classes_version, node_class)
 
     def last_change(self, node: str) -> int:
-        """A number that is another one whenever a node sees other devices, or other free ones."""
+        """A number that changes whenever the devices for a node, or which of them are free, change."""
         last = self._last_change
         return max(last.get(node, 0), last.get("", 0))
 
     def _touch(self, node: str) -> None:
-        """Something changed for one node, or (without a name) for all."""
+        """Devices changed for one node, or (without a name) for all nodes."""
         self._changes += 1
         self._last_change[node] = self._changes
         self._touch_node(node)

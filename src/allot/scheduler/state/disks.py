@@ -1,4 +1,4 @@
-"""Network disks named in the pod itself, and which of them cannot be mounted side by side."""
+"""Network disks in the pod's spec, and which of them cannot be mounted on the same node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InlineDisk(NamedTuple):
     monitors: frozenset[str] = frozenset()
 
     def conflicts_with(self, other: InlineDisk) -> bool:
-        """Whether both on one node would harm the disk."""
+        """Whether the two must not be on the same node."""
         if self.kind != other.kind or self.identity != other.identity:
             return False
         if self.kind == "rbd" and not self.monitors & other.monitors:

@@ -1,6 +1,6 @@
-"""How many pods match, on which node: counted once per question, then kept up to date.
+"""Numbers of matching pods by node: counted once per query, then updated by events.
 
-Pods of one workload ask the same question, so the answer for the next pod is mostly there already.
+Pods of one workload have the same query, so that the counts for the next pod are usually cached.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PodSelector(NamedTuple):
 
 
 class PodQuery(NamedTuple):
-    """Pods that are meant by all of these, with or without those that are about to go."""
+    """Pods that all of these select, with or without terminating ones."""
 
     meant: tuple[PodSelector, ...]
     with_terminating: bool = True
@@ -42,16 +42,16 @@ class PodQuery(NamedTuple):
 
 
 class MatchingPods:
-    """Numbers of matching pods by node, for the queries asked about lately."""
+    """Numbers of matching pods by node, for recent queries."""
 
     def __init__(self, max_queries: int = MAX_QUERIES) -> None:
         self._max_queries = max_queries
         self._counts_by_query: dict[PodQuery, dict[str, int]] = {}
         self.scans = 0
-        """How often all pods had to be looked at."""
+        """How often a query iterated over all pods; tests count it."""
 
     def counts(self, query: PodQuery, pods: Iterable[PodInfo]) -> Mapping[str, int]:
-        """Matching pods by node name, without zeros. `pods` are all there are, if they are needed."""
+        """Matching pods by node name, without zeros. `pods` gives all pods, for a query without counts."""
         counts = self._counts_by_query.pop(query, None)
         if counts is None:
             counts = self._count(query, pods)

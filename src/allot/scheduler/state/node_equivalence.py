@@ -22,7 +22,7 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 
 class _Slice:
-    """A slice of one node, and what it has apart from names."""
+    """A node-local slice, and its content without names."""
 
     __slots__ = ("_content", "pool", "slice")
 
@@ -50,7 +50,7 @@ class NodeEquivalence:
         self._node_by_slice: dict[str, str] = {}
         self._nodes_by_pool: dict[PoolId, dict[str, int]] = {}
         self._common = 0
-        """Slices that are for no node in particular."""
+        """Slices that are not node-local."""
 
     def put(self, slice_: ResourceSlice) -> None:
         name = slice_.metadata.name
@@ -84,7 +84,7 @@ class NodeEquivalence:
             del self._nodes_by_pool[pool]
 
     def drivers(self, node: str) -> frozenset[str]:
-        """Whose devices are on the node: what kind of node it is, roughly."""
+        """The drivers with devices on the node."""
         return frozenset(known.pool.driver for known in self._by_node.get(node, {}).values())
 
     def class_of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
@@ -102,7 +102,7 @@ class NodeEquivalence:
 
 
 def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
-    """What is taken of a pool."""
+    """The allocated devices and shares of a pool."""
     names = ledger.taken(pool)
     if not names:
         return ()

@@ -1,4 +1,4 @@
-"""The order in which nodes are tried: taking turns between zones."""
+"""The order in which nodes are tried: alternating between zones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 class ZoneOrder(Generic[Item]):
-    """Names grouped by zone. Zones and the names in them keep the order in which they came."""
+    """Names grouped by zone, in order of insertion."""
 
     def __init__(self) -> None:
         self._names_by_zone: dict[tuple[str, str], dict[str, Item]] = {}
@@ -26,7 +26,7 @@ class ZoneOrder(Generic[Item]):
         self._order = None
 
     def items(self) -> list[Item]:
-        """One of each zone, then the next of each zone, and so on. Treat it as frozen."""
+        """One node of each zone, then the next of each zone, and so on. Do not modify it."""
         if self._order is None:
             self._order = self._interleaved()
         return self._order

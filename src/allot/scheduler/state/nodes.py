@@ -1,4 +1,4 @@
-"""Nodes: what a node says of itself, parsed once per version, and what the pods on it use."""
+"""Nodes: the fields of a node, parsed once per version, and the resources that its pods use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _next_generation: Final = count(1).__next__
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeFacts:
-    """What a node's object says, as far as plugins care."""
+    """The fields of a node that plugins read."""
 
     node: Node
     name: str
@@ -43,7 +43,7 @@ class NodeFacts:
 
     @property
     def zone(self) -> tuple[str, str]:
-        """Region and zone; both empty for nodes that are nowhere in particular."""
+        """Region and zone; empty if the node has no such labels."""
         labels = self.labels
         return (
             labels.get(REGION_LABEL) or labels.get("failure-domain.beta.kubernetes.io/region", ""),
@@ -51,7 +51,7 @@ class NodeFacts:
         )
 
     def is_equivalent(self, other: NodeFacts) -> bool:
-        """Whether no plugin can tell the two apart. Heartbeats and annotations are not looked at."""
+        """Whether the two are equal for all plugins. Heartbeats and annotations are ignored."""
         return (
             self.labels == other.labels
             and self.taints == other.taints
@@ -91,9 +91,9 @@ class NodeFacts:
 
 
 class NodeInfo:
-    """A node and what the pods on it use. `generation` changes with everything a plugin can see.
+    """A node and what the pods on it use. `generation` changes with everything that plugins read.
 
-    Plugins read attributes and change nothing; `ClusterState` alone does, except on a `clone`.
+    Plugins only read it; `ClusterState` changes it. A `clone` may be changed.
     """
 
     __slots__ = (
@@ -107,9 +107,9 @@ class NodeInfo:
     def __init__(self, name: str, facts: NodeFacts | None = None) -> None:
         self.name = name
         self.facts: NodeFacts | None = None
-        """None while only pods speak of this node; such a node is not in `ClusterState.nodes`."""
+        """None if only pods refer to the node; it is then not in `ClusterState.nodes`."""
         self.pods: dict[str, PodInfo] = {}
-        """By uid, in the order they came."""
+        """By uid, in order of insertion."""
         self.requested_milli_cpu = 0
         self.requested_memory = 0
         self.requested_ephemeral_storage = 0
@@ -139,7 +139,7 @@ class NodeInfo:
         self.generation: int = _next_generation()
 
     def touch(self) -> None:
-        """Something changed that plugins see of this node, but that is kept elsewhere."""
+        """State of this node changed that is kept elsewhere."""
         self.generation = _next_generation()
 
     def add_pod(self, pod: PodInfo) -> None:
@@ -169,7 +169,7 @@ class NodeInfo:
         self.generation = _next_generation()
 
     def clone(self) -> NodeInfo:
-        """A copy to try things on."""
+        """A copy for dry runs."""
         copy = NodeInfo.__new__(NodeInfo)
         for slot in NodeInfo.__slots__:
             setattr(copy, slot, getattr(self, slot))
@@ -202,7 +202,7 @@ def _on_all_addresses(port: HostPort) -> HostPort:
 
 
 def _tally(counts: dict[Any, int], key: Any, change: int) -> None:
-    """Add to a count; what comes to zero is dropped."""
+    """Add to a count; zeros are dropped."""
     total = counts.get(key, 0) + change
     if total:
         counts[key] = total

@@ -1,4 +1,4 @@
-"""Nominations: pods that wait for room which is being made for them on a node.
+"""Nominations: pods for which preemption makes room on a node.
 
 Pods of lower priority do not get that room.
 """
@@ -11,10 +11,10 @@ from allot.scheduler.state.pods import PodInfo
 
 
 class Nominations:
-    """Waiting pods by the node they were promised."""
+    """Waiting pods by their nominated node."""
 
     def __init__(self, is_assigned: Callable[[str], bool]) -> None:
-        """`is_assigned` says of a pod's uid whether it is counted on some node already."""
+        """`is_assigned` says whether the pod with a uid is assigned or assumed."""
         self._is_assigned = is_assigned
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_by_uid: dict[str, str] = {}
@@ -23,7 +23,7 @@ class Nominations:
         return bool(self._by_node)
 
     def put(self, pod: PodInfo, node_name: str) -> None:
-        """The pod was promised a node; or, without a name, none any more."""
+        """Nominate the pod to a node; without a name, remove the nomination."""
         self.remove(pod.uid)
         if node_name:
             self._by_node.setdefault(node_name, {})[pod.uid] = pod
@@ -39,7 +39,7 @@ class Nominations:
             del self._by_node[node_name]
 
     def before(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
-        """The pods that are promised this node and must not be pushed aside by `pod`."""
+        """The pods that are nominated to this node, with at least the priority of `pod`."""
         return [
             other
             for other in self._by_node.get(node_name, {}).values()

@@ -1,4 +1,4 @@
-"""PodInfo: everything the scheduler reads of a pod, parsed once per version of the pod."""
+"""PodInfo: the fields of a pod that the scheduler reads, parsed once per version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PREEMPT_NEVER: Final = "Never"
 
 
 class HostPort(NamedTuple):
-    """A port of the node that a container wants to itself. The empty address is all of them."""
+    """A host port of a container. The empty address stands for all addresses."""
 
     ip: str
     protocol: str
@@ -41,21 +41,21 @@ class HostPort(NamedTuple):
 
 
 class VolumeClaimRef(NamedTuple):
-    """A PersistentVolumeClaim the pod mounts; an ephemeral one is made for this pod."""
+    """A PersistentVolumeClaim that the pod mounts; an ephemeral one is created for this pod."""
 
     name: str
     is_ephemeral: bool
 
 
 class PreferredNodes(NamedTuple):
-    """Nodes the pod would rather run on."""
+    """A preferred term of node affinity."""
 
     term: NodeTerm
     weight: int
 
 
 class PodEquivalenceClass:
-    """What node-local plugins read of a pod. Pods that look alike share one shape, by identity."""
+    """The fields of a pod that node-local plugins read. Equal pods share one object."""
 
     __slots__ = ("__weakref__", "parts")
 
@@ -77,7 +77,7 @@ def _equivalence_class_of(parts: tuple[Any, ...]) -> PodEquivalenceClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodInfo:
-    """A pod as the scheduler sees it. Compared by identity; `uid` says which pod it is."""
+    """A pod as the scheduler reads it. Compared by identity; `uid` identifies the pod."""
 
     pod: Pod
     key: ObjectKey
@@ -113,12 +113,12 @@ class PodInfo:
     scheduling_gates: tuple[str, ...]
     claims: tuple[PodResourceClaim, ...]
     claim_statuses: tuple[Any, Any]
-    """`status.resourceClaimStatuses` and `status.extendedResourceClaimStatus`, to be compared."""
+    """`status.resourceClaimStatuses` and `status.extendedResourceClaimStatus`, for comparison."""
     volume_claims: tuple[VolumeClaimRef, ...]
     inline_disks: tuple[InlineDisk, ...]
 
     equivalence_class: PodEquivalenceClass
-    """Equal for two pods exactly if node-local plugins cannot tell them apart on any node."""
+    """Equal for two pods if and only if they are equal for all node-local plugins."""
 
     @property
     def namespace(self) -> str:
@@ -133,18 +133,18 @@ class PodInfo:
         return bool(self.affinity or self.anti_affinity or self.preferred_affinity)
 
     def accepts_node(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node selector and the required node affinity admit this node."""
+        """Whether the node matches the node selector and the required node affinity."""
         selector, required = self.node_selector, self.required_nodes
         return (selector is None or selector.matches(labels)) and (
             required is None or required.matches(name, labels)
         )
 
     def assigned_to(self, node_name: str) -> PodInfo:
-        """This pod as if it were bound already. `pod` stays what the API server said."""
+        """This pod as if it were bound. `pod` stays the object of the API server."""
         return self._with({"node_name": node_name})
 
     def _as_now(self, pod: Pod) -> PodInfo:
-        """This pod in another version that wants the same."""
+        """This pod with the object of a newer version that is equal for plugins."""
         meta: Mapping[str, Any] = pod.data.get("metadata") or {}
         status: Mapping[str, Any] = pod.data.get("status") or {}
         node_name = (pod.data.get("spec") or {}).get("nodeName") or ""
@@ -172,7 +172,7 @@ class PodInfo:
 
     @classmethod
     def of(cls, pod: Pod, before: PodInfo | None = None) -> PodInfo:
-        """The pod, parsed. `before` is an earlier version of it: what did not change is not parsed again."""
+        """The parsed pod. Unchanged parts are taken over from `before`, an earlier version."""
         if before is not None and _has_same_spec(before.pod, pod):
             return before._as_now(pod)
         data = pod.data
@@ -246,7 +246,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 _READ_OF_STATUS: Final = ("initContainerStatuses", "containerStatuses")
-"""What requests depend on besides the spec, and whether a resize is under way."""
+"""The parts of the status that requests depend on: allocated resources and resize."""
 
 
 def _has_same_spec(old: Pod, new: Pod) -> bool:
@@ -307,7 +307,7 @@ def normalized_image(name: str) -> str:
 
 
 def read_preferred_nodes(raw: Any) -> tuple[PreferredNodes, ...]:
-    """Preferences for nodes. Those that select nothing are dropped."""
+    """Preferred terms. Those that select nothing are dropped."""
     terms = ((node_term(one.get("preference") or {}), one.get("weight") or 0) for one in raw or ())
     return tuple(PreferredNodes(term, weight) for term, weight in terms if term and weight)
 

@@ -13,7 +13,7 @@ EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
 
 DEFAULT_MILLI_CPU: Final = 100
-"""What scoring takes a container for that says nothing about cpu."""
+"""The CPU request that scoring assumes for a container without one."""
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 
 Amounts = dict[str, int]
@@ -47,7 +47,7 @@ class Resources(NamedTuple):
         return next((amount for known, amount in self.scalars if known == name), 0)
 
     def exceeds(self, other: Resources) -> bool:
-        """Whether there is more of anything here than there."""
+        """Whether any amount is larger here than in `other`."""
         return (
             self.milli_cpu > other.milli_cpu
             or self.memory > other.memory
@@ -60,7 +60,7 @@ NO_RESOURCES: Final = Resources()
 
 
 def amount_of(name: str, amount: int) -> Quantity:
-    """An amount of a resource as people write it."""
+    """An amount of a resource as a quantity."""
     if name == CPU:
         return Quantity.parse(f"{amount}m") if amount % 1000 else Quantity.of(amount // 1000)
     return Quantity.of(amount, "BinarySI" if name in (MEMORY, EPHEMERAL_STORAGE) else "DecimalSI")
@@ -74,7 +74,7 @@ def is_scalar(name: str) -> bool:
 
 
 def read_amounts(raw: Mapping[str, Any] | None) -> Amounts:
-    """The amounts in a resource list of the API. What is no quantity counts as nothing."""
+    """The amounts in a resource list of the API. Invalid quantities count as zero."""
     amounts: Amounts = {}
     for name, value in (raw or {}).items():
         try:
@@ -97,12 +97,12 @@ def _raise_to(into: Amounts, floor: Mapping[str, int]) -> None:
 
 
 def is_sidecar(init_container: Mapping[str, Any]) -> bool:
-    """Whether an init container keeps running beside the others."""
+    """Whether an init container is a sidecar."""
     return init_container.get("restartPolicy") == "Always"
 
 
 class PodRequests(NamedTuple):
-    """What a pod requests, and what scoring takes it to request."""
+    """The requests of a pod, and those that scoring assumes."""
 
     requests: Resources
     nonzero_milli_cpu: int
@@ -110,7 +110,7 @@ class PodRequests(NamedTuple):
 
 
 def read_pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodRequests:
-    """What the pod needs at its peak.
+    """The largest requests of the pod at any time.
 
     Containers and sidecars run together; each init container runs beside the sidecars before it.
     Requests of the pod as a whole replace the sum for the resources they name. Overhead comes on
@@ -180,7 +180,7 @@ def _requests_of(
 
 
 def _actual_requests(status: Mapping[str, Any]) -> dict[str, Amounts]:
-    """What running containers hold by their own account, by container name."""
+    """The allocated resources in the status, by container name."""
     held: dict[str, Amounts] = {}
     for field in ("initContainerStatuses", "containerStatuses"):
         for container in status.get(field) or ():

@@ -1,6 +1,6 @@
-"""The affinity terms of pods that have a place: each distinct term once, with where it applies.
+"""The affinity terms of assigned pods: each distinct term once, with the domains where it applies.
 
-Thousands of pods of one workload carry the same term; matching it against a new pod is then one
+Thousands of pods of one workload have the same term; matching it with a new pod is then one
 comparison, not thousands.
 """
 
@@ -16,7 +16,7 @@ Term = TypeVar("Term", PodTerm, WeightedTerm)
 
 
 class TermCounts(Generic[Term]):
-    """How many pods carry a term, by term and by the value their node has for its topology key."""
+    """How many pods have a term, by term and by domain of its topology key."""
 
     def __init__(self) -> None:
         self._counts_by_term: dict[Term, dict[str, int]] = {}
@@ -29,7 +29,7 @@ class TermCounts(Generic[Term]):
 
     def count(self, term: Term, topology_value: str | None, change: int) -> None:
         if topology_value is None:
-            return  # the node is nowhere as far as this term is concerned
+            return  # the node has no such domain
         counts = self._counts_by_term.setdefault(term, {})
         total = counts.get(topology_value, 0) + change
         if total:
@@ -41,7 +41,7 @@ class TermCounts(Generic[Term]):
 
 
 class TermIndex:
-    """All terms of all pods that have a place."""
+    """All terms of all assigned pods."""
 
     def __init__(self) -> None:
         self.affinity: TermCounts[PodTerm] = TermCounts()

@@ -1,7 +1,7 @@
-"""Volumes: claims, volumes, classes and CSI objects, and what the scheduler has promised of them.
+"""Volumes: claims, volumes, classes and CSI objects, and what the scheduler has assumed about them.
 
-Promises are kept apart from the objects of the API, so that no event in between can undo them: a volume
-reserved for a claim, and the node a claim's volume shall be made for.
+Assumptions are kept apart from the objects of the API, so that no event in between can undo them: a volume
+that is reserved for a claim, and the node that a claim's volume is provisioned for.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class VolumeClaimInfo:
     attributes_class: str
     request_bytes: int
     selector: LabelSelector | None
-    """None if any volume will do."""
+    """None if the claim accepts any volume."""
     selected_node: str
     owner_uids: frozenset[str]
 
@@ -145,7 +145,7 @@ class StorageClassInfo:
     provisioner: str
     binding_mode: str
     topologies: NodeSelection | None
-    """Where volumes can be made; None: anywhere."""
+    """Where volumes can be provisioned; None: anywhere."""
 
     @classmethod
     def of(cls, storage_class: RawObject) -> StorageClassInfo:
@@ -170,7 +170,7 @@ def _topology_term(raw: Mapping[str, Any]) -> NodeTerm:
 
 @dataclass(frozen=True, slots=True)
 class StorageCapacityInfo:
-    """A CSIStorageCapacity: how large a volume of a class can be made on some nodes."""
+    """A CSIStorageCapacity: the size of volumes of a class that can be provisioned on some nodes."""
 
     class_name: str
     largest_bytes: int
@@ -197,7 +197,7 @@ class Attachment(NamedTuple):
 
 
 class VolumeState:
-    """All there is to know about volumes."""
+    """The state of all volumes."""
 
     def __init__(self) -> None:
         self.claims: dict[ObjectKey, VolumeClaimInfo] = {}
@@ -205,13 +205,13 @@ class VolumeState:
         self.classes: dict[str, StorageClassInfo] = {}
         self.capacities: dict[ObjectKey, StorageCapacityInfo] = {}
         self.drivers_with_capacity: set[str] = set()
-        """CSI drivers that say how much storage is left."""
+        """CSI drivers that publish storage capacity."""
         self.limits_by_node: dict[str, dict[str, int]] = {}
-        """How many volumes of a driver a node can have, by node and driver."""
+        """The attach limit, by node and driver."""
         self.reserved_volumes: dict[str, ObjectKey] = {}
-        """Volumes the scheduler is about to bind to a claim."""
+        """Volumes that are reserved for a claim and not bound yet."""
         self.selected_nodes: dict[ObjectKey, str] = {}
-        """Nodes the scheduler is about to have volumes made for."""
+        """By claim: the node that a volume is about to be provisioned for."""
         self._attachments: dict[str, Attachment] = {}
         self._volumes_by_class: dict[str, dict[str, VolumeInfo]] = {}
         self._attachments_by_node: dict[str, dict[str, Attachment]] = {}

@@ -1,4 +1,4 @@
-"""Which pods belong together: those of one service, ReplicaSet, StatefulSet or ReplicationController."""
+"""Groups of pods: those of one Service, ReplicaSet, StatefulSet or ReplicationController."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WORKLOAD_KINDS: Final = ("ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 class WorkloadSelectors:
-    """The selectors of services and workloads, to find the company of a pod."""
+    """The selectors of services and workloads, for default topology spread constraints."""
 
     def __init__(self) -> None:
         self._services: dict[str, dict[str, LabelSelector]] = {}
         self._workloads: dict[tuple[str, str, str], LabelSelector] = {}
 
     def set_service(self, namespace: str, name: str, data: Mapping[str, Any]) -> None:
-        """Take a Service; one without a selector has no pods of its own."""
+        """Add or update a Service; one without a selector is ignored."""
         selector = (data.get("spec") or {}).get("selector")
         if selector:
             self._services.setdefault(namespace, {})[name] = labels_selector(selector)
@@ -35,7 +35,7 @@ class WorkloadSelectors:
         self._services.get(namespace, {}).pop(name, None)
 
     def set_workload(self, kind: str, namespace: str, name: str, data: Mapping[str, Any]) -> None:
-        """Take a ReplicaSet, StatefulSet or ReplicationController."""
+        """Add or update a ReplicaSet, StatefulSet or ReplicationController."""
         raw = (data.get("spec") or {}).get("selector")
         plain = kind == "ReplicationController"
         selector = labels_selector(raw or {}) if plain else label_selector(raw)
@@ -48,7 +48,7 @@ class WorkloadSelectors:
         self._workloads.pop((kind, namespace, name), None)
 
     def selector_of(self, pod: PodInfo) -> LabelSelector | None:
-        """What pods of all its services and of its workload have in common; None if it has neither."""
+        """The selector of all services and of the workload of a pod; None if it has neither."""
         requirements: list[Requirement] = []
         for selector in self._services.get(pod.namespace, {}).values():
             if selector.matches(pod.labels):

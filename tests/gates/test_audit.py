@@ -6,32 +6,31 @@ from typing import Any
 
 import pytest
 
-from tests.gates.story import SKEWS, Json, Off, check_holders, dra, name_of
+from allot.testing.manifests import a_claim_manifest, a_slice_manifest
+from tests.gates.story import SKEWS, Json, Off, check_holders, name_of
 
 SHARED = {"name": "d", "capacity": {"bandwidth": {"value": "10G"}}}
 
 
-def a_claim(name: str, **rest: Any) -> Json:
+def allocated(name: str, **rest: Any) -> Json:
     result = {"request": "r", "driver": "x.example.com", "pool": "p", "device": "d", **rest}
-    allocation = {"devices": {"results": [result]}}
-    return {**dra("ResourceClaim", name, {}), "status": {"allocation": allocation}}
+    return a_claim_manifest(name=name, status={"allocation": {"devices": {"results": [result]}}})
 
 
-def a_slice(device: Json) -> Json:
-    spec = {"driver": "x.example.com", "pool": {"name": "p"}, "devices": [device]}
-    return dra("ResourceSlice", "s", spec)
+def slice_of(device: Json) -> Json:
+    return a_slice_manifest(device, driver="x.example.com", pool={"name": "p"})
 
 
 @pytest.mark.parametrize(
     "claims",
     [
-        pytest.param([a_claim("a"), a_claim("b")], id="given-twice"),
-        pytest.param([a_claim("a"), a_claim("b", shareID="1")], id="whole-and-share"),
-        pytest.param([a_claim("a", shareID="1"), a_claim("b", shareID="1")], id="same-share"),
+        pytest.param([allocated("a"), allocated("b")], id="given-twice"),
+        pytest.param([allocated("a"), allocated("b", shareID="1")], id="whole-and-share"),
+        pytest.param([allocated("a", shareID="1"), allocated("b", shareID="1")], id="same-share"),
         pytest.param(
             [
-                a_claim("a", shareID="1", consumedCapacity={"bandwidth": "6G"}),
-                a_claim("b", shareID="2", consumedCapacity={"bandwidth": "5G"}),
+                allocated("a", shareID="1", consumedCapacity={"bandwidth": "6G"}),
+                allocated("b", shareID="2", consumedCapacity={"bandwidth": "5G"}),
             ],
             id="too-much",
         ),
@@ -39,16 +38,16 @@ def a_slice(device: Json) -> Json:
 )
 def test_found(claims: list[Json]) -> None:
     with pytest.raises(AssertionError):
-        check_holders(claims, [a_slice(SHARED)])
+        check_holders(claims, [slice_of(SHARED)])
 
 
 def test_all_is_well() -> None:
     shares = [
-        a_claim(str(number), shareID=str(number), consumedCapacity={"bandwidth": "5G"})
+        allocated(str(number), shareID=str(number), consumedCapacity={"bandwidth": "5G"})
         for number in range(2)
     ]
-    check_holders(shares, [a_slice(SHARED)])
-    check_holders([a_claim("a")], [a_slice(SHARED)])
+    check_holders(shares, [slice_of(SHARED)])
+    check_holders([allocated("a")], [slice_of(SHARED)])
     check_holders([], [])
 
 

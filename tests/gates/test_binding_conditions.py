@@ -10,6 +10,7 @@ from allot.api.raw import RawObject
 from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, GRANULAR_STATUS_AUTHORIZATION
 from allot.rules import RuleSet
 from allot.testing.cluster import AllotCluster
+from allot.testing.manifests import a_device_manifest
 from tests.gates.story import (
     DRIVER,
     RESOURCES,
@@ -27,15 +28,15 @@ DISABLED = "DRADeviceBindingConditions"
 FIELDS = ("bindsToNode", "bindingConditions", "bindingFailureConditions")
 
 
-def a_device(name: str, kind: str, *, is_ready: bool = False) -> Json:
-    device: Json = {"name": name, "attributes": {"kind": {"string": kind}}}
+def device_of(name: str, kind: str, *, is_ready: bool = False) -> Json:
     if is_ready:
-        return device
-    return device | {
-        "bindsToNode": True,
-        "bindingConditions": ["Attached"],
-        "bindingFailureConditions": ["Broken"],
-    }
+        return a_device_manifest(name, {"kind": kind})
+    return a_device_manifest(
+        name,
+        {"kind": kind},
+        binding_conditions=["Attached"],
+        binding_failure_conditions=["Broken"],
+    )
 
 
 def asking(kind: str) -> Json:
@@ -79,14 +80,14 @@ def test_a_server_that_drops_conditions(tmp_path: Path, rules: RuleSet) -> None:
     """v1.38 binds the pod at once; by our rule it gets a device that is ready, when one comes."""
     with a_cluster("memory", tmp_path, rules) as cluster:
         story = Story(cluster, BINDING_CONDITIONS)
-        story.publish("fabric", a_device("gpu-0", "gpu"))
+        story.publish("fabric", device_of("gpu-0", "gpu"))
         story.switch(Off.SERVER)
         story.claim("claim", asking("gpu"))
         story.pod("pod", "claim")
         if rules is RuleSet.SEEDS:
             story.event("pod", "FailedScheduling", "gpu-0", DISABLED, "disabled in the API server")
             story.is_pending("pod", "gpu-0: could not be bound for this pod")
-            story.publish("more", a_device("gpu-1", "gpu", is_ready=True))
+            story.publish("more", device_of("gpu-1", "gpu", is_ready=True))
         story.runs("pod")
         expected = "gpu-1" if rules is RuleSet.SEEDS else "gpu-0"
         assert story.allocated("claim")["device"] == expected
@@ -94,9 +95,9 @@ def test_a_server_that_drops_conditions(tmp_path: Path, rules: RuleSet) -> None:
 
 def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story = Story(cluster, BINDING_CONDITIONS)
-    story.publish("fabric", *(a_device(f"gpu-{number}", "gpu") for number in range(3)))
-    story.publish("fpgas", a_device("fpga-0", "fpga"))
-    story.publish("plain", a_device("plain-0", "plain", is_ready=True))
+    story.publish("fabric", *(device_of(f"gpu-{number}", "gpu") for number in range(3)))
+    story.publish("fpgas", device_of("fpga-0", "fpga"))
+    story.publish("plain", device_of("plain-0", "plain", is_ready=True))
     for name in ("running", "leaving", "waiting"):
         story.claim(name, asking("gpu"))
         story.pod(name)
@@ -118,7 +119,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story.claim("plain", asking("plain"))
     story.pod("plain")
     story.runs("plain")
-    (device,) = story.publish("new", a_device("new-0", "new"))["spec"]["devices"]
+    (device,) = story.publish("new", device_of("new-0", "new"))["spec"]["devices"]
     assert [name in device for name in FIELDS] == 3 * [Off.SERVER not in off]
     story.claim("fresh", asking("fpga"))
     story.pod("fresh")
@@ -154,7 +155,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
         waits(story, pod)
         attach(story, pod)
         story.runs(pod)
-    story.publish("last", a_device("last-0", "last"))
+    story.publish("last", device_of("last-0", "last"))
     story.claim("last", asking("last"))
     story.pod("last")
     waits(story, "last")
@@ -169,7 +170,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
 def test_device_status_off_and_on(cluster: AllotCluster, off: Off) -> None:
     """Without `DRAResourceClaimDeviceStatus` no controller can say that a device is ready."""
     story = Story(cluster, BINDING_CONDITIONS, DEVICE_STATUS, GRANULAR_STATUS_AUTHORIZATION)
-    story.publish("fabric", *(a_device(f"gpu-{number}", "gpu") for number in range(2)))
+    story.publish("fabric", *(device_of(f"gpu-{number}", "gpu") for number in range(2)))
     for name in ("running", "waiting"):
         story.claim(name, asking("gpu"))
         story.pod(name)

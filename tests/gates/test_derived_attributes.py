@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from allot.features import DERIVED_ATTRIBUTES
 from allot.testing.cluster import AllotCluster
+from allot.testing.manifests import a_device_manifest
 from tests.gates.story import DRIVER, Json, Off, Story, allocation_of, exactly, refused, selector
 
 QUALIFIED = f"{DRIVER}/rack"
 
 
-def a_device(name: str, kind: str, place: str, rack: str) -> Json:
-    attributes = {"kind": kind, "place": place, "rack": rack}
-    return {
-        "name": name,
-        "attributes": {key: {"string": value} for key, value in attributes.items()},
-    }
+def device_at(name: str, kind: str, place: str, rack: str) -> Json:
+    return a_device_manifest(name, {"kind": kind, "place": place, "rack": rack})
 
 
 def deriving(attribute: str) -> tuple[Json, Json]:
@@ -47,8 +44,8 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
         # By place the NIC has the GPU's number, by rack that of the next GPU.
         story.publish(
             f"pool-{number}",
-            a_device(f"gpu-{number}", "gpu", f"numa{number}-a", f"rack{number}"),
-            a_device(f"nic-{number}", "nic", f"numa{number}-b", f"rack{(number + 1) % 6}"),
+            device_at(f"gpu-{number}", "gpu", f"numa{number}-a", f"rack{number}"),
+            device_at(f"nic-{number}", "nic", f"numa{number}-b", f"rack{(number + 1) % 6}"),
         )
     story.claim("running", *deriving("numa"), constraints=matching("numa"))
     story.pod("running")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from allot.features import PRIORITIZED_LIST
 from allot.testing.cluster import AllotCluster
+from allot.testing.manifests import a_device_manifest
 from tests.gates.story import CLASS, DRIVER, Json, Off, Story, exactly, refused, selector
 
 DISABLED = "has subrequests, but the DRAPrioritizedList feature is disabled"
 
 
-def a_device(name: str, kind: str) -> Json:
-    return {"name": name, "attributes": {"kind": {"string": kind}}}
+def device_of(name: str, kind: str) -> Json:
+    return a_device_manifest(name, {"kind": kind})
 
 
 def first_available(*kinds: str) -> Json:
@@ -30,7 +31,7 @@ def first_available(*kinds: str) -> Json:
 
 def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     story = Story(cluster, PRIORITIZED_LIST)
-    story.publish("pool", *(a_device(f"old-{number}", "old") for number in range(8)))
+    story.publish("pool", *(device_of(f"old-{number}", "old") for number in range(8)))
     story.claim("running", first_available("new", "old"))
     story.pod("running")
     story.runs("running")
@@ -66,7 +67,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
         else:
             story.runs("new")
 
-    story.publish("better", a_device("newer-0", "newer"))
+    story.publish("better", device_of("newer-0", "newer"))
     if Off.SCHEDULER in off:
         story.is_pending("pending", DISABLED)
     else:

@@ -16,6 +16,7 @@ from allot.features import DEFAULTS, FeatureGates
 from allot.rules import RuleSet
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
+from allot.testing.manifests import a_device_manifest
 from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
 
@@ -25,17 +26,12 @@ CLAIMS = f"{BASE}/namespaces/default/resourceclaims"
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def a_device(
+def device_with(
     name: str, *conditions: str, failures: tuple[str, ...] = ("Broken",)
 ) -> dict[str, Any]:
-    if not conditions:
-        return {"name": name}
-    return {
-        "name": name,
-        "bindsToNode": True,
-        "bindingConditions": list(conditions),
-        "bindingFailureConditions": list(failures),
-    }
+    return a_device_manifest(
+        name, binding_conditions=conditions, binding_failure_conditions=failures
+    )
 
 
 class Scene:
@@ -134,7 +130,7 @@ async def a_scene(
 
 def test_a_pod_is_bound_when_its_device_is_ready() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("fpga-0", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -167,8 +163,8 @@ def test_a_pod_is_bound_when_its_device_is_ready() -> None:
 
 def test_devices_without_conditions_come_first() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("slow", "Programmed")]}) as scene:
-            await scene.publish("n1", [a_device("quick")], "z-pool")
+        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
+            await scene.publish("n1", [device_with("quick")], "z-pool")
             await asyncio.sleep(0.1)
             await scene.claim("c")
             await scene.pod("p", "c")
@@ -180,7 +176,7 @@ def test_devices_without_conditions_come_first() -> None:
 
 def test_after_a_failure_everything_is_cleared_and_another_device_found() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("fpga-0", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -197,7 +193,7 @@ def test_after_a_failure_everything_is_cleared_and_another_device_found() -> Non
             pod = await scene.server.get(f"{PODS}/p")
             messages = [each.get("message", "") for each in pod["status"]["conditions"]]
             assert any("device binding failed: claim=c, reason=Because" in m for m in messages), pod
-            await scene.publish("n1", [a_device("fpga-1")])
+            await scene.publish("n1", [device_with("fpga-1")])
             await scene.until(lambda: scene.node_of("p"))
             assert await scene.device_of("c") == "fpga-1"
 
@@ -206,7 +202,7 @@ def test_after_a_failure_everything_is_cleared_and_another_device_found() -> Non
 
 def test_waiting_ends_with_the_timeout() -> None:
     async def run() -> None:
-        devices = {"n1": [a_device("fpga-0", "Programmed")]}
+        devices = {"n1": [device_with("fpga-0", "Programmed")]}
         async with a_scene(devices, timeout="1s") as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
@@ -223,7 +219,7 @@ def test_waiting_ends_with_the_timeout() -> None:
 
 def test_a_pod_that_is_deleted_while_it_waits_lets_go_of_everything() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("fpga-0", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             for name in ("a", "b"):
                 await scene.claim(name)
             await scene.pod("p", "a")
@@ -243,7 +239,7 @@ def test_a_pod_that_is_deleted_while_it_waits_lets_go_of_everything() -> None:
 
 def test_a_new_scheduler_goes_on_waiting_for_the_same_device() -> None:
     async def run() -> None:
-        conditioned = [a_device("fpga-0", "Programmed")]
+        conditioned = [device_with("fpga-0", "Programmed")]
         async with a_scene({"n1": conditioned, "n2": conditioned}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
@@ -263,7 +259,7 @@ def test_a_new_scheduler_goes_on_waiting_for_the_same_device() -> None:
 
 def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
     async def run() -> None:
-        many = [a_device(f"fpga-{number}", "Programmed") for number in range(50)]
+        many = [device_with(f"fpga-{number}", "Programmed") for number in range(50)]
         async with a_scene({"n1": many, "n2": many}) as scene:
             for number in range(100):
                 await scene.claim(f"c{number}")
@@ -282,7 +278,7 @@ def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
 
 def test_metrics_count_pre_bind_executions_and_devices() -> None:
     async def run() -> None:
-        devices = [a_device(f"fpga-{number}", "Programmed") for number in range(2)]
+        devices = [device_with(f"fpga-{number}", "Programmed") for number in range(2)]
         async with a_scene({"n1": devices}) as scene:
             for name in ("a", "b"):
                 await scene.claim(name)
@@ -303,7 +299,7 @@ def test_metrics_count_pre_bind_executions_and_devices() -> None:
 
 def test_metrics_count_every_execution_and_none_without_conditions() -> None:
     async def run() -> None:
-        devices = [a_device(f"fpga-{number}", "Programmed") for number in range(2)]
+        devices = [device_with(f"fpga-{number}", "Programmed") for number in range(2)]
         async with a_scene({"n1": devices}, timeout="10s") as scene:
             registry = scene.scheduler.metrics.registry
 
@@ -325,7 +321,7 @@ def test_metrics_count_every_execution_and_none_without_conditions() -> None:
                 await scene.until(partial(scene.device_of, name), 600)
                 await scene.set_condition(name, "Programmed")
             await scene.until(lambda: scene.node_of("p"))
-            await scene.publish("n1", [a_device("plain")], "plain")
+            await scene.publish("n1", [device_with("plain")], "plain")
             await scene.claim("c")
             await scene.pod("q", "c")
             await scene.until(lambda: scene.node_of("q"))

@@ -24,8 +24,8 @@ from tests.property.binding_world import (
     SLICES,
     TIMEOUT_SECONDS,
     World,
-    a_device,
     a_world,
+    device_with,
 )
 
 Story = Callable[[World], Awaitable[None]]
@@ -184,7 +184,7 @@ def test_what_is_allocated_stays_so_whatever_becomes_of_the_device(what: str) ->
             case "slice removed":
                 await world.delete(f"{SLICES}/n1")
             case "slice replaced":
-                await world.publish("n1", [a_device("other", "Else")])
+                await world.publish("n1", [device_with("other", "Else")])
             case _:
                 await world.taint(DEVICES[0])
         await asyncio.sleep(30)
@@ -296,7 +296,7 @@ def test_without_the_gates_such_devices_are_not_selected(gates: Any) -> None:
         await asyncio.sleep(5)
         assert await world.allocation("c") is None
         assert "cannot allocate all claims" in await world.why("p")
-        await world.publish("n2", [a_device("ordinary")])
+        await world.publish("n2", [device_with("ordinary")])
         await asyncio.sleep(15)
         allocation = await world.allocation("c")
         assert allocation is not None
@@ -349,7 +349,7 @@ def test_metrics_tell_how_waiting_ended_and_how_long_it_took() -> None:
         await world.set_condition("c", READY)
         await settled()
         assert await world.node_of("p") == "n1"
-        await world.publish("n2", [a_device("ordinary")])
+        await world.publish("n2", [device_with("ordinary")])
         await waiting(world, "q", claim="plain")
         ends = {"failure": 1, "success": 1, "timeout": 1}
         labels = f'driver="{DRIVER}",profile="default-scheduler",status="%s"'

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from allot.api.base import replace
-from allot.api.claims import ResourceClaim
+from allot.api.claims import ExactDeviceRequest, ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver.http.http_exchange import MAX_BODY
@@ -49,6 +49,7 @@ from allot.client.resources import (
     RESOURCES,
     raw_resource,
 )
+from allot.testing.builders import a_claim, a_pod, a_request
 from allot.testing.processes import ApiServerProcess
 from allot.testing.servers import TOKEN, LocalServer
 
@@ -126,22 +127,6 @@ def a_map(name: str, **data: str) -> RawObject:
     return RawObject({"metadata": {"name": name, "namespace": NS}, "data": data})
 
 
-def a_claim(name: str) -> ResourceClaim:
-    document = {
-        "metadata": {"name": name, "namespace": NS},
-        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
-    }
-    return RESOURCE_CLAIMS.codec.decode(RawObject(document).to_json())
-
-
-def a_pod(name: str) -> Any:
-    document = {
-        "metadata": {"name": name, "namespace": NS},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    return PODS.codec.decode(RawObject(document).to_json())
-
-
 def test_a_raw_object_from_birth_to_death(play: Play) -> None:
     async def scenario(client: Client) -> None:
         key = ObjectKey(NS, "life")
@@ -187,7 +172,8 @@ def test_a_raw_object_from_birth_to_death(play: Play) -> None:
 
 def test_a_typed_object_and_its_status(play: Play) -> None:
     async def scenario(client: Client) -> None:
-        claim = await client.create(RESOURCE_CLAIMS, a_claim("typed"))
+        request = a_request("r", ExactDeviceRequest(device_class_name="gpu"))
+        claim = await client.create(RESOURCE_CLAIMS, a_claim(request, name="typed"))
         assert isinstance(claim, ResourceClaim)
         assert claim.spec.devices.requests[0].exactly is not None
         assert claim.spec.devices.requests[0].exactly.count == 1, "the server fills in defaults"
@@ -218,7 +204,9 @@ def test_a_typed_object_and_its_status(play: Play) -> None:
 
 def test_pods_are_bound_and_evicted(play: Play) -> None:
     async def scenario(client: Client) -> None:
-        pod = await client.create(PODS, a_pod("bound"))
+        pod = await client.create(
+            PODS, a_pod("bound", uid="", containers=[{"name": "c", "image": "i"}])
+        )
         key = ObjectKey(NS, "bound")
         with pytest.raises(ApiStatusError) as wrong:
             await client.bind(key, "another-uid", "node-1")

@@ -26,8 +26,8 @@ from tests.integration.test_binding_conditions import (
     CLAIMS,
     PODS,
     Scene,
-    a_device,
     a_scene,
+    device_with,
 )
 
 NO_LISTS = with_overrides({PRIORITIZED_LIST: False})
@@ -68,7 +68,7 @@ def test_prioritized_lists_are_switched_off_and_on() -> None:
     """The order of the KEP's own upgrade test: scheduler off, server off, scheduler on, server on."""
 
     async def run() -> None:
-        async with a_scene({"n1": [a_device("fpga-0"), a_device("fpga-1")]}) as scene:
+        async with a_scene({"n1": [device_with("fpga-0"), device_with("fpga-1")]}) as scene:
             server = scene.server
             await server.post(CLAIMS, a_list("first"))
             await scene.pod("running", "first")
@@ -110,12 +110,12 @@ def test_prioritized_lists_are_switched_off_and_on() -> None:
 
 def test_a_waiting_pod_gets_another_device_when_the_gate_is_switched_off() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("slow", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
             await scene.stop()
-            await scene.publish("n1", [a_device("quick")], "z-pool")
+            await scene.publish("n1", [device_with("quick")], "z-pool")
             scene.start(NO_CONDITIONS)
             await scene.until(lambda: scene.node_of("p"))
             assert await scene.device_of("c") == "quick"
@@ -125,7 +125,7 @@ def test_a_waiting_pod_gets_another_device_when_the_gate_is_switched_off() -> No
 
 def test_a_waiting_pod_is_released_while_the_gate_is_off_and_waits_again_when_it_is_on() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("slow", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -152,7 +152,7 @@ def test_a_waiting_pod_is_released_while_the_gate_is_off_and_waits_again_when_it
 
 def test_a_device_that_is_ready_is_kept_when_the_gate_is_switched_off() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("slow", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -167,7 +167,7 @@ def test_a_device_that_is_ready_is_kept_when_the_gate_is_switched_off() -> None:
 
 def test_with_the_rules_of_kubernetes_a_waiting_pod_is_bound_at_once() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("slow", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -183,13 +183,13 @@ def test_with_the_rules_of_kubernetes_a_waiting_pod_is_bound_at_once() -> None:
 def test_a_server_with_the_gate_off_keeps_what_is_stored(gates: FeatureGates) -> None:
     async def run() -> None:
         async with (
-            a_scene({"n1": [a_device("slow", "Programmed")]}) as scene,
+            a_scene({"n1": [device_with("slow", "Programmed")]}) as scene,
             another_server(scene, gates) as off,
         ):
             stored = await off.get(f"{BASE}/resourceslices/slice-n1")
             stored["metadata"]["labels"] = {"touched": "yes"}
             answer = await off.ask("PUT", f"{BASE}/resourceslices/slice-n1", stored)
-            assert answer.json["spec"]["devices"] == [a_device("slow", "Programmed")]
+            assert answer.json["spec"]["devices"] == [device_with("slow", "Programmed")]
             new = {**stored, "metadata": {"name": "new"}}
             new["spec"] = {**stored["spec"], "pool": {**stored["spec"]["pool"], "name": "new"}}
             created = await off.post(f"{BASE}/resourceslices", new)
@@ -200,7 +200,7 @@ def test_a_server_with_the_gate_off_keeps_what_is_stored(gates: FeatureGates) ->
 
 def test_device_status_is_dropped_only_from_claims_that_have_none() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [a_device("slow", "Programmed")]}) as scene:
+        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             for name in ("with", "without"):
                 await scene.claim(name)
             await scene.pod("p", "with")

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from allot.controllers.pool_status import controller
 from allot.controllers.pool_status.answers import answering_request
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
+from allot.testing.manifests import a_pod_manifest
 
 DRIVER = "gpu.example.com"
 PLUGIN = {"plugin": "DynamicResources"}
@@ -166,16 +167,12 @@ spec: {devices: {requests: [{name: r, exactly: {deviceClassName: broken}}]}}
 """
 
 
-def a_pod(
+def pod_using(
     name: str, claim: dict[str, str], namespace: str = "default", **spec: Any
 ) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"containers": [container], "resourceClaims": [{"name": "d"} | claim]} | spec,
-    }
+    claims = [{"name": "d"} | claim]
+    return a_pod_manifest(name, namespace=namespace, claims=claims, containers=[container], **spec)
 
 
 def a_question(name: str, driver: str) -> dict[str, Any]:
@@ -216,14 +213,14 @@ def after() -> Iterator[Samples]:
     patch.setattr(controller, "answering_request", failing)
     with patch.context(), VirtualTimeCluster(ClusterSettings()) as cluster:
         cluster.apply(OBJECTS)
-        cluster.apply(a_pod("list", {"resourceClaimTemplateName": "list"}))
+        cluster.apply(pod_using("list", {"resourceClaimTemplateName": "list"}))
         cluster.wait_for_phase("list", "Running")
         cluster.apply(
-            a_pod("one", {"resourceClaimTemplateName": "one"}, "full"),
-            a_pod("fabric", {"resourceClaimName": "fabric"}),
-            a_pod("many", {"resourceClaimName": "many"}),
-            a_pod("broken", {"resourceClaimName": "broken"}),
-            a_pod("unallocated", {"resourceClaimName": "many"}, nodeName="n1"),
+            pod_using("one", {"resourceClaimTemplateName": "one"}, "full"),
+            pod_using("fabric", {"resourceClaimName": "fabric"}),
+            pod_using("many", {"resourceClaimName": "many"}),
+            pod_using("broken", {"resourceClaimName": "broken"}),
+            pod_using("unallocated", {"resourceClaimName": "many"}, nodeName="n1"),
             a_question("good", DRIVER),
             a_question("bad", "bad.example.com"),
         )
@@ -251,7 +248,7 @@ def after() -> Iterator[Samples]:
             )
         # Ten attempts, so that one of those that found no node was sampled.
         for number in range(10):
-            cluster.apply(a_pod(f"many-{number}", {"resourceClaimName": "many"}))
+            cluster.apply(pod_using(f"many-{number}", {"resourceClaimName": "many"}))
         cluster.advance(30)
         yield samples(cluster)
 

@@ -5,42 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
+from allot.testing.manifests import a_claim_manifest, a_class_manifest, a_pod_manifest
 
 SETTINGS = ClusterSettings(hardware=["gpu-server=1"])
 
 
-def a_pod(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "containers": [{"name": "m", "image": "i"}],
-            "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
-        },
-    }
-
-
-def a_claim(name: str, *classes: str) -> dict[str, Any]:
+def prioritized_claim(name: str, *classes: str) -> dict[str, Any]:
     """A claim for a device of the first of these classes that can be had."""
     alternatives = [
         {"name": f"a{index}", "deviceClassName": class_} for index, class_ in enumerate(classes)
     ]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"devices": {"requests": [{"name": "gpu", "firstAvailable": alternatives}]}},
-    }
-
-
-def a_class(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": name},
-        "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]},
-    }
+    return a_claim_manifest({"name": "gpu", "firstAvailable": alternatives}, name=name)
 
 
 def got(claim: dict[str, Any] | None) -> list[str]:
@@ -59,7 +34,10 @@ def notes(cluster: VirtualTimeCluster, reason: str) -> list[str]:
 
 def test_one_manifest_for_clusters_with_different_classes() -> None:
     with VirtualTimeCluster(SETTINGS) as cluster:
-        cluster.apply(a_claim("job", "big.example.com", "gpu.example.com"), a_pod("job"))
+        cluster.apply(
+            prioritized_claim("job", "big.example.com", "gpu.example.com"),
+            a_pod_manifest("job", claims={"gpu": "job"}),
+        )
         cluster.wait_for_phase("job", "Running")
         cluster.advance(10)
 
@@ -71,7 +49,10 @@ def test_one_manifest_for_clusters_with_different_classes() -> None:
 
 def test_a_pod_without_any_class_waits_for_one() -> None:
     with VirtualTimeCluster(SETTINGS) as cluster:
-        cluster.apply(a_claim("job", "big.example.com", "huge.example.com"), a_pod("job"))
+        cluster.apply(
+            prioritized_claim("job", "big.example.com", "huge.example.com"),
+            a_pod_manifest("job", claims={"gpu": "job"}),
+        )
         pod = cluster.wait_for(
             "Pod", "job", lambda found: found is not None and found["status"].get("conditions")
         )
@@ -79,7 +60,7 @@ def test_a_pod_without_any_class_waits_for_one() -> None:
         (condition,) = pod["status"]["conditions"]
         assert "big.example.com, huge.example.com" in condition["message"]
 
-        cluster.apply(a_class("huge.example.com"))
+        cluster.apply(a_class_manifest("huge.example.com", "device.driver == 'gpu.example.com'"))
         cluster.wait_for_phase("job", "Running")
 
         assert got(cluster.get("ResourceClaim", "job")) == ["gpu/a1"]

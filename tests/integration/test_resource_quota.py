@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from allot.controllers.resource_quota import ResourceQuotaController
+from allot.testing.manifests import a_claim_manifest, a_pod_manifest
 from allot.testing.servers import ServerResponse
 from tests.integration.housekeeping_cluster import Cluster, play
 
@@ -14,21 +15,18 @@ CLAIM = "resource.k8s.io/v1/ResourceClaim"
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def a_pod(name: str, cpu: str | None = None) -> dict[str, Any]:
+def pod_with(name: str, cpu: str | None = None) -> dict[str, Any]:
     resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}} if cpu else {}
     container = {"name": "c", "image": "i", "resources": resources}
-    return {"metadata": {"name": name}, "spec": {"containers": [container]}}
+    return a_pod_manifest(name, containers=[container])
 
 
-def a_claim(name: str, *alternatives: tuple[str, int]) -> dict[str, Any]:
+def prioritized_claim(name: str, *alternatives: tuple[str, int]) -> dict[str, Any]:
     requests = [
         {"name": f"s{index}", "deviceClassName": class_name, "count": count}
         for index, (class_name, count) in enumerate(alternatives)
     ]
-    return {
-        "metadata": {"name": name},
-        "spec": {"devices": {"requests": [{"name": "r", "firstAvailable": requests}]}},
-    }
+    return a_claim_manifest({"name": "r", "firstAvailable": requests}, name=name)
 
 
 async def used(cluster: Cluster, name: str, expected: dict[str, str]) -> None:
@@ -56,20 +54,20 @@ def test_a_quota_is_counted_and_kept() -> None:
             await cluster.create(QUOTA, "q", spec={"hard": hard})
             await used(cluster, "q", {"pods": "0", "count/configmaps": "1", "services": "0"})
             refused(
-                await ask("POST", PODS, a_pod("p")),
+                await ask("POST", PODS, pod_with("p")),
                 'pods "p" is forbidden: failed quota: q: must specify requests.cpu for: c',
             )
-            await cluster.server.post(PODS, a_pod("p", "600m"))
+            await cluster.server.post(PODS, pod_with("p", "600m"))
             # In the same transaction: nobody needs to wait for this.
             quota = await cluster.get(QUOTA, "q")
             assert quota
             assert quota["status"]["used"]["requests.cpu"] == "600m"
             refused(
-                await ask("POST", PODS, a_pod("p2", "500m")),
+                await ask("POST", PODS, pod_with("p2", "500m")),
                 "exceeded quota: q, requested: requests.cpu=500m, used: requests.cpu=600m, "
                 "limited: requests.cpu=1",
             )
-            assert (await ask("POST", f"{PODS}?dryRun=All", a_pod("p2", "1"))).code == 403
+            assert (await ask("POST", f"{PODS}?dryRun=All", pod_with("p2", "1"))).code == 403
             await cluster.patch("Pod", "p", {"status": {"phase": "Succeeded"}}, part="status")
             await used(cluster, "q", {"pods": "0", "requests.cpu": "0"})
             await cluster.delete("ConfigMap", "before")
@@ -94,11 +92,11 @@ def test_alternatives_of_claims_are_counted_at_their_worst() -> None:
             await cluster.create(QUOTA, "q", spec={"hard": hard})
             await used(cluster, "q", {f"h100{suffix}": "0", f"t4{suffix}": "0"})
             ask = cluster.server.ask
-            big = a_claim("big", ("h100", 1), ("t4", 4))
+            big = prioritized_claim("big", ("h100", 1), ("t4", 4))
             refused(await ask("POST", path, big), f"exceeded quota: q, requested: t4{suffix}=4")
-            await cluster.server.post(path, a_claim("ok", ("h100", 1), ("t4", 3)))
+            await cluster.server.post(path, prioritized_claim("ok", ("h100", 1), ("t4", 3)))
             await used(cluster, "q", {f"h100{suffix}": "1", f"t4{suffix}": "3"})
-            more = a_claim("more", ("h100", 1), ("t4", 1))
+            more = prioritized_claim("more", ("h100", 1), ("t4", 1))
             refused(await ask("POST", path, more), "exceeded quota: q")
             await cluster.delete(CLAIM, "ok")
             await used(cluster, "q", {f"h100{suffix}": "0", f"t4{suffix}": "0"})
@@ -132,6 +130,6 @@ def test_many_at_once_never_take_more_than_there_is() -> None:
 def test_without_a_controller_a_quota_is_not_in_force() -> None:
     async def story(cluster: Cluster) -> None:
         await cluster.create(QUOTA, "q", spec={"hard": {"pods": "0"}})
-        await cluster.server.post(PODS, a_pod("p"))
+        await cluster.server.post(PODS, pod_with("p"))
 
     play(story)

@@ -20,10 +20,10 @@ from tests.property.binding_world import (
     TIMEOUT_SECONDS,
     Json,
     World,
-    a_device,
     allocation_of,
     claims_of,
     device_id,
+    device_with,
     is_ready,
     is_reserved_for,
     results_of,
@@ -105,7 +105,7 @@ async def check_end(world: World, *claims: str) -> None:
 async def mend(world: World, *claims: str) -> None:
     """Undo all harm that was done to devices and claims."""
     for node in NODES:
-        await world.publish(node, [a_device(name, READY) for name in DEVICES])
+        await world.publish(node, [device_with(name, READY) for name in DEVICES])
     for name in DEVICES:
         await world.delete(f"{RULES}/{name}")
     for pod in await world.pods():  # they use the claims, wherever they run

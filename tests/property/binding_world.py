@@ -17,6 +17,7 @@ from allot.client.transport import Response, Stream
 from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
+from allot.testing.manifests import a_device_manifest
 from allot.testing.servers import TOKEN, LocalServer, ServerResponse
 from allot.testing.virtual_time import VirtualClock, settled
 
@@ -113,7 +114,7 @@ class World:
             created = await self.server.post("/api/v1/nodes", {"metadata": {"name": node}})
             created["status"] = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}}
             await self.server.ask("PUT", f"/api/v1/nodes/{node}/status", created)
-            await self.publish(node, [a_device(name, *conditions) for name in DEVICES])
+            await self.publish(node, [device_with(name, *conditions) for name in DEVICES])
         listed = await self.server.get(CLAIMS)
         self._start_version = listed["metadata"]["resourceVersion"]
 
@@ -275,15 +276,10 @@ async def a_world(
             await world.end()
 
 
-def a_device(name: str, *conditions: str) -> Json:
-    if not conditions:
-        return {"name": name}
-    return {
-        "name": name,
-        "bindsToNode": True,
-        "bindingConditions": list(conditions),
-        "bindingFailureConditions": [FAILED],
-    }
+def device_with(name: str, *conditions: str) -> Json:
+    return a_device_manifest(
+        name, binding_conditions=conditions, binding_failure_conditions=[FAILED]
+    )
 
 
 def allocation_of(claim: Json) -> Json | None:

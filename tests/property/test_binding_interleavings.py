@@ -23,8 +23,8 @@ from tests.property.binding_world import (
     READY,
     TIMEOUT_SECONDS,
     World,
-    a_device,
     a_world,
+    device_with,
 )
 
 
@@ -41,7 +41,7 @@ async def touch(world: World) -> None:
 async def replace_slices(world: World) -> None:
     """The devices are offered no longer; others are in their place."""
     for node in NODES:
-        await world.publish(node, [a_device(f"other-{name}", READY) for name in DEVICES])
+        await world.publish(node, [device_with(f"other-{name}", READY) for name in DEVICES])
 
 
 async def taint(world: World) -> None:

@@ -69,11 +69,11 @@ def seldom(value: Any, otherwise: Any) -> st.SearchStrategy[Any]:
 @st.composite
 def devices(draw: st.DrawFn) -> tuple[Device, ...]:
     present = [name for name in NAMES if draw(seldom(False, True))]
-    return tuple(draw(a_device(name)) for name in present)
+    return tuple(draw(changing_device(name)) for name in present)
 
 
 @st.composite
-def a_device(draw: st.DrawFn, name: str) -> Device:
+def changing_device(draw: st.DrawFn, name: str) -> Device:
     capacity = {}
     for capacity_name in draw(st.sampled_from([(), ("memory",), ("memory", "links")])):
         default = draw(st.none() | amounts)

@@ -2,7 +2,7 @@
 
     `RealTimeCluster`, `VirtualTimeCluster`, `ClusterSettings`   a cluster as a context manager
     the pytest fixture `allot_cluster`                           the same, in `plugin`
-    `builders`                                                   API objects in one line
+    `builders`, `manifests`                                      API objects in one line, typed and as JSON
 
 The names in `__all__` are public; other modules here serve allot's own tests.
 """

@@ -4,9 +4,8 @@
     a_pod, a_node                             views of raw JSON; fields of the spec by their API names
     a_problem                                 claims, devices and what is allocated, for `allocate` and `explain`
     manifest                                  the JSON of any of them, as a client sends it
-    a_claim_manifest, a_pod_manifest ...      JSON by the names of the API, complete enough for an API server
 
-Objects are in the namespace `default`, and the uid of `name` is `uid-name`, unless a test says otherwise.
+`allot.testing.manifests` builds JSON by the names of the API. Objects are in the namespace `default`, and the uid of `name` is `uid-name`, unless a test says otherwise.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from allot.api.claims import (
     AllocationResult,
     DeviceAllocationResult,
     DeviceClaim,
+    DeviceClaimConfiguration,
     DeviceConstraint,
     DeviceRequest,
     DeviceRequestAllocationResult,
@@ -95,12 +95,13 @@ def a_claim(
     name: str = "claim",
     namespace: str = NAMESPACE,
     constraints: tuple[DeviceConstraint, ...] = (),
+    config: tuple[DeviceClaimConfiguration, ...] = (),
     allocation: AllocationResult | None = None,
     reserved_for: Iterable[ResourceClaimConsumerReference] = (),
     **metadata: Any,
 ) -> ResourceClaim:
     """A claim for one GPU unless it has requests; other metadata by the names of `ObjectMeta`."""
-    devices = DeviceClaim(requests or (a_request(exactly=GPU),), constraints)
+    devices = DeviceClaim(requests or (a_request(exactly=GPU),), constraints, config)
     return ResourceClaim(
         ObjectMeta(name=name, namespace=namespace, **metadata),
         ResourceClaimSpec(devices),
@@ -283,69 +284,6 @@ def manifest(obj: ApiObject | RawObject, kind: str = "") -> dict[str, Any]:
         return dict(obj.data)
     body: dict[str, Any] = msgspec.to_builtins(obj, enc_hook=to_builtin, str_keys=True)
     return {"apiVersion": "resource.k8s.io/v1", "kind": kind or type(obj).__name__, **body}
-
-
-# --- JSON, as a client sends it ---
-
-
-def a_dra_manifest(
-    kind: str, name: str, spec: Mapping[str, Any], *, namespace: str = "", **rest: Any
-) -> dict[str, Any]:
-    """An object of resource.k8s.io/v1; `rest` are fields beside metadata and spec."""
-    metadata = _present({"name": name, "namespace": namespace})
-    version = "resource.k8s.io/v1"
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec), **rest}
-
-
-def a_request_manifest(
-    name: str = "gpu", device_class: str = "gpu", **exactly: Any
-) -> dict[str, Any]:
-    return {"name": name, "exactly": {"deviceClassName": device_class, **exactly}}
-
-
-def a_claim_manifest(
-    *requests: Mapping[str, Any],
-    name: str = "claim",
-    namespace: str = NAMESPACE,
-    status: Mapping[str, Any] | None = None,
-    **devices: Any,
-) -> dict[str, Any]:
-    """A claim for one device of the class `gpu` unless it has requests; `devices` are fields of `spec.devices`."""
-    wanted = {"requests": list(requests) or [a_request_manifest()], **devices}
-    rest = {} if status is None else {"status": dict(status)}
-    return a_dra_manifest("ResourceClaim", name, {"devices": wanted}, namespace=namespace, **rest)
-
-
-def a_class_manifest(name: str = "gpu", *expressions: str, **spec: Any) -> dict[str, Any]:
-    """A device class with these CEL expressions as selectors."""
-    selectors = [{"cel": {"expression": expression}} for expression in expressions]
-    return a_dra_manifest("DeviceClass", name, _present({"selectors": selectors}) | spec)
-
-
-def a_slice_manifest(
-    *devices: Mapping[str, Any],
-    name: str = "slice",
-    node: str = "node-1",
-    driver: str = DRIVER,
-    pool: Mapping[str, Any] | None = None,
-    **spec: Any,
-) -> dict[str, Any]:
-    """A slice of a node, or of what the spec says instead; its pool has the node's name unless given."""
-    whole = {"name": node, "generation": 1, "resourceSliceCount": 1} | dict(pool or {})
-    where = {} if {"allNodes", "nodeSelector"} & spec.keys() else {"nodeName": node}
-    given = {"driver": driver, **where, "pool": whole, "devices": list(devices), **spec}
-    return a_dra_manifest("ResourceSlice", name, given)
-
-
-def a_pod_manifest(name: str = "pod", **fields: Any) -> dict[str, Any]:
-    """A pod with one container, as a client creates it. The fields are those of `a_pod`."""
-    defaults: dict[str, Any] = {"uid": "", "containers": [{"name": "c", "image": "i"}]}
-    return manifest(a_pod(name, **(defaults | fields)))
-
-
-def a_node_manifest(name: str = "node-1", **fields: Any) -> dict[str, Any]:
-    """A node as a client creates it. The fields are those of `a_node`."""
-    return manifest(a_node(name, **({"uid": ""} | fields)))
 
 
 def _uid(name: str, uid: str | None) -> str:

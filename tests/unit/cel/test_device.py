@@ -22,7 +22,7 @@ class Amount:
         self.value = Quantity.parse(text)
 
 
-def a_device(
+def a_prepared_device(
     name: str = "gpu-0", memory: str = "80Gi", **attributes: AttributeValue
 ) -> PreparedDevice:
     return prepare_device("d", name, attributes, {"memory": Amount(memory)}, None)
@@ -37,7 +37,7 @@ def test_names_without_domain_belong_to_the_driver() -> None:
 
 
 def test_lists_win_over_scalars() -> None:
-    device = a_device(x=AttributeValue(int_=1, ints=(2, 3)))
+    device = a_prepared_device(x=AttributeValue(int_=1, ints=(2, 3)))
 
     assert compile_derived('device.attributes["d"].x').attribute(device).ints == (2, 3)
 
@@ -55,7 +55,7 @@ def test_lists_win_over_scalars() -> None:
 )
 def test_a_broken_attribute_breaks_every_expression(attribute: AttributeValue, text: str) -> None:
     with pytest.raises(CelEvaluationError) as raised:
-        compile_selector("true").matches(a_device(v=attribute))
+        compile_selector("true").matches(a_prepared_device(v=attribute))
 
     assert raised.value.text == text
 
@@ -66,7 +66,7 @@ def test_ten_thousand_devices_of_three_models_are_three_evaluations() -> None:
         'has(device.capacity["d"].memory) && device.attributes["d"].model != "A100"'
     )
     devices = [
-        a_device(
+        a_prepared_device(
             f"gpu-{i}",
             model=AttributeValue(string=("A100", "H100", "L40")[i % 3]),
             uuid=AttributeValue(string=f"GPU-{i}"),
@@ -85,14 +85,14 @@ def test_ten_thousand_devices_of_three_models_are_three_evaluations() -> None:
     [
         pytest.param(
             'device.attributes["d"].x == 1',
-            a_device(x=AttributeValue(int_=1)),
-            a_device(x=AttributeValue(bool_=True)),
+            a_prepared_device(x=AttributeValue(int_=1)),
+            a_prepared_device(x=AttributeValue(bool_=True)),
             id="one-is-not-true",
         ),
         pytest.param(
             'device.capacity["d"].memory.isInteger()',
-            a_device(memory="1000m"),
-            a_device(memory="1"),
+            a_prepared_device(memory="1000m"),
+            a_prepared_device(memory="1"),
             id="equal-amounts-written-differently",
         ),
         pytest.param(
@@ -103,8 +103,8 @@ def test_ten_thousand_devices_of_three_models_are_three_evaluations() -> None:
         ),
         pytest.param(
             'device.attributes["d"].v == semver("1.0.0") && "x" in device.attributes',
-            a_device(v=AttributeValue(version="1.0.0")),
-            a_device(v=AttributeValue(version="1.0.1")),
+            a_prepared_device(v=AttributeValue(version="1.0.0")),
+            a_prepared_device(v=AttributeValue(version="1.0.1")),
             id="versions",
         ),
     ],
@@ -131,7 +131,7 @@ def test_a_program_knows_what_it_reads() -> None:
 
 
 def test_programs_and_devices_are_shared_between_threads() -> None:
-    device = a_device(x=AttributeValue(int_=5))
+    device = a_prepared_device(x=AttributeValue(int_=5))
     answers: list[bool] = []
 
     def work() -> None:
@@ -164,7 +164,7 @@ def test_programs_and_devices_are_shared_between_threads() -> None:
     ],
 )
 def test_decisions_of_unknown_types(expression: str, expected: object) -> None:
-    outcome = compile_selector(expression).evaluate(a_device())
+    outcome = compile_selector(expression).evaluate(a_prepared_device())
 
     if outcome.error is None:
         assert outcome.value is expected
@@ -187,6 +187,6 @@ def test_decisions_of_unknown_types(expression: str, expected: object) -> None:
     ],
 )
 def test_attributes_of_unknown_types(expression: str, expected: object) -> None:
-    outcome = compile_derived(expression).evaluate(a_device())
+    outcome = compile_derived(expression).evaluate(a_prepared_device())
 
     assert expected == (outcome.value if outcome.error is None else outcome.error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
-from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.errors import CommandError
 from allot.cli.explain import explained, read_target
 from allot.cli.main import allot
 from allot.client import resources
@@ -23,118 +22,32 @@ from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import StaticScheduler
-
-GROUP = "resource.k8s.io/v1"
-DRIVER = "gpu.example.com"
-Object = dict[str, Any]
-
-
-def an_object(kind: str, name: str, spec: Object | None = None, **rest: Any) -> Object:
-    version = "v1" if kind in ("Pod", "Node", "PersistentVolumeClaim") else GROUP
-    found: Object = {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
-    return found | ({"spec": spec} if spec is not None else {}) | rest
-
-
-def a_node(name: str, cpu: str = "8", **labels: str) -> Object:
-    node = an_object("Node", name, status={"allocatable": {"cpu": cpu, "pods": "110"}})
-    node["metadata"]["labels"] = labels
-    return node
-
-
-def a_slice(node: str, *devices: Object) -> Object:
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    fields = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": list(devices)}
-    return an_object("ResourceSlice", node, fields)
-
-
-def a_gpu(name: str = "gpu-0", memory: str = "80Gi", numa: int = 0, **fields: Any) -> Object:
-    return {
-        "name": name,
-        "attributes": {"numa": {"int": numa}},
-        "capacity": {"memory": {"value": memory}},
-    } | fields
-
-
-def exactly(**fields: Any) -> Object:
-    return {"name": "gpu", "exactly": {"deviceClassName": "gpu"} | fields}
-
-
-def a_claim(*requests: Object, name: str = "mine", **devices: Any) -> Object:
-    wanted = {"requests": list(requests) or [exactly()]} | devices
-    return an_object("ResourceClaim", name, {"devices": wanted})
-
-
-def allocated(
-    claim: Object, device: str = "gpu-0", node: str = "node-1", pod: str = "", **result: Any
-) -> Object:
-    results = [{"request": "gpu", "driver": DRIVER, "pool": node, "device": device} | result]
-    pins = [{"key": "metadata.name", "operator": "In", "values": [node]}]
-    allocation = {
-        "devices": {"results": results},
-        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": pins}]},
-        "allocationTimestamp": (datetime.now(UTC) - timedelta(minutes=5)).isoformat(),
-    }
-    users = [{"resource": "pods", "name": pod, "uid": f"Pod/default/{pod}"}] if pod else []
-    return claim | {"status": {"allocation": allocation, "reservedFor": users}}
-
-
-def a_pod(name: str = "pod", *entries: Object, **spec: Any) -> Object:
-    return an_object(
-        "Pod",
-        name,
-        {
-            "containers": [{"name": "c"}],
-            "resourceClaims": list(entries or [{"name": "gpu", "resourceClaimName": "mine"}]),
-        }
-        | spec,
-    )
-
-
-CLASS = an_object(
-    "DeviceClass", "gpu", {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}
+from allot.testing.manifests import a_dra_manifest
+from tests.unit.cli.explain_objects import (
+    CLASS,
+    DRIVER,
+    NODE,
+    Object,
+    a_gpu,
+    allocated,
+    changes,
+    exactly,
+    explain,
+    my_claim,
+    my_pod,
+    node_with,
+    of_claim,
+    of_pod,
+    problem,
+    reasons,
+    slice_of,
 )
-NODE = a_node("node-1")
-
-
-def explain(*arguments: str, objects: list[Object]) -> str:
-    text = yaml.safe_dump_all(objects)
-    command = ["explain", *arguments, "-f", "-"]
-    result = CliRunner().invoke(allot, command, input=text, standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    assert result.return_value == EXIT_OK
-    return result.output
-
-
-def of_pod(*objects: Object, name: str = "pod") -> Object:
-    found: Object = json.loads(explain(f"pod/{name}", "-o", "json", objects=[CLASS, *objects]))
-    return found
-
-
-def problem(found: Object) -> str:
-    """The verdict without the change that would help."""
-    text: str = found["verdict"]
-    return text.partition(" What would help: ")[0]
-
-
-def reasons(found: Object, node: int = 0) -> list[tuple[str, list[str]]]:
-    """Each reason of the node's requests, with the devices."""
-    return [
-        (refusal["reason"], [device.rpartition("/")[2] for device in refusal["devices"]])
-        for request in found["nodes"][node]["requests"]
-        for refusal in request["refusals"]
-    ]
-
-
-def changes(found: Object) -> list[str]:
-    return [f"{each['node']}: {each['change']}" for each in found["proposals"]]
-
 
 # --- why devices cannot be had ---
 
 
 def test_there_are_no_devices_at_all() -> None:
-    shown = explain("pod/pod", objects=[CLASS, NODE, a_claim(), a_pod()])
+    shown = explain("pod/pod", objects=[CLASS, NODE, my_claim(), my_pod()])
 
     assert shown == (
         "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims);"
@@ -152,7 +65,7 @@ def test_there_are_no_devices_at_all() -> None:
 
 
 def test_text_is_wrapped_to_a_width() -> None:
-    objects = [CLASS, NODE, a_claim(), a_pod()]
+    objects = [CLASS, NODE, my_claim(), my_pod()]
 
     shown = explain("pod/pod", "--width", "60", objects=objects)
 
@@ -163,11 +76,11 @@ def test_text_is_wrapped_to_a_width() -> None:
 def test_devices_are_taken_and_by_whom() -> None:
     found = of_pod(
         NODE,
-        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
-        allocated(a_claim(name="first"), "gpu-0"),
-        allocated(a_claim(name="second"), "gpu-1"),
-        a_claim(),
-        a_pod(),
+        slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+        allocated(my_claim(name="first"), "gpu-0"),
+        allocated(my_claim(name="second"), "gpu-1"),
+        my_claim(),
+        my_pod(),
     )
 
     assert problem(found).endswith(
@@ -184,9 +97,9 @@ def test_a_selector_is_false_and_of_which_values() -> None:
     expression = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('100Gi')) >= 0"
     found = of_pod(
         NODE,
-        a_slice("node-1", a_gpu()),
-        a_claim(exactly(selectors=[{"cel": {"expression": expression}}])),
-        a_pod(),
+        slice_of("node-1", a_gpu()),
+        my_claim(exactly(selectors=[{"cel": {"expression": expression}}])),
+        my_pod(),
     )
 
     assert reasons(found) == [
@@ -204,10 +117,10 @@ def test_what_is_left_of_a_capacity_is_too_small() -> None:
     }
     found = of_pod(
         NODE,
-        a_slice("node-1", a_gpu(allowMultipleAllocations=True)),
-        allocated(a_claim(name="other"), **share),
-        a_claim(exactly(capacity={"requests": {"memory": "40Gi"}})),
-        a_pod(),
+        slice_of("node-1", a_gpu(allowMultipleAllocations=True)),
+        allocated(my_claim(name="other"), **share),
+        my_claim(exactly(capacity={"requests": {"memory": "40Gi"}})),
+        my_pod(),
     )
 
     assert reasons(found) == [("capacity memory: 40Gi requested, 20Gi of 80Gi left", ["gpu-0"])]
@@ -219,7 +132,7 @@ def test_what_is_left_of_a_capacity_is_too_small() -> None:
 
 def test_a_taint_is_not_tolerated() -> None:
     taint = {"key": "example.com/broken", "effect": "NoSchedule"}
-    found = of_pod(NODE, a_slice("node-1", a_gpu(taints=[taint])), a_claim(), a_pod())
+    found = of_pod(NODE, slice_of("node-1", a_gpu(taints=[taint])), my_claim(), my_pod())
 
     assert reasons(found) == [("taint example.com/broken:NoSchedule is not tolerated", ["gpu-0"])]
     assert any("tolerate the taint" in change for change in changes(found))
@@ -228,9 +141,9 @@ def test_a_taint_is_not_tolerated() -> None:
 def test_a_constraint_cannot_be_met() -> None:
     found = of_pod(
         NODE,
-        a_slice("node-1", a_gpu("gpu-0", numa=0), a_gpu("gpu-1", numa=1)),
-        a_claim(exactly(count=2), constraints=[{"matchAttribute": f"{DRIVER}/numa"}]),
-        a_pod(),
+        slice_of("node-1", a_gpu("gpu-0", numa=0), a_gpu("gpu-1", numa=1)),
+        my_claim(exactly(count=2), constraints=[{"matchAttribute": f"{DRIVER}/numa"}]),
+        my_pod(),
     )
 
     assert found["nodes"][0]["requests"][0]["found"] == 1
@@ -250,9 +163,9 @@ def test_every_alternative_is_explained_and_the_best_is_in_the_verdict() -> None
     ]
     found = of_pod(
         NODE,
-        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
-        a_claim({"name": "gpu", "firstAvailable": alternatives}),
-        a_pod(),
+        slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+        my_claim({"name": "gpu", "firstAvailable": alternatives}),
+        my_pod(),
     )
 
     requests = found["nodes"][0]["requests"]
@@ -268,10 +181,10 @@ def test_every_alternative_is_explained_and_the_best_is_in_the_verdict() -> None
 
 
 def test_an_incomplete_pool_is_named() -> None:
-    partial = a_slice("node-1", a_gpu())
+    partial = slice_of("node-1", a_gpu())
     partial["spec"]["pool"]["resourceSliceCount"] = 2
 
-    found = of_pod(NODE, partial, a_claim(), a_pod())
+    found = of_pod(NODE, partial, my_claim(), my_pod())
 
     assert found["nodes"][0]["details"] == [
         f"pool {DRIVER}/node-1 is incomplete: not all of its slices are here"
@@ -282,12 +195,12 @@ def test_an_incomplete_pool_is_named() -> None:
 
 
 def test_other_resources_are_short_by_how_much() -> None:
-    busy = a_pod("busy", nodeName="node-1", resourceClaims=[])
+    busy = my_pod("busy", nodeName="node-1", resourceClaims=[])
     busy["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "6500m"}}
-    pod = a_pod()
+    pod = my_pod()
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
 
-    found = of_pod(NODE, a_slice("node-1", a_gpu()), a_claim(), busy, pod)
+    found = of_pod(NODE, slice_of("node-1", a_gpu()), my_claim(), busy, pod)
 
     (node,) = found["nodes"]
     assert (node["plugin"], node["reasons"]) == ("NodeResourcesFit", ["Insufficient cpu"])
@@ -295,7 +208,7 @@ def test_other_resources_are_short_by_how_much() -> None:
 
 
 def test_node_labels_do_not_match() -> None:
-    pod = a_pod(
+    pod = my_pod(
         nodeSelector={"disk": "ssd"},
         affinity={
             "nodeAffinity": {
@@ -312,7 +225,7 @@ def test_node_labels_do_not_match() -> None:
         },
     )
 
-    found = of_pod(a_node("node-1", disk="hdd", zone="c"), a_claim(), pod)
+    found = of_pod(node_with("node-1", disk="hdd", zone="c"), my_claim(), pod)
 
     assert found["nodes"][0]["details"] == [
         "nodeSelector: the pod asks for disk=ssd, and here it is hdd",
@@ -322,11 +235,11 @@ def test_node_labels_do_not_match() -> None:
 
 def test_a_claim_ties_the_pod_to_another_node() -> None:
     found = of_pod(
-        a_node("node-1"),
-        a_node("node-2", disk="ssd"),
-        a_slice("node-1", a_gpu()),
-        allocated(a_claim()),
-        a_pod(nodeSelector={"disk": "ssd"}),
+        node_with("node-1"),
+        node_with("node-2", disk="ssd"),
+        slice_of("node-1", a_gpu()),
+        allocated(my_claim()),
+        my_pod(nodeSelector={"disk": "ssd"}),
     )
 
     tied = next(node for node in found["nodes"] if node["node"] == "node-2")
@@ -344,7 +257,7 @@ def test_devices_are_not_all_that_is_wrong_with_a_node() -> None:
     required = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
 
     found = of_pod(
-        NODE, a_slice("node-1", a_gpu()), a_claim(exactly(count=2)), a_pod(affinity=required)
+        NODE, slice_of("node-1", a_gpu()), my_claim(exactly(count=2)), my_pod(affinity=required)
     )
 
     assert found["nodes"][0]["plugin"] == "DynamicResources"
@@ -354,16 +267,16 @@ def test_devices_are_not_all_that_is_wrong_with_a_node() -> None:
 
 def test_nodes_that_look_alike_are_one_line() -> None:
     names = [f"node-{number}" for number in range(1, 6)]
-    holders = [allocated(a_claim(name=f"c-{name}"), node=name) for name in names]
+    holders = [allocated(my_claim(name=f"c-{name}"), node=name) for name in names]
     shown = explain(
         "pod/pod",
         objects=[
             CLASS,
-            *map(a_node, names),
-            *(a_slice(name, a_gpu()) for name in names),
+            *map(node_with, names),
+            *(slice_of(name, a_gpu()) for name in names),
             *holders,
-            a_claim(),
-            a_pod(),
+            my_claim(),
+            my_pod(),
         ],
     )
 
@@ -380,13 +293,13 @@ def test_nodes_that_look_alike_are_one_line() -> None:
 
 def test_where_a_pod_is_and_with_which_devices() -> None:
     since = "2026-01-01T10:00:00Z"
-    pod = a_pod(nodeName="node-1") | {
+    pod = my_pod(nodeName="node-1") | {
         "status": {
             "phase": "Running",
             "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": since}],
         }
     }
-    found = of_pod(NODE, a_slice("node-1", a_gpu()), allocated(a_claim(), pod="pod"), pod)
+    found = of_pod(NODE, slice_of("node-1", a_gpu()), allocated(my_claim(), pod="pod"), pod)
 
     assert found["state"] == "Scheduled"
     assert found["verdict"] == "Pod default/pod is on node node-1 (Running)."
@@ -407,19 +320,19 @@ def going(obj: Object) -> Object:
     ("pod", "state", "verdict"),
     [
         pytest.param(
-            a_pod(nodeName="node-1") | {"status": {"phase": "Succeeded"}},
+            my_pod(nodeName="node-1") | {"status": {"phase": "Succeeded"}},
             "Finished",
             "Pod default/pod has ended on node node-1: Succeeded.",
             id="finished",
         ),
         pytest.param(
-            going(a_pod(nodeName="node-1")),
+            going(my_pod(nodeName="node-1")),
             "Scheduled",
             "Pod default/pod is on node node-1 (Pending), and is being deleted.",
             id="terminating-on-a-node",
         ),
         pytest.param(
-            going(a_pod()),
+            going(my_pod()),
             "Terminating",
             "Pod default/pod is being deleted; it never had a node.",
             id="terminating",
@@ -433,19 +346,19 @@ def test_pods_that_are_past_it(pod: Object, state: str, verdict: str) -> None:
 
 
 def test_claims_that_a_pod_cannot_use() -> None:
-    being_deleted = of_pod(NODE, going(a_claim()), a_pod())
-    of_another = a_pod("pod", FROM_TEMPLATE) | {
+    being_deleted = of_pod(NODE, going(my_claim()), my_pod())
+    of_another = my_pod("pod", FROM_TEMPLATE) | {
         "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "mine"}]}
     }
 
     assert being_deleted["reason"] == "claim default/mine is being deleted"
-    assert of_pod(NODE, a_claim(), of_another)["reason"] == (
+    assert of_pod(NODE, my_claim(), of_another)["reason"] == (
         "claim default/mine was not made for this pod"
     )
 
 
 def test_a_pod_that_fits_waits_for_its_scheduler() -> None:
-    found = of_pod(NODE, a_slice("node-1", a_gpu()), a_claim(), a_pod(schedulerName="other"))
+    found = of_pod(NODE, slice_of("node-1", a_gpu()), my_claim(), my_pod(schedulerName="other"))
 
     assert found["state"] == "Fits"
     assert found["verdict"] == (
@@ -460,7 +373,7 @@ def test_a_pod_that_fits_waits_for_its_scheduler() -> None:
 def conditioned(*true: str) -> Object:
     """A claim whose device must be attached before the pod may use it."""
     claim = allocated(
-        a_claim(),
+        my_claim(),
         pod="pod",
         bindingConditions=["Attached"],
         bindingFailureConditions=["Broken"],
@@ -474,8 +387,8 @@ def conditioned(*true: str) -> Object:
 
 
 def test_a_pod_waits_for_binding_conditions() -> None:
-    pod = a_pod() | {"status": {"nominatedNodeName": "node-1"}}
-    objects = [CLASS, NODE, a_slice("node-1", a_gpu()), conditioned(), pod]
+    pod = my_pod() | {"status": {"nominatedNodeName": "node-1"}}
+    objects = [CLASS, NODE, slice_of("node-1", a_gpu()), conditioned(), pod]
 
     found = of_pod(*objects)
     shown = explain("pod/pod", objects=objects)
@@ -493,7 +406,7 @@ def test_a_pod_waits_for_binding_conditions() -> None:
 
 
 def test_devices_that_cannot_be_made_ready() -> None:
-    found = of_pod(NODE, a_slice("node-1", a_gpu()), conditioned("Broken"), a_pod())
+    found = of_pod(NODE, slice_of("node-1", a_gpu()), conditioned("Broken"), my_pod())
 
     assert found["state"] == "DoesNotFit"
     assert found["nodes"][0]["details"] == [
@@ -503,7 +416,7 @@ def test_devices_that_cannot_be_made_ready() -> None:
 
 
 def test_a_missing_claim_and_one_with_a_similar_name() -> None:
-    found = of_pod(NODE, a_claim(name="mine-1"), a_pod())
+    found = of_pod(NODE, my_claim(name="mine-1"), my_pod())
 
     assert (found["state"], found["reason"]) == ("Gated", "claim default/mine does not exist")
     assert found["verdict"].endswith(
@@ -515,7 +428,7 @@ def test_a_missing_claim_and_one_with_a_similar_name() -> None:
 
 
 def test_scheduling_gates() -> None:
-    found = of_pod(NODE, a_pod(schedulingGates=[{"name": "example.com/quota"}], resourceClaims=[]))
+    found = of_pod(NODE, my_pod(schedulingGates=[{"name": "example.com/quota"}], resourceClaims=[]))
 
     assert found["verdict"] == (
         "Pod default/pod is not tried by its scheduler: it has scheduling gates: example.com/quota."
@@ -531,9 +444,9 @@ def test_scheduling_gates() -> None:
 )
 def test_claims_that_are_to_be_made_from_templates(count: int, outlook: str) -> None:
     spec = {"devices": {"requests": [exactly(count=count)]}}
-    template = an_object("ResourceClaimTemplate", "template", {"spec": spec})
+    template = a_dra_manifest("ResourceClaimTemplate", "template", {"spec": spec})
 
-    found = of_pod(NODE, a_slice("node-1", a_gpu()), template, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, slice_of("node-1", a_gpu()), template, my_pod("pod", FROM_TEMPLATE))
 
     assert found["state"] == "Gated"
     assert found["reason"] == (
@@ -543,13 +456,13 @@ def test_claims_that_are_to_be_made_from_templates(count: int, outlook: str) -> 
 
 
 def test_a_template_that_is_not_there() -> None:
-    found = of_pod(NODE, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, my_pod("pod", FROM_TEMPLATE))
 
     assert found["reason"] == "template default/template does not exist"
 
 
 def test_a_class_that_is_not_there() -> None:
-    found = of_pod(NODE, a_claim(exactly(deviceClassName="gpus")), a_pod())
+    found = of_pod(NODE, my_claim(exactly(deviceClassName="gpus")), my_pod())
 
     assert found["verdict"] == (
         "Pod default/pod is pending: request gpu: device class gpus does not exist."
@@ -560,11 +473,11 @@ def test_a_class_that_is_not_there() -> None:
 
 
 def test_extended_resources_that_devices_serve() -> None:
-    pod = a_pod(resourceClaims=[])
+    pod = my_pod(resourceClaims=[])
     amount = {"deviceclass.resource.kubernetes.io/gpu": "2"}
     pod["spec"]["containers"][0]["resources"] = {"requests": amount, "limits": amount}
 
-    found = of_pod(NODE, a_slice("node-1", a_gpu()), pod)
+    found = of_pod(NODE, slice_of("node-1", a_gpu()), pod)
 
     (request,) = found["nodes"][0]["requests"]
     assert (request["found"], request["wanted"]) == (1, 2)
@@ -573,13 +486,8 @@ def test_extended_resources_that_devices_serve() -> None:
 # --- claims ---
 
 
-def of_claim(*objects: Object, name: str = "mine") -> Object:
-    found: Object = json.loads(explain(f"claim/{name}", "-o", "json", objects=[CLASS, *objects]))
-    return found
-
-
 def test_a_claim_that_has_devices() -> None:
-    found = of_claim(NODE, a_slice("node-1", a_gpu()), allocated(a_claim(), pod="pod"))
+    found = of_claim(NODE, slice_of("node-1", a_gpu()), allocated(my_claim(), pod="pod"))
 
     assert found["state"] == "Allocated"
     assert found["verdict"] == (
@@ -588,7 +496,7 @@ def test_a_claim_that_has_devices() -> None:
 
 
 def test_a_claim_that_goes() -> None:
-    found = of_claim(NODE, going(allocated(a_claim(), pod="pod")))
+    found = of_claim(NODE, going(allocated(my_claim(), pod="pod")))
 
     assert (found["state"], found["verdict"]) == (
         "Terminating",
@@ -602,11 +510,11 @@ def test_what_helps_on_one_of_two_nodes_that_look_alike_is_found() -> None:
 
     found = of_claim(
         NODE,
-        a_node("node-2"),
-        a_slice("node-1", a_gpu()),
-        a_slice("node-2", a_gpu()),
-        allocated(a_claim(name="other")),
-        a_claim(strict),
+        node_with("node-2"),
+        slice_of("node-1", a_gpu()),
+        slice_of("node-2", a_gpu()),
+        allocated(my_claim(name="other")),
+        my_claim(strict),
     )
 
     assert changes(found) == [
@@ -615,7 +523,7 @@ def test_what_helps_on_one_of_two_nodes_that_look_alike_is_found() -> None:
 
 
 def test_a_claim_that_pods_wait_for() -> None:
-    found = of_claim(NODE, a_claim(), a_pod("a"), a_pod("b"))
+    found = of_claim(NODE, my_claim(), my_pod("a"), my_pod("b"))
 
     assert found["verdict"] == (
         "Claim default/mine is not allocated yet: it will be when pod a, b is scheduled."
@@ -627,8 +535,8 @@ def test_a_claim_that_pods_wait_for() -> None:
 
 
 def test_a_claim_that_nobody_uses() -> None:
-    fits = of_claim(NODE, a_slice("node-1", a_gpu()), a_claim())
-    does_not = of_claim(NODE, a_slice("node-1", a_gpu()), a_claim(exactly(count=2)))
+    fits = of_claim(NODE, slice_of("node-1", a_gpu()), my_claim())
+    does_not = of_claim(NODE, slice_of("node-1", a_gpu()), my_claim(exactly(count=2)))
 
     assert (fits["state"], does_not["state"]) == ("Unused", "Unused")
     assert fits["verdict"].endswith("no pod uses it; one that did would fit on node node-1.")
@@ -641,7 +549,7 @@ def test_a_claim_that_nobody_uses() -> None:
 
 
 def test_for_machines() -> None:
-    objects = [CLASS, NODE, a_claim(), a_pod()]
+    objects = [CLASS, NODE, my_claim(), my_pod()]
     as_json = json.loads(explain("pod/pod", "-o", "json", objects=objects))
 
     assert as_json == yaml.safe_load(explain("pod/pod", "-o", "yaml", objects=objects))
@@ -663,7 +571,7 @@ def test_targets(what: list[str], target: tuple[str, str]) -> None:
     assert (found.resource.plural, found.name) == target
 
 
-OTHER = a_pod("elsewhere") | {"metadata": {"name": "elsewhere", "namespace": "prod"}}
+OTHER = my_pod("elsewhere") | {"metadata": {"name": "elsewhere", "namespace": "prod"}}
 
 
 @pytest.mark.parametrize(
@@ -680,7 +588,7 @@ OTHER = a_pod("elsewhere") | {"metadata": {"name": "elsewhere", "namespace": "pr
 )
 def test_mistakes(arguments: list[str], message: str) -> None:
     with pytest.raises(CommandError, match=message):
-        explain(*arguments, objects=[CLASS, NODE, a_claim(), a_pod(), OTHER])
+        explain(*arguments, objects=[CLASS, NODE, my_claim(), my_pod(), OTHER])
 
 
 def test_other_namespaces_and_lists_such_as_kubectl_prints(tmp_path: Path) -> None:
@@ -696,7 +604,7 @@ def test_other_namespaces_and_lists_such_as_kubectl_prints(tmp_path: Path) -> No
 def test_what_could_not_be_read_is_said() -> None:
     snapshot = Snapshot()
     snapshot.put(
-        resources.PODS, Pod(a_pod() | {"metadata": {"name": "pod", "namespace": "default"}})
+        resources.PODS, Pod(my_pod() | {"metadata": {"name": "pod", "namespace": "default"}})
     )
     snapshot.unread[resources.NODES] = "nodes is forbidden"
     snapshot.unread[resources.DEVICE_TAINT_RULES] = "the server does not have them"
@@ -727,7 +635,7 @@ def test_profiles_from_a_configuration(tmp_path: Path) -> None:
     }
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
-    objects = [NODE, a_pod(nodeSelector={"disk": "ssd"}, resourceClaims=[])]
+    objects = [NODE, my_pod(nodeSelector={"disk": "ssd"}, resourceClaims=[])]
 
     strict = explain("pod/pod", "--scheduler-config", str(path), objects=objects)
     easy = explain(
@@ -740,7 +648,7 @@ def test_profiles_from_a_configuration(tmp_path: Path) -> None:
 
 def test_gates() -> None:
     tainted = a_gpu(taints=[{"key": "k", "effect": "NoSchedule"}])
-    objects = [NODE, CLASS, a_slice("node-1", tainted), a_claim(), a_pod()]
+    objects = [NODE, CLASS, slice_of("node-1", tainted), my_claim(), my_pod()]
 
     shown = explain(
         "pod/pod",
@@ -754,6 +662,6 @@ def test_gates() -> None:
 
 def test_volumes_count_too() -> None:
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    found = of_pod(NODE, a_pod(resourceClaims=[], volumes=[volume]))
+    found = of_pod(NODE, my_pod(resourceClaims=[], volumes=[volume]))
 
     assert found["reason"] == 'persistentvolumeclaim "data" not found'

@@ -18,40 +18,32 @@ from allot.scheduler.explain import device_explainer, proposals
 from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, StaticScheduler
-from tests.unit.cli.test_explain import (
+from allot.testing.manifests import a_class_manifest, a_dra_manifest, a_request_manifest
+from tests.unit.cli.explain_objects import (
     CLASS,
     DRIVER,
     NODE,
     Object,
-    a_claim,
     a_gpu,
-    a_node,
-    a_pod,
-    a_slice,
     allocated,
-    an_object,
     changes,
     explain,
+    my_claim,
+    my_pod,
+    node_with,
     of_claim,
     of_pod,
     problem,
+    slice_of,
 )
 
 NIC_DRIVER = "nic.example.com"
-NIC_CLASS = an_object(
-    "DeviceClass",
-    "nic",
-    {"selectors": [{"cel": {"expression": f"device.driver == '{NIC_DRIVER}'"}}]},
-)
+NIC_CLASS = a_class_manifest("nic", f"device.driver == '{NIC_DRIVER}'")
 NUMA = "resource.kubernetes.io/numa"
 PENDING = (
     "Pod default/pod is pending: the only node does not take it (1 cannot allocate all claims); "
 )
 MATCH = [{"matchAttribute": NUMA}]
-
-
-def a_request(name: str, class_: str = "gpu", **fields: Any) -> Object:
-    return {"name": name, "exactly": {"deviceClassName": class_} | fields}
 
 
 def selects(expression: str) -> list[Object]:
@@ -63,14 +55,14 @@ def gpus(*numa: int) -> Object:
         a_gpu(f"gpu-{number}", attributes={NUMA: {"int": value}})
         for number, value in enumerate(numa)
     ]
-    return a_slice("node-1", *devices)
+    return slice_of("node-1", *devices)
 
 
 def nics(*numa: Object) -> Object:
     devices = [
         {"name": f"nic-{number}", "attributes": {NUMA: value}} for number, value in enumerate(numa)
     ]
-    slice_ = a_slice("node-1", *devices)
+    slice_ = slice_of("node-1", *devices)
     slice_["metadata"]["name"] = "nics"
     slice_["spec"]["driver"] = NIC_DRIVER
     return slice_
@@ -89,7 +81,9 @@ SHARE: Object = {
             [
                 gpus(0, 1),
                 nics({"int": 2}, {"int": 3}),
-                a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
+                my_claim(
+                    a_request_manifest("nic", "nic"), a_request_manifest("gpu"), constraints=MATCH
+                ),
             ],
             f"requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
             " nic: nic-0 has 2, nic-1 has 3; gpu: gpu-0 has 0, gpu-1 has 1.",
@@ -100,7 +94,9 @@ SHARE: Object = {
             [
                 gpus(0, 1),
                 nics({"string": "0"}, {"string": "1"}),
-                a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
+                my_claim(
+                    a_request_manifest("nic", "nic"), a_request_manifest("gpu"), constraints=MATCH
+                ),
             ],
             f"requests nic and gpu of claim default/mine cannot meet matchAttribute {NUMA} together:"
             ' nic: nic-0 has "0" (string), nic-1 has "1" (string);'
@@ -109,7 +105,7 @@ SHARE: Object = {
             id="types-differ",
         ),
         pytest.param(
-            [gpus(0, 1), a_claim(a_request("gpu", count=2), constraints=MATCH)],
+            [gpus(0, 1), my_claim(a_request_manifest("gpu", count=2), constraints=MATCH)],
             f"request gpu of claim default/mine cannot meet matchAttribute {NUMA}:"
             " gpu-0 has 0, gpu-1 has 1.",
             "claim default/mine, request gpu: ask for 1 device instead of 2",
@@ -119,9 +115,11 @@ SHARE: Object = {
             [
                 gpus(0, 1),
                 nics({"int": 0}),
-                a_claim(
-                    a_request("a"),
-                    a_request("b", "nic", selectors=selects(f"device.driver == '{DRIVER}'")),
+                my_claim(
+                    a_request_manifest("a"),
+                    a_request_manifest(
+                        "b", "nic", selectors=selects(f"device.driver == '{DRIVER}'")
+                    ),
                 ),
             ],
             "request b of claim default/mine finds 0 of 1 device; selector #0 is false for nic-0"
@@ -130,7 +128,7 @@ SHARE: Object = {
             id="a-later-request",
         ),
         pytest.param(
-            [gpus(0, 1), a_claim(a_request("a"), a_request("b", count=2))],
+            [gpus(0, 1), my_claim(a_request_manifest("a"), a_request_manifest("b", count=2))],
             "requests a and b of claim default/mine cannot be satisfied together:"
             " b finds 1 of 2 devices; gpu-0: taken by request a of claim default/mine.",
             "claim default/mine, request b: ask for 1 device instead of 2",
@@ -139,7 +137,10 @@ SHARE: Object = {
         pytest.param(
             [
                 gpus(0, 1),
-                a_claim(a_request("a", allocationMode="All"), a_request("b", allocationMode="All")),
+                my_claim(
+                    a_request_manifest("a", allocationMode="All"),
+                    a_request_manifest("b", allocationMode="All"),
+                ),
             ],
             "requests a and b of claim default/mine cannot be satisfied together:"
             " b finds 0 of 2 devices; gpu-0, gpu-1: taken by request a of claim default/mine.",
@@ -149,8 +150,8 @@ SHARE: Object = {
         pytest.param(
             [
                 gpus(0, 1, 2, 2),
-                a_claim(
-                    *(a_request(name) for name in "abcd"),
+                my_claim(
+                    *(a_request_manifest(name) for name in "abcd"),
                     constraints=[{"distinctAttribute": NUMA}],
                 ),
             ],
@@ -162,8 +163,10 @@ SHARE: Object = {
         ),
         pytest.param(
             [
-                a_slice("node-1", a_gpu(allowMultipleAllocations=True)),
-                a_claim(a_request("gpu", count=2, capacity={"requests": {"memory": "1Gi"}})),
+                slice_of("node-1", a_gpu(allowMultipleAllocations=True)),
+                my_claim(
+                    a_request_manifest("gpu", count=2, capacity={"requests": {"memory": "1Gi"}})
+                ),
             ],
             "request gpu of claim default/mine finds 1 of 2 devices;"
             " gpu-0: already in this request, which never gets one device twice.",
@@ -172,9 +175,9 @@ SHARE: Object = {
         ),
         pytest.param(
             [
-                a_slice("node-1", a_gpu(memory="10Gi", allowMultipleAllocations=True)),
-                allocated(a_claim(name="other"), **SHARE),
-                a_claim(a_request("gpu", capacity={"requests": {"memory": "6Gi"}})),
+                slice_of("node-1", a_gpu(memory="10Gi", allowMultipleAllocations=True)),
+                allocated(my_claim(name="other"), **SHARE),
+                my_claim(a_request_manifest("gpu", capacity={"requests": {"memory": "6Gi"}})),
             ],
             "request gpu of claim default/mine finds 0 of 1 device;"
             " gpu-0: capacity memory: 6Gi requested, 5112Mi of 10Gi left.",
@@ -186,7 +189,7 @@ SHARE: Object = {
 def test_requests_and_constraints_that_cannot_be_satisfied(
     objects: list[Object], verdict: str, change: str | None
 ) -> None:
-    found = of_pod(NODE, NIC_CLASS, *objects, a_pod())
+    found = of_pod(NODE, NIC_CLASS, *objects, my_pod())
 
     assert problem(found) == f"{PENDING}{verdict}"
     advice = [f" What would help: {each['change']}." for each in found["proposals"][:1]]
@@ -202,8 +205,8 @@ def test_the_values_are_in_the_structured_form() -> None:
         NIC_CLASS,
         gpus(0),
         nics({"string": "0"}),
-        a_claim(a_request("nic", "nic"), a_request("gpu"), constraints=MATCH),
-        a_pod(),
+        my_claim(a_request_manifest("nic", "nic"), a_request_manifest("gpu"), constraints=MATCH),
+        my_pod(),
     )
 
     conflict = found["nodes"][0]["conflict"]
@@ -233,9 +236,9 @@ def test_an_attribute_with_a_typo_is_told_once() -> None:
     expression = f"device.attributes['{DRIVER}'].nuam == 0"
     objects = [
         NODE,
-        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
-        a_claim(a_request("gpu", selectors=selects(expression))),
-        a_pod(),
+        slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+        my_claim(a_request_manifest("gpu", selectors=selects(expression))),
+        my_pod(),
     ]
     found = of_pod(*objects)
     shown = explain("pod/pod", objects=[CLASS, *objects])
@@ -257,9 +260,9 @@ def test_an_attribute_that_some_devices_lack() -> None:
     expression = f"device.attributes['{DRIVER}'].numa == 1"
     found = of_pod(
         NODE,
-        a_slice("node-1", a_gpu("gpu-0", attributes={}), a_gpu("gpu-1", numa=1)),
-        a_claim(a_request("gpu", selectors=selects(expression))),
-        a_pod(),
+        slice_of("node-1", a_gpu("gpu-0", attributes={}), a_gpu("gpu-1", numa=1)),
+        my_claim(a_request_manifest("gpu", selectors=selects(expression))),
+        my_pod(),
     )
 
     assert f"gpu-0: selector #0 reads {DRIVER}/numa, which is not set" in found["verdict"]
@@ -268,7 +271,7 @@ def test_an_attribute_that_some_devices_lack() -> None:
 
 def derives(name: str, expression: str) -> Object:
     derived = {"name": "example.com/zone", "expression": expression}
-    return a_request(name, derivedAttributes=[derived])
+    return a_request_manifest(name, derivedAttributes=[derived])
 
 
 DERIVED_MATCH = [{"matchAttribute": "example.com/zone"}]
@@ -276,19 +279,19 @@ DERIVED_MATCH = [{"matchAttribute": "example.com/zone"}]
 
 def test_a_guard_helps_where_a_node_without_the_attribute_spoils_it_for_all() -> None:
     """The right device is on node-2; that the expression fails on node-1 keeps the pod from both."""
-    anything = an_object("DeviceClass", "anything", {})
+    anything = a_class_manifest("anything")
     expression = f'device.attributes["{DRIVER}"].model == "big"'
-    request = a_request("gpu", "anything", selectors=selects(expression))
+    request = a_request_manifest("gpu", "anything", selectors=selects(expression))
     model = {f"{DRIVER}/model": {"string": "big"}}
 
     found = of_pod(
         NODE,
-        a_node("node-2"),
+        node_with("node-2"),
         anything,
-        a_slice("node-1", a_gpu()),
-        a_slice("node-2", a_gpu(attributes=model)),
-        a_claim(request),
-        a_pod(),
+        slice_of("node-1", a_gpu()),
+        slice_of("node-2", a_gpu(attributes=model)),
+        my_claim(request),
+        my_pod(),
     )
 
     guard = f'has(device.attributes["{DRIVER}"].model)'
@@ -300,11 +303,11 @@ def test_a_guard_helps_where_a_node_without_the_attribute_spoils_it_for_all() ->
 
 
 def test_a_guard_is_no_help_if_no_node_has_the_device() -> None:
-    anything = an_object("DeviceClass", "anything", {})
+    anything = a_class_manifest("anything")
     expression = f'device.attributes["{DRIVER}"].model == "big"'
-    request = a_request("gpu", "anything", selectors=selects(expression))
+    request = a_request_manifest("gpu", "anything", selectors=selects(expression))
 
-    found = of_pod(NODE, anything, a_slice("node-1", a_gpu()), a_claim(request), a_pod())
+    found = of_pod(NODE, anything, slice_of("node-1", a_gpu()), my_claim(request), my_pod())
 
     kinds = {each["action"]["kind"] for each in found["proposals"]}
     assert kinds == {"WithoutSelector"}
@@ -314,8 +317,8 @@ def test_derived_attributes_of_different_types() -> None:
     found = of_pod(
         NODE,
         gpus(0, 1),
-        a_claim(derives("a", "1"), derives("b", "'1'"), constraints=DERIVED_MATCH),
-        a_pod(),
+        my_claim(derives("a", "1"), derives("b", "'1'"), constraints=DERIVED_MATCH),
+        my_pod(),
     )
 
     assert problem(found).endswith(
@@ -328,8 +331,8 @@ def test_only_one_side_derives() -> None:
     found = of_pod(
         NODE,
         gpus(0, 1),
-        a_claim(derives("a", "1"), a_request("b"), constraints=DERIVED_MATCH),
-        a_pod(),
+        my_claim(derives("a", "1"), a_request_manifest("b"), constraints=DERIVED_MATCH),
+        my_pod(),
     )
 
     assert problem(found).endswith(
@@ -343,8 +346,8 @@ def test_a_derived_attribute_that_fails() -> None:
     found = of_pod(
         NODE,
         gpus(0, 1),
-        a_claim(derives("a", expression), a_request("b"), constraints=DERIVED_MATCH),
-        a_pod(),
+        my_claim(derives("a", expression), a_request_manifest("b"), constraints=DERIVED_MATCH),
+        my_pod(),
     )
 
     assert (
@@ -355,8 +358,8 @@ def test_a_derived_attribute_that_fails() -> None:
 
 
 def test_more_devices_than_a_claim_can_have() -> None:
-    requests = [a_request(f"r{number}", count=11) for number in range(3)]
-    found = of_pod(NODE, gpus(*range(33)), a_claim(*requests), a_pod())
+    requests = [a_request_manifest(f"r{number}", count=11) for number in range(3)]
+    found = of_pod(NODE, gpus(*range(33)), my_claim(*requests), my_pod())
 
     assert problem(found) == (
         "Pod default/pod cannot be scheduled: requests r0, r1 and r2 of claim default/mine cannot be"
@@ -369,8 +372,8 @@ def test_all_devices_and_a_constraint_that_they_break() -> None:
     found = of_pod(
         NODE,
         gpus(0, 1),
-        a_claim(a_request("gpu", allocationMode="All"), constraints=MATCH),
-        a_pod(),
+        my_claim(a_request_manifest("gpu", allocationMode="All"), constraints=MATCH),
+        my_pod(),
     )
 
     assert problem(found) == (
@@ -388,7 +391,7 @@ def test_all_devices_and_a_constraint_that_they_break() -> None:
 def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short_then_its_name() -> (
     None
 ):
-    claim = a_claim(a_request("a", count=2), a_request("b", count=2))
+    claim = my_claim(a_request_manifest("a", count=2), a_request_manifest("b", count=2))
     nodes = {
         "node-a": [],  # no devices of the class
         "node-b": [a_gpu("gpu-0")],  # request a is short of one
@@ -396,10 +399,10 @@ def test_the_nearest_node_has_the_fewest_requests_in_conflict_then_devices_short
         "node-d": [a_gpu("gpu-0")],
     }
     found = of_pod(
-        *(a_node(name) for name in nodes),
-        *(a_slice(name, *devices) for name, devices in nodes.items() if devices),
+        *(node_with(name) for name in nodes),
+        *(slice_of(name, *devices) for name, devices in nodes.items() if devices),
         claim,
-        a_pod(),
+        my_pod(),
     )
 
     assert [node["node"] for node in found["nodes"]] == ["node-b", "node-d", "node-c", "node-a"]
@@ -417,11 +420,11 @@ def test_nodes_that_look_alike_are_explained_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(proposals, "explain", counted)
     names = [f"node-{number}" for number in range(20)]
     found = of_pod(
-        *map(a_node, names),
-        *(a_slice(name, a_gpu("gpu-0"), a_gpu("gpu-1")) for name in names),
-        *(allocated(a_claim(name=f"of-{name}"), node=name) for name in names),
-        a_claim(a_request("gpu", count=2)),
-        a_pod(),
+        *map(node_with, names),
+        *(slice_of(name, a_gpu("gpu-0"), a_gpu("gpu-1")) for name in names),
+        *(allocated(my_claim(name=f"of-{name}"), node=name) for name in names),
+        my_claim(a_request_manifest("gpu", count=2)),
+        my_pod(),
     )
 
     assert len(asked) == 2, "once to say why, once for what would help"
@@ -437,11 +440,11 @@ def test_nodes_that_look_alike_are_explained_once(monkeypatch: pytest.MonkeyPatc
 
 def test_a_node_selector_that_no_node_meets() -> None:
     found = of_pod(
-        a_node("node-1", zone="a"),
-        a_node("node-2", zone="b"),
-        a_slice("node-1", a_gpu()),
-        a_claim(),
-        a_pod(nodeSelector={"zone": "c"}),
+        node_with("node-1", zone="a"),
+        node_with("node-2", zone="b"),
+        slice_of("node-1", a_gpu()),
+        my_claim(),
+        my_pod(nodeSelector={"zone": "c"}),
     )
 
     assert changes(found) == [
@@ -457,10 +460,10 @@ def test_a_node_selector_against_an_affinity() -> None:
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
     found = of_pod(
-        a_node("node-1", zone="a"),
-        a_slice("node-1", a_gpu()),
-        a_claim(),
-        a_pod(nodeSelector={"zone": "a"}, affinity=affinity),
+        node_with("node-1", zone="a"),
+        slice_of("node-1", a_gpu()),
+        my_claim(),
+        my_pod(nodeSelector={"zone": "a"}, affinity=affinity),
     )
 
     assert changes(found) == ["node-1: pod: do without the required node affinity"]
@@ -473,10 +476,10 @@ def test_names_of_nodes_are_never_placeholders() -> None:
         "pod/pod",
         objects=[
             CLASS,
-            *(a_node(name, **{label: name}) for name in names),
-            a_slice("node-1", a_gpu()),
-            a_claim(),
-            a_pod(nodeSelector={label: "gone"}),
+            *(node_with(name, **{label: name}) for name in names),
+            slice_of("node-1", a_gpu()),
+            my_claim(),
+            my_pod(nodeSelector={label: "gone"}),
         ],
     )
 
@@ -494,12 +497,12 @@ def test_why_an_allocated_claim_has_not_got_a_better_alternative() -> None:
         {"name": "two", "deviceClassName": "gpu", "count": 2},
         {"name": "one", "deviceClassName": "gpu", "count": 1},
     ]
-    claim = a_claim({"name": "gpu", "firstAvailable": alternatives})
+    claim = my_claim({"name": "gpu", "firstAvailable": alternatives})
     objects = [
         NODE,
-        a_slice("node-1", a_gpu("gpu-0"), a_gpu("gpu-1"), a_gpu("gpu-2")),
+        slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1"), a_gpu("gpu-2")),
         allocated(claim, request="gpu/one"),
-        allocated(a_claim(name="other"), "gpu-1"),
+        allocated(my_claim(name="other"), "gpu-1"),
     ]
 
     found = of_claim(*objects)
@@ -528,8 +531,8 @@ def test_devices_of_other_classes_are_shown_on_request() -> None:
         NODE,
         gpus(0),
         nics({"int": 0}),
-        a_claim(a_request("gpu", count=2)),
-        a_pod(),
+        my_claim(a_request_manifest("gpu", count=2)),
+        my_pod(),
     ]
 
     short = explain("pod/pod", objects=objects)
@@ -543,9 +546,9 @@ def test_devices_of_other_classes_are_shown_on_request() -> None:
 
 def test_asking_does_not_change_the_model(tmp_path: Path) -> None:
     """A claim that is to be made from a template is made for the question only."""
-    spec = {"devices": {"requests": [a_request("gpu")]}}
-    template = an_object("ResourceClaimTemplate", "template", {"spec": spec})
-    pod = a_pod("pod", {"name": "gpu", "resourceClaimTemplateName": "template"})
+    spec = {"devices": {"requests": [a_request_manifest("gpu")]}}
+    template = a_dra_manifest("ResourceClaimTemplate", "template", {"spec": spec})
+    pod = my_pod("pod", {"name": "gpu", "resourceClaimTemplateName": "template"})
     file = tmp_path / "all.yaml"
     file.write_text(yaml.safe_dump_all([CLASS, NODE, gpus(0), template, pod]))
     now = datetime.now(UTC)

@@ -10,31 +10,31 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.test_explain import (
+from allot.testing.manifests import a_dra_manifest
+from tests.unit.cli.explain_objects import (
     CLASS,
     DRIVER,
     NODE,
     Object,
-    a_claim,
     a_gpu,
-    a_pod,
-    a_slice,
     allocated,
-    an_object,
     exactly,
     explain,
+    my_claim,
+    my_pod,
     of_pod,
+    slice_of,
 )
 
 FROM_TEMPLATE: Object = {"name": "gpu", "resourceClaimTemplateName": "template"}
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 CLAIMS = "count/resourceclaims.resource.k8s.io"
-SLICE = a_slice("node-1", a_gpu())
+SLICE = slice_of("node-1", a_gpu())
 
 
 def a_template(count: int = 1, name: str = "template") -> Object:
     spec = {"devices": {"requests": [exactly(count=count)]}}
-    return an_object("ResourceClaimTemplate", name, {"spec": spec})
+    return a_dra_manifest("ResourceClaimTemplate", name, {"spec": spec})
 
 
 def a_quota(hard: Object, used: Object | None = None, name: str = "gpus") -> Object:
@@ -65,7 +65,7 @@ def an_event(reason: str, note: str, ago: float = 5, **fields: Any) -> Object:
 def test_a_quota_does_not_allow_the_claim() -> None:
     quota = a_quota({DEVICES: "2"}, {DEVICES: "1"})
 
-    found = of_pod(NODE, SLICE, a_template(2), quota, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, SLICE, a_template(2), quota, my_pod("pod", FROM_TEMPLATE))
 
     assert found["state"] == "Gated"
     assert found["verdict"] == (
@@ -92,7 +92,7 @@ def test_a_quota_does_not_allow_the_claim() -> None:
 def test_deleting_claims_is_no_advice_if_the_quota_is_too_small_anyway() -> None:
     quota = a_quota({DEVICES: "1"}, {DEVICES: "1"})
 
-    found = of_pod(NODE, SLICE, a_template(2), quota, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, SLICE, a_template(2), quota, my_pod("pod", FROM_TEMPLATE))
 
     assert found["verdict"].endswith(
         f" Raise {DEVICES} to 3 in ResourceQuota gpus or ask for less in template default/template."
@@ -101,9 +101,9 @@ def test_deleting_claims_is_no_advice_if_the_quota_is_too_small_anyway() -> None
 
 def test_a_quota_in_a_manifest_is_counted_by_the_claims_that_exist() -> None:
     quota = a_quota({CLAIMS: "1"})
-    pod = a_pod("pod", FROM_TEMPLATE)
+    pod = my_pod("pod", FROM_TEMPLATE)
 
-    full = of_pod(NODE, SLICE, a_template(), quota, a_claim(name="other"), pod)
+    full = of_pod(NODE, SLICE, a_template(), quota, my_claim(name="other"), pod)
     free = of_pod(NODE, SLICE, a_template(), quota, pod)
 
     assert f"{CLAIMS} is limited to 1, 1 of it used and 1 asked for" in full["verdict"]
@@ -116,7 +116,7 @@ def test_quotas_of_other_namespaces_and_with_room_do_not_count() -> None:
     other["metadata"]["namespace"] = "team-a"
     wide = a_quota({CLAIMS: "5"}, {CLAIMS: "4"}, name="wide")
 
-    found = of_pod(NODE, SLICE, a_template(), other, wide, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, SLICE, a_template(), other, wide, my_pod("pod", FROM_TEMPLATE))
 
     assert found["obstacles"][0]["kind"] == "ClaimNotMade"
 
@@ -125,7 +125,7 @@ def test_two_entries_together_exceed_a_quota() -> None:
     entries = [FROM_TEMPLATE, FROM_TEMPLATE | {"name": "second"}]
     quota = a_quota({CLAIMS: "1"}, {CLAIMS: "0"})
 
-    found = of_pod(NODE, SLICE, a_template(), quota, a_pod("pod", *entries))
+    found = of_pod(NODE, SLICE, a_template(), quota, my_pod("pod", *entries))
 
     kinds = [(each["kind"], each["entry"]) for each in found["obstacles"]]
     assert kinds == [("ClaimNotMade", "gpu"), ("QuotaExceeded", "second")]
@@ -136,7 +136,7 @@ def test_what_the_claim_controller_said() -> None:
     event = an_event("FailedResourceClaimCreation", f"PodResourceClaim gpu: {why}", count=3)
     other = an_event("FailedResourceClaimCreation", "PodResourceClaim nic: no", 1)
 
-    found = of_pod(NODE, SLICE, a_template(), event, other, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, SLICE, a_template(), event, other, my_pod("pod", FROM_TEMPLATE))
 
     assert found["verdict"] == (
         "Pod default/pod is not tried by its scheduler: no claim can be made from template"
@@ -151,7 +151,7 @@ def test_what_was_said_about_an_earlier_pod_of_the_name_does_not_count() -> None
     event = an_event("FailedResourceClaimCreation", "PodResourceClaim gpu: no")
     event["involvedObject"]["uid"] = "another"
 
-    found = of_pod(NODE, SLICE, a_template(), event, a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, SLICE, a_template(), event, my_pod("pod", FROM_TEMPLATE))
 
     assert found["obstacles"][0]["kind"] == "ClaimNotMade"
 
@@ -170,7 +170,7 @@ def test_what_was_said_about_an_earlier_pod_of_the_name_does_not_count() -> None
     ],
 )
 def test_a_template_that_does_not_exist(name: str, advice: str) -> None:
-    found = of_pod(NODE, a_template(name=name), a_pod("pod", FROM_TEMPLATE))
+    found = of_pod(NODE, a_template(name=name), my_pod("pod", FROM_TEMPLATE))
 
     assert found["verdict"] == (
         "Pod default/pod is not tried by its scheduler: template default/template does not exist."
@@ -183,7 +183,7 @@ def test_a_template_that_does_not_exist(name: str, advice: str) -> None:
 
 def conditioned(*conditions: Object, minutes: float = 5) -> Object:
     """A claim of the pod whose device must be Attached, with what was reported about it."""
-    claim = allocated(a_claim(), pod="pod", bindingConditions=["Attached"])
+    claim = allocated(my_claim(), pod="pod", bindingConditions=["Attached"])
     allocation = claim["status"]["allocation"]
     allocation["allocationTimestamp"] = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
     if conditions:
@@ -192,7 +192,7 @@ def conditioned(*conditions: Object, minutes: float = 5) -> Object:
     return claim
 
 
-WAITING = a_pod() | {"status": {"nominatedNodeName": "node-1"}}
+WAITING = my_pod() | {"status": {"nominatedNodeName": "node-1"}}
 BUSY: Object = {
     "type": "Attached",
     "status": "False",
@@ -217,7 +217,7 @@ def test_what_the_controller_reported() -> None:
 
 
 def test_the_slice_is_gone() -> None:
-    found = of_pod(NODE, a_slice("node-1", a_gpu("gpu-1")), conditioned(BUSY), WAITING)
+    found = of_pod(NODE, slice_of("node-1", a_gpu("gpu-1")), conditioned(BUSY), WAITING)
 
     assert found["verdict"].endswith(
         f" {DRIVER}/node-1/gpu-0 is in no ResourceSlice any more: publish it again,"
@@ -242,7 +242,7 @@ def test_earlier_failures_are_told(text: str) -> None:
 
     found = of_pod(*objects, conditioned(), WAITING)
     shown = explain("pod/pod", objects=[CLASS, *objects, conditioned(), WAITING])
-    pending = of_pod(*objects, a_claim(exactly(count=2)), a_pod())
+    pending = of_pod(*objects, my_claim(exactly(count=2)), my_pod())
 
     (failure,) = found["earlierFailures"]
     assert (failure["message"], failure["count"]) == (text, 2)

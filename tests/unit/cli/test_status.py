@@ -21,23 +21,16 @@ from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
 from allot.client.snapshot import take_snapshot
 from allot.features import DEFAULTS
+from allot.testing.manifests import a_class_manifest, a_dra_manifest, a_slice_manifest
 from allot.testing.servers import TOKEN, LocalServer
 
 GROUP = "resource.k8s.io/v1"
 
 
-def an_object(kind: str, name: str, spec: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    return {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": spec} | rest
-
-
-def a_slice(name: str, driver: str, *devices: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    pool = {"name": name, "generation": 1, "resourceSliceCount": spec.pop("slices", 1)}
-    fields = {"driver": driver, "pool": pool, "devices": list(devices)}
-    return an_object("ResourceSlice", name, fields | (spec or {"nodeName": name}))
-
-
-def a_class(name: str, expression: str) -> dict[str, Any]:
-    return an_object("DeviceClass", name, {"selectors": [{"cel": {"expression": expression}}]})
+def a_pool(name: str, driver: str, *devices: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    """The first slice of a pool of one slice, or of more."""
+    pool = {"resourceSliceCount": spec.pop("slices", 1)}
+    return a_slice_manifest(*devices, name=name, node=name, driver=driver, pool=pool, **spec)
 
 
 TAINT = {"key": "k", "effect": "NoSchedule"}
@@ -45,21 +38,21 @@ RESULT = {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device
 SHARED = {"capacity": {"speed": {"value": "100G"}}, "allowMultipleAllocations": True}
 REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
 CLUSTER = [
-    a_slice(
+    a_pool(
         "node-1", "gpu.example.com", {"name": "a"}, {"name": "b"}, {"name": "c", "taints": [TAINT]}
     ),
-    a_slice("node-2", "gpu.example.com", {"name": "a"}),
-    a_slice("node-3", "gpu.example.com", {"name": "a"}, slices=2, nodeName="node-3"),
-    a_slice("fabric", "nic.example.com", {"name": "p"} | SHARED, allNodes=True),
-    a_class("gpu", "device.driver == 'gpu.example.com'"),
-    a_class("nic", "device.driver == 'nic.example.com'"),
-    an_object(
+    a_pool("node-2", "gpu.example.com", {"name": "a"}),
+    a_pool("node-3", "gpu.example.com", {"name": "a"}, slices=2, nodeName="node-3"),
+    a_pool("fabric", "nic.example.com", {"name": "p"} | SHARED, allNodes=True),
+    a_class_manifest("gpu", "device.driver == 'gpu.example.com'"),
+    a_class_manifest("nic", "device.driver == 'nic.example.com'"),
+    a_dra_manifest(
         "ResourceClaim",
         "c",
         {"devices": {"requests": [REQUEST]}},
         status={"allocation": {"devices": {"results": [RESULT]}}},
     ),
-    an_object("DeviceTaintRule", "r", {"deviceSelector": {"pool": "node-2"}, "taint": TAINT}),
+    a_dra_manifest("DeviceTaintRule", "r", {"deviceSelector": {"pool": "node-2"}, "taint": TAINT}),
     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}},
 ]
 POOLS = """\
@@ -134,11 +127,11 @@ def test_classes_that_select_nothing_of_what_is_wanted_are_left_out() -> None:
 
 
 def test_a_class_is_counted_in_every_view() -> None:
-    first = a_class("first", "device.attributes['gpu.example.com'].number == 1")
+    first = a_class_manifest("first", "device.attributes['gpu.example.com'].number == 1")
     devices = [
         {"name": f"d-{number}", "attributes": {"number": {"int": number}}} for number in range(3)
     ]
-    objects = [a_slice(name, "gpu.example.com", *devices) for name in ("n1", "n2")]
+    objects = [a_pool(name, "gpu.example.com", *devices) for name in ("n1", "n2")]
 
     found = json.loads(status("--class", "first", "-o", "json", objects=[*objects, first]))
 
@@ -181,20 +174,20 @@ def gpus_with_slices(count: int) -> list[dict[str, Any]]:
         for n in range(count)
         for part in range(7)
     ]
-    devices = a_slice("d", "gpu.example.com", *whole, *parts, nodeName="n1", slices=2)
-    counters = a_slice("c", "gpu.example.com", nodeName="n1", slices=2)
+    devices = a_pool("d", "gpu.example.com", *whole, *parts, nodeName="n1", slices=2)
+    counters = a_pool("c", "gpu.example.com", nodeName="n1", slices=2)
     del counters["spec"]["devices"]
     counters["spec"]["sharedCounters"] = sets
     for each in (devices, counters):
         each["spec"]["pool"]["name"] = "n1"
-    whole_class = a_class("whole", "device.attributes['gpu.example.com'].size == 7")
-    part_class = a_class("part", "device.attributes['gpu.example.com'].size == 1")
+    whole_class = a_class_manifest("whole", "device.attributes['gpu.example.com'].size == 7")
+    part_class = a_class_manifest("part", "device.attributes['gpu.example.com'].size == 1")
     return [devices, counters, whole_class, part_class]
 
 
 def a_claim_of(driver: str, pool: str, device: str) -> dict[str, Any]:
     result = {"request": "r", "driver": driver, "pool": pool, "device": device}
-    return an_object(
+    return a_dra_manifest(
         "ResourceClaim",
         device,
         {"devices": {"requests": [REQUEST]}},
@@ -226,7 +219,7 @@ def test_partitions_are_available_as_far_as_they_can_be_had_at_once() -> None:
 
 def test_a_shareable_device_that_is_held_as_a_whole_has_no_capacity_left() -> None:
     objects = [
-        a_slice("fabric", "nic.example.com", {"name": "p"} | SHARED, allNodes=True),
+        a_pool("fabric", "nic.example.com", {"name": "p"} | SHARED, allNodes=True),
         a_claim_of("nic.example.com", "fabric", "p"),
     ]
 
@@ -287,7 +280,7 @@ def test_for_machines() -> None:
 
 
 def test_devices_of_one_pool_on_several_nodes() -> None:
-    mixed = a_slice(
+    mixed = a_pool(
         "rack",
         "gpu.example.com",
         {"name": "a", "nodeName": "node-1"},
@@ -304,7 +297,7 @@ def test_devices_of_one_pool_on_several_nodes() -> None:
 
 
 def test_a_class_that_fails_on_a_device_says_so() -> None:
-    broken = a_class("odd", "device.attributes['gpu.example.com'].model == 'x'")
+    broken = a_class_manifest("odd", "device.attributes['gpu.example.com'].model == 'x'")
 
     (row,) = json.loads(status("-o", "json", objects=[*CLUSTER[:2], broken]))["classes"]
 
@@ -385,8 +378,8 @@ def test_devices_that_are_being_attached(conditions: dict[str, str], details: st
     held: dict[str, Any] = {"allocation": {"devices": {"results": [RESULT | device]}}}
     held["devices"] = [identity | {"conditions": reported}]
     objects = [
-        a_slice("node-1", "gpu.example.com", {"name": "a"} | device, {"name": "b"}),
-        an_object("ResourceClaim", "c", {"devices": {"requests": [REQUEST]}}, status=held),
+        a_pool("node-1", "gpu.example.com", {"name": "a"} | device, {"name": "b"}),
+        a_dra_manifest("ResourceClaim", "c", {"devices": {"requests": [REQUEST]}}, status=held),
     ]
 
     output = status("--by", "pool", objects=objects)

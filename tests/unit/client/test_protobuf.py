@@ -10,15 +10,10 @@ from msgspec import Raw
 
 from allot.api.base import replace
 from allot.api.claims import (
-    DeviceClaim,
     DeviceClaimConfiguration,
-    DeviceRequest,
-    ExactDeviceRequest,
     ResourceClaim,
-    ResourceClaimSpec,
 )
 from allot.api.identities import GroupVersionKind, ObjectKey
-from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import WatchEvent as Frame
 from allot.api.protobuf.envelope import encode_document, in_envelope
 from allot.api.protobuf.wire import delimited
@@ -32,6 +27,7 @@ from allot.client.protobuf import PROTOBUF, ProtobufCodec
 from allot.client.rate_limits import RequestLimit
 from allot.client.resources import CONFIG_MAPS, RESOURCE_CLAIMS
 from allot.client.transport import JSON, Query, Response
+from allot.testing.builders import a_claim
 from allot.testing.servers import TOKEN, LocalServer
 
 PARAMETERS = b'{ "z" : 1,\n "a": "<&>" }'
@@ -40,13 +36,9 @@ CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 STATUS = GroupVersionKind("", "v1", "Status")
 
 
-def a_claim(name: str = "claim") -> ResourceClaim:
+def an_opaque_claim(name: str = "claim") -> ResourceClaim:
     opaque = OpaqueDeviceConfiguration(driver="d.example.com", parameters=Raw(PARAMETERS))
-    request = DeviceRequest(name="r", exactly=ExactDeviceRequest(device_class_name="gpu"))
-    devices = DeviceClaim(requests=(request,), config=(DeviceClaimConfiguration(opaque=opaque),))
-    return ResourceClaim(
-        metadata=ObjectMeta(namespace="default", name=name), spec=ResourceClaimSpec(devices=devices)
-    )
+    return a_claim(name=name, config=(DeviceClaimConfiguration(opaque=opaque),))
 
 
 def parameters(claim: ResourceClaim) -> bytes:
@@ -90,7 +82,7 @@ def run(story: Callable[[Client, Noted], Awaitable[None]]) -> None:
 
 def test_claims_travel_in_protobuf() -> None:
     async def story(client: Client, transport: Noted) -> None:
-        created = await client.create(RESOURCE_CLAIMS, a_claim())
+        created = await client.create(RESOURCE_CLAIMS, an_opaque_claim())
         read = await client.get(RESOURCE_CLAIMS, KEY)
         assert read == created or parameters(read) == parameters(created) == PARAMETERS
         protected = replace(read, metadata=replace(read.metadata, finalizers=("example.com/x",)))
@@ -111,7 +103,7 @@ def test_claims_travel_in_protobuf() -> None:
 def test_lists_in_pages() -> None:
     async def story(client: Client, _: Noted) -> None:
         for n in range(7):
-            await client.create(RESOURCE_CLAIMS, a_claim(f"claim-{n}"))
+            await client.create(RESOURCE_CLAIMS, an_opaque_claim(f"claim-{n}"))
         listed = await client.list(RESOURCE_CLAIMS, page_size=3)
         assert [claim.metadata.name for claim in listed.items] == [f"claim-{n}" for n in range(7)]
 
@@ -120,7 +112,7 @@ def test_lists_in_pages() -> None:
 
 def test_informers_follow_protobuf() -> None:
     async def story(client: Client, _: Noted) -> None:
-        await client.create(RESOURCE_CLAIMS, a_claim("before"))
+        await client.create(RESOURCE_CLAIMS, an_opaque_claim("before"))
         informer = Informer(client, RESOURCE_CLAIMS)
         seen: asyncio.Queue[str] = asyncio.Queue()
         informer.add_handlers(
@@ -131,7 +123,7 @@ def test_informers_follow_protobuf() -> None:
         try:
             async with asyncio.timeout(60):
                 assert await seen.get() == "+before"
-                await client.create(RESOURCE_CLAIMS, a_claim())
+                await client.create(RESOURCE_CLAIMS, an_opaque_claim())
                 assert await seen.get() == "+claim"
                 found = informer.get(KEY)
                 assert found is not None
@@ -176,7 +168,7 @@ def test_clients_of_servers_in_the_same_process_speak_json() -> None:
     async def main() -> None:
         async with LocalServer() as server:
             transport = Noted(server)
-            created = await Client(transport).create(RESOURCE_CLAIMS, a_claim())
+            created = await Client(transport).create(RESOURCE_CLAIMS, an_opaque_claim())
             assert parameters(created) == PARAMETERS
             assert transport.sent == [JSON]
 
@@ -190,7 +182,7 @@ WRONG = delimited(1, delimited(1, b"bad") + delimited(3, b"ns") + delimited(6, b
 
 
 def test_objects_that_cannot_be_read() -> None:
-    good = codec.encode(a_claim())
+    good = codec.encode(an_opaque_claim())
     with pytest.raises(UnreadableAnswerError, match="not a ResourceClaim"):
         codec.decode(good[:-20])
     content = delimited(1, delimited(2, b"9")) + delimited(2, WRONG)

@@ -14,7 +14,7 @@ from allot.lint.linter import Linter
 from allot.lint.manifests import parse_manifests
 from allot.lint.rule_table import RULES
 from allot.lint.target import Target
-from tests.unit.lint.worlds import CLASSES, SLICES, a_claim, findings, one_request
+from tests.unit.lint.worlds import CLASSES, SLICES, claim_yaml, findings, one_request
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_fields_of_v1beta1_in_v1() -> None:
-    flat = a_claim("requests:\n- name: r\n  deviceClassName: gpu.example.com\n  count: 2\n")
+    flat = claim_yaml("requests:\n- name: r\n  deviceClassName: gpu.example.com\n  count: 2\n")
 
     class_name, count = findings(flat)
 
@@ -75,7 +75,7 @@ def test_a_constraint_on_a_request_that_is_not_there() -> None:
 
 
 def test_names_that_cannot_be_others() -> None:
-    claim = a_claim(
+    claim = claim_yaml(
         "requests:\n- name: nic\n  exactly: {deviceClassName: nic.example.com}\n"
         "constraints:\n- requests: [nik]\n  matchAttribute: a.b/c\n"
         "- requests: [disk]\n  matchAttribute: a.b/c\n"
@@ -226,7 +226,7 @@ def test_what_another_cluster_refuses() -> None:
 
 
 def test_what_another_cluster_decides_otherwise() -> None:
-    claim = a_claim(
+    claim = claim_yaml(
         "requests:\n- name: r\n  firstAvailable:\n"
         "  - {name: a, deviceClassName: other}\n  - {name: b, deviceClassName: gpu.example.com}\n"
     )

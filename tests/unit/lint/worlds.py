@@ -77,7 +77,7 @@ def indented(text: str, spaces: int) -> str:
     return "".join(f"{' ' * spaces}{line}\n" for line in text.strip("\n").splitlines())
 
 
-def a_claim(devices: str, name: str = "c") -> str:
+def claim_yaml(devices: str, name: str = "c") -> str:
     """A claim with this under `spec.devices`."""
     return (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n"
@@ -88,7 +88,7 @@ def a_claim(devices: str, name: str = "c") -> str:
 def one_request(fields: str, rest: str = "") -> str:
     """A claim with one request for GPUs."""
     request = "requests:\n- name: r\n  exactly:\n    deviceClassName: gpu.example.com\n"
-    return a_claim(request + indented(fields, 4) + rest)
+    return claim_yaml(request + indented(fields, 4) + rest)
 
 
 def findings(

@@ -5,27 +5,28 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from allot.api.base import replace
-from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.classes import DeviceClass
 from allot.api.core import Pod
-from allot.api.meta import ObjectMeta, OwnerReference
+from allot.api.meta import OwnerReference
 from allot.quota.claims import claim_usage, extended_resource_names
-from allot.testing.builders import DRIVER, a_claim
+from allot.testing.builders import DRIVER, a_claim, a_class
 
 EXTENDED = "example.com/gpu"
 COUNTED = f"requests.{EXTENDED}"
 
 
-def a_class(name: str, day: int | None = None) -> DeviceClass:
+def an_extended_class(name: str, day: int | None = None) -> DeviceClass:
     created = datetime(2026, 1, day, tzinfo=UTC) if day else None
-    return DeviceClass(
-        ObjectMeta(name=name, creation_timestamp=created),
-        DeviceClassSpec(extended_resource_name=EXTENDED),
-    )
+    return a_class(name, created=created, extended_resource_name=EXTENDED)
 
 
 def test_the_newest_class_has_the_name() -> None:
-    assert extended_resource_names([a_class("a", 1), a_class("b", 2)]) == {EXTENDED: "b"}
-    assert extended_resource_names([a_class("b", 1), a_class("a", 1)]) == {EXTENDED: "a"}
+    assert extended_resource_names([an_extended_class("a", 1), an_extended_class("b", 2)]) == {
+        EXTENDED: "b"
+    }
+    assert extended_resource_names([an_extended_class("b", 1), an_extended_class("a", 1)]) == {
+        EXTENDED: "a"
+    }
 
 
 def test_a_claim_made_for_a_pod_is_not_counted_twice() -> None:
@@ -48,7 +49,7 @@ def test_a_claim_made_for_a_pod_is_not_counted_twice() -> None:
             owner_references=(owner,),
         ),
     )
-    classes = [a_class(DRIVER)]
+    classes = [an_extended_class(DRIVER)]
 
     assert claim_usage(plain, classes, pod=pod)[COUNTED] == 1
     assert COUNTED not in claim_usage(made, classes, pod=pod)

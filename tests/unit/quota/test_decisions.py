@@ -26,7 +26,7 @@ from allot.quota.evaluators import (
     ServiceEvaluator,
     object_count_resources,
 )
-from allot.testing.builders import GPU, a_claim
+from allot.testing.builders import GPU, a_claim, a_pod
 
 PODS = PodEvaluator(datetime(2026, 1, 1, tzinfo=UTC))
 CONFIG_MAPS = ObjectCountEvaluator(GroupResource("", "configmaps"))
@@ -50,15 +50,15 @@ def a_quota(
     )
 
 
-def a_pod(cpu: str = "1", **spec: Any) -> RawObject:
+def pod_requesting(cpu: str = "1", **spec: Any) -> Pod:
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
-    return RawObject({"metadata": {"name": "p"}, "spec": {"containers": [container], **spec}})
+    return a_pod("p", containers=[container], **spec)
 
 
 def test_what_fits_is_counted() -> None:
     quotas = [a_quota(pods="2", requests_cpu="3"), a_quota("other", services="1")]
 
-    charged = charge(quotas, PODS, a_pod())
+    charged = charge(quotas, PODS, pod_requesting())
 
     assert isinstance(charged, list)
     assert [quota.used for quota in charged] == [
@@ -70,7 +70,7 @@ def test_what_fits_is_counted() -> None:
 def test_only_what_is_exceeded_is_named() -> None:
     quota = a_quota(pods="5", requests_cpu="3", used={"pods": "1", "requests.cpu": "2500m"})
 
-    assert charge([quota], PODS, a_pod()) == Exceeded(
+    assert charge([quota], PODS, pod_requesting()) == Exceeded(
         "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2500m, "
         "limited: requests.cpu=3",
         "q",
@@ -79,7 +79,7 @@ def test_only_what_is_exceeded_is_named() -> None:
 
 
 def test_what_nobody_has_counted_is_not_given_away() -> None:
-    assert charge([a_quota(pods="5", used={})], PODS, a_pod()) == Exceeded(
+    assert charge([a_quota(pods="5", used={})], PODS, pod_requesting()) == Exceeded(
         "status unknown for quota: q, resources: pods"
     )
 
@@ -90,17 +90,17 @@ def test_quotas_of_other_scopes_do_not_mind() -> None:
     high = a_quota(pods="0", spec={"scopeSelector": {"matchExpressions": [requirement]}})
     claims = a_quota(count__configmaps="0", spec={"scopes": ["Terminating"]})
 
-    assert charge([scoped, high], PODS, a_pod()) == []
+    assert charge([scoped, high], PODS, pod_requesting()) == []
     assert charge([claims], CONFIG_MAPS, RawObject({})) == []
-    assert isinstance(charge([scoped], PODS, a_pod(activeDeadlineSeconds=1)), Exceeded)
-    assert isinstance(charge([high], PODS, a_pod(priorityClassName="high")), Exceeded)
+    assert isinstance(charge([scoped], PODS, pod_requesting(activeDeadlineSeconds=1)), Exceeded)
+    assert isinstance(charge([high], PODS, pod_requesting(priorityClassName="high")), Exceeded)
 
 
 def test_updates_are_charged_for_growth_only() -> None:
     full = a_quota(requests_cpu="3", used={"requests.cpu": "3"})
 
-    assert charge([full], PODS, a_pod("1"), a_pod("2")) == []
-    assert isinstance(charge([full], PODS, a_pod("2"), a_pod("1")), Exceeded)
+    assert charge([full], PODS, pod_requesting("1"), pod_requesting("2")) == []
+    assert isinstance(charge([full], PODS, pod_requesting("2"), pod_requesting("1")), Exceeded)
     silent = RawObject({"spec": {"containers": [{"name": "c"}]}})
     assert charge([full], PODS, silent, silent) == []
     assert isinstance(charge([full], PODS, silent), Exceeded)
@@ -112,7 +112,7 @@ def test_charging_one_by_one_is_counting_at_once(amounts: list[int], limit: int)
     quota = a_quota(requests_cpu=str(limit), pods="5")
     passed = []
     for amount in amounts:
-        pod = a_pod(str(amount))
+        pod = pod_requesting(str(amount))
         outcome = charge([quota], PODS, pod)
         if not isinstance(outcome, Exceeded):
             (quota,) = outcome

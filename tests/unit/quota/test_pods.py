@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.quota import pods
 from allot.quota.amounts import as_json
+from allot.testing.builders import a_pod
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 
@@ -21,18 +23,12 @@ def a_container(
     return {"name": name, "resources": {"requests": asked, "limits": limits or {}}}
 
 
-def a_pod(*containers: dict[str, Any], status: Any = None, **spec: Any) -> RawObject:
-    return RawObject(
-        {
-            "metadata": {"name": "p"},
-            "spec": {"containers": list(containers), **spec},
-            "status": status or {},
-        }
-    )
+def pod_of(*containers: dict[str, Any], **fields: Any) -> Pod:
+    return a_pod("p", containers=list(containers), **fields)
 
 
 def test_containers_add_up_and_init_containers_run_alone() -> None:
-    pod = a_pod(
+    pod = pod_of(
         a_container(cpu="1", memory="1Gi"),
         a_container("d", {"cpu": "2"}, cpu="500m"),
         initContainers=[
@@ -54,7 +50,7 @@ def test_containers_add_up_and_init_containers_run_alone() -> None:
 
 
 def test_the_pod_as_a_whole_has_the_last_word() -> None:
-    pod = a_pod(a_container(cpu="1"), resources={"requests": {"cpu": "4"}})
+    pod = pod_of(a_container(cpu="1"), resources={"requests": {"cpu": "4"}})
 
     assert str(pods.pod_usage(pod, NOW)["requests.cpu"]) == "4"
 
@@ -67,7 +63,7 @@ def test_resources_of_others_count_under_their_names() -> None:
             "hugepages-2Mi": "4Mi",
         }
     }
-    usage = pods.pod_usage(a_pod({"name": "c", "resources": resources}), NOW)
+    usage = pods.pod_usage(pod_of({"name": "c", "resources": resources}), NOW)
 
     assert (
         as_json(usage).items()
@@ -84,16 +80,16 @@ def test_resources_of_others_count_under_their_names() -> None:
 
 
 def test_pods_that_have_ended_are_only_counted() -> None:
-    done = a_pod(a_container(cpu="1"), status={"phase": "Failed"})
+    done = pod_of(a_container(cpu="1"), status={"phase": "Failed"})
     metadata = {"deletionTimestamp": "2026-01-01T00:59:00Z", "deletionGracePeriodSeconds": 30}
-    late = RawObject({**a_pod(a_container(cpu="1")).data, "metadata": metadata})
+    late = RawObject({**pod_of(a_container(cpu="1")).data, "metadata": metadata})
 
     assert pods.pod_usage(done, NOW).keys() == {"count/pods"}
     assert pods.pod_usage(late, NOW).keys() == {"count/pods"}
 
 
 def test_who_limits_cpu_wants_to_hear_of_it() -> None:
-    pod = a_pod(a_container("b", memory="1"), a_container("a", {"cpu": "1"}, cpu="1"))
+    pod = pod_of(a_container("b", memory="1"), a_container("a", {"cpu": "1"}, cpu="1"))
     names = ["requests.cpu", "limits.memory", "pods", "requests.ephemeral-storage"]
 
     assert (
@@ -101,7 +97,7 @@ def test_who_limits_cpu_wants_to_hear_of_it() -> None:
         == "must specify limits.memory for: a,b; requests.cpu for: b"
     )
     assert not pods.missing_amounts(pod, ["pods"])
-    whole = a_pod(a_container("b"), resources={"requests": {"cpu": "1"}})
+    whole = pod_of(a_container("b"), resources={"requests": {"cpu": "1"}})
     assert not pods.missing_amounts(whole, ["requests.cpu"])
 
 
@@ -117,14 +113,14 @@ ELSEWHERE = {
 @pytest.mark.parametrize(
     ("pod", "scopes"),
     [
-        (a_pod(a_container()), {"NotTerminating", "BestEffort"}),
-        (a_pod(a_container(cpu="1")), {"NotTerminating", "NotBestEffort"}),
+        (pod_of(a_container()), {"NotTerminating", "BestEffort"}),
+        (pod_of(a_container(cpu="1")), {"NotTerminating", "NotBestEffort"}),
         (
-            a_pod(a_container(), activeDeadlineSeconds=5, affinity=ELSEWHERE),
+            pod_of(a_container(), activeDeadlineSeconds=5, affinity=ELSEWHERE),
             {"Terminating", "BestEffort", "CrossNamespacePodAffinity"},
         ),
         (
-            a_pod(a_container(limits={"memory": "1"}), priorityClassName="high"),
+            pod_of(a_container(limits={"memory": "1"}), priorityClassName="high"),
             {"NotTerminating", "NotBestEffort", "PriorityClass"},
         ),
     ],
@@ -149,5 +145,5 @@ def test_scopes(pod: RawObject, scopes: set[str]) -> None:
 )
 def test_priority_classes_are_selected(operator: str, high: bool, none: bool) -> None:
     for name, expected in (("high", high), ("", none)):
-        pod = a_pod(priorityClassName=name)
+        pod = pod_of(priorityClassName=name)
         assert pods.matches_scope(pod, "PriorityClass", operator, ["high"]) is expected

@@ -10,21 +10,23 @@ import pytest
 from allot.allocation import Allocated, Infeasible, StepBudget, allocate
 from allot.testing.builders import (
     a_claim,
-    a_claim_manifest,
     a_class,
-    a_class_manifest,
     a_consumer,
     a_device,
     a_node,
-    a_node_manifest,
     a_pod,
-    a_pod_manifest,
     a_problem,
     a_slice,
-    a_slice_manifest,
     an_allocation,
     an_owner,
     manifest,
+)
+from allot.testing.manifests import (
+    a_claim_manifest,
+    a_class_manifest,
+    a_node_manifest,
+    a_pod_manifest,
+    a_slice_manifest,
 )
 from allot.testing.servers import LocalServer
 

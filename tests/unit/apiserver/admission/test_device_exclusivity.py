@@ -8,17 +8,17 @@ from typing import Any
 from allot.apiserver.admission import device_exclusivity
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
+from allot.testing.builders import DRIVER
+from allot.testing.manifests import a_claim_manifest, a_request_manifest, a_slice_manifest
 from allot.testing.servers import LocalServer, ServerResponse
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
-DRIVER = "gpu.example.com"
 SHARES = [f"00000000-0000-0000-0000-00000000000{digit}" for digit in range(10)]
 
 
-def a_claim(name: str) -> dict[str, Any]:
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
-    return {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
+def claim_of_one(name: str, **exactly: Any) -> dict[str, Any]:
+    return a_claim_manifest(a_request_manifest("r", **exactly), name=name)
 
 
 def a_result(device: str = "gpu-0", **more: Any) -> dict[str, Any]:
@@ -29,21 +29,16 @@ def a_share(number: int, memory: str, device: str = "gpu-0") -> dict[str, Any]:
     return a_result(device, shareID=SHARES[number], consumedCapacity={"memory": memory})
 
 
-SLICE: dict[str, Any] = {
-    "metadata": {"name": "s"},
-    "spec": {
-        "driver": DRIVER,
-        "nodeName": "n",
-        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-        "devices": [
-            {
-                "name": "gpu-0",
-                "allowMultipleAllocations": True,
-                "capacity": {"memory": {"value": "8Gi"}},
-            }
-        ],
+SLICE = a_slice_manifest(
+    {
+        "name": "gpu-0",
+        "allowMultipleAllocations": True,
+        "capacity": {"memory": {"value": "8Gi"}},
     },
-}
+    name="s",
+    node="n",
+    pool={"name": "p"},
+)
 
 
 async def allocate(server: LocalServer, name: str, *results: dict[str, Any]) -> ServerResponse:
@@ -54,7 +49,7 @@ async def allocate(server: LocalServer, name: str, *results: dict[str, Any]) -> 
 
 async def claims(server: LocalServer, *names: str) -> None:
     for name in names:
-        await server.post(CLAIMS, a_claim(name))
+        await server.post(CLAIMS, claim_of_one(name))
 
 
 async def records(server: LocalServer) -> list[str]:
@@ -105,7 +100,7 @@ def test_a_device_is_free_again_when_its_claim_is_deallocated_or_deleted() -> No
 def test_a_claim_that_waits_for_a_finalizer_keeps_its_device() -> None:
     async def run() -> None:
         async with LocalServer() as server:
-            held = a_claim("a")
+            held = claim_of_one("a")
             held["metadata"]["finalizers"] = ["example.com/hold"]
             await server.post(CLAIMS, held)
             await claims(server, "b")
@@ -167,9 +162,7 @@ def test_admin_access_holds_nothing() -> None:
                 label,
                 content_type="application/merge-patch+json",
             )
-            watching = a_claim("admin")
-            watching["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
-            await server.post(CLAIMS, watching)
+            await server.post(CLAIMS, claim_of_one("admin", adminAccess=True))
             await claims(server, "a")
             await allocate(server, "a", a_result())
             assert (await allocate(server, "admin", a_result(adminAccess=True))).code == 200
@@ -205,16 +198,10 @@ def test_two_servers_on_one_store_do_not_both_give_it_away() -> None:
     asyncio.run(run())
 
 
-def a_slice(generation: int, **device: Any) -> dict[str, Any]:
+def slice_of_generation(generation: int, **device: Any) -> dict[str, Any]:
+    pool = {"name": "p", "generation": generation}
     published = {"name": "gpu-0", **device}
-    return {
-        "metadata": {"name": f"s{generation}"},
-        "spec": {
-            **SLICE["spec"],
-            "pool": {"name": "p", "generation": generation, "resourceSliceCount": 1},
-            "devices": [published],
-        },
-    }
+    return a_slice_manifest(published, name=f"s{generation}", node="n", pool=pool)
 
 
 def test_shares_of_a_device_that_is_dedicated_now_are_in_use() -> None:
@@ -223,14 +210,14 @@ def test_shares_of_a_device_that_is_dedicated_now_are_in_use() -> None:
             await server.post(SLICES, SLICE)
             await claims(server, "a", "b", "c")
             assert (await allocate(server, "a", a_share(0, "1Gi"))).code == 200
-            await server.post(SLICES, a_slice(2, capacity={"memory": {"value": "8Gi"}}))
+            await server.post(SLICES, slice_of_generation(2, capacity={"memory": {"value": "8Gi"}}))
             refused = await allocate(server, "b", a_share(1, "1Gi"))
             assert refused.code == 409, "whoever takes a share, it is not to be shared"
             assert 'already allocated in shares to claim "default/a"' in refused.json["message"]
             assert (await allocate(server, "b", a_result())).code == 409
             await allocate(server, "a")
             assert (await allocate(server, "b", a_result())).code == 200
-            shareable = a_slice(3, allowMultipleAllocations=True)
+            shareable = slice_of_generation(3, allowMultipleAllocations=True)
             await server.post(SLICES, shareable)
             assert (await allocate(server, "c", a_result(shareID=SHARES[2]))).code == 409
 
@@ -240,7 +227,7 @@ def test_shares_of_a_device_that_is_dedicated_now_are_in_use() -> None:
 def test_shares_of_an_exclusive_device_go_to_one_claim_only() -> None:
     async def run() -> None:
         async with LocalServer() as server:
-            await server.post(SLICES, a_slice(1))
+            await server.post(SLICES, slice_of_generation(1))
             await claims(server, "a", "b")
             assert (await allocate(server, "a", a_result(shareID=SHARES[0]))).code == 200
             assert (await allocate(server, "b", a_result(shareID=SHARES[1]))).code == 409
@@ -255,7 +242,9 @@ def test_no_share_is_added_to_a_capacity_that_shrank() -> None:
             await claims(server, "a", "b")
             assert (await allocate(server, "a", a_share(0, "4Gi"))).code == 200
             less = {"memory": {"value": "2Gi"}}
-            await server.post(SLICES, a_slice(2, allowMultipleAllocations=True, capacity=less))
+            await server.post(
+                SLICES, slice_of_generation(2, allowMultipleAllocations=True, capacity=less)
+            )
             assert (await allocate(server, "b", a_share(1, "0"))).code == 409
             assert (await allocate(server, "a")).code == 200
 

@@ -9,6 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
+from allot.testing.manifests import a_pod_manifest
 from allot.testing.servers import LocalServer, ServerResponse
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -16,11 +17,6 @@ PODS = "/api/v1/namespaces/default/pods"
 SECRETS = "/api/v1/namespaces/default/secrets"
 NODES = "/api/v1/nodes"
 YEAR = 365 * 24 * 3600
-
-
-def a_pod(**spec: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "image": "i"}]
-    return {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
 
 
 async def request(server: LocalServer, account: str = "sa", **spec: Any) -> ServerResponse:
@@ -45,7 +41,7 @@ async def populate(server: LocalServer) -> None:
     await server.post(ACCOUNTS, {"metadata": {"name": "sa"}})
     await server.post(ACCOUNTS, {"metadata": {"name": "other"}})
     await server.post(NODES, {"metadata": {"name": "n1"}})
-    await server.post(PODS, a_pod(serviceAccountName="sa", nodeName="n1"))
+    await server.post(PODS, a_pod_manifest("p", serviceAccountName="sa", nodeName="n1"))
     await server.post(SECRETS, {"metadata": {"name": "s"}})
 
 
@@ -57,7 +53,9 @@ def bound(kind: str, name: str, **more: str) -> dict[str, Any]:
     ("spec", "path", "again"),
     [
         pytest.param({}, f"{ACCOUNTS}/sa", {"metadata": {"name": "sa"}}, id="account"),
-        pytest.param(bound("Pod", "p"), f"{PODS}/p?gracePeriodSeconds=0", a_pod(), id="pod"),
+        pytest.param(
+            bound("Pod", "p"), f"{PODS}/p?gracePeriodSeconds=0", a_pod_manifest("p"), id="pod"
+        ),
         pytest.param(
             bound("Secret", "s"), f"{SECRETS}/s", {"metadata": {"name": "s"}}, id="secret"
         ),

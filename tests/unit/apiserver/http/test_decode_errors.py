@@ -8,6 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from allot.testing.manifests import (
+    a_claim_manifest,
+    a_pod_manifest,
+    a_request_manifest,
+    a_slice_manifest,
+)
 from allot.testing.servers import LocalServer, ServerResponse
 
 DRA = "/apis/resource.k8s.io/v1"
@@ -17,21 +23,17 @@ CORE = "/api/v1/namespaces/default"
 QUANTITY = "quantities must match the regular expression"
 
 
-def a_slice(**device: Any) -> dict[str, Any]:
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
-    devices = [{"name": "first"}, {"name": "d"} | device]
-    spec = {"driver": "d.e", "nodeName": "n", "pool": pool, "devices": devices}
-    return {"metadata": {"name": "s"}, "spec": spec}
+def slice_with(**device: Any) -> dict[str, Any]:
+    return a_slice_manifest({"name": "first"}, {"name": "d"} | device, name="s")
 
 
-def a_claim(**exactly: Any) -> dict[str, Any]:
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu"} | exactly}
-    return {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+def claim_with(**exactly: Any) -> dict[str, Any]:
+    return a_claim_manifest(a_request_manifest("r", **exactly), name="c")
 
 
-def a_pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def pod_with(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     containers = [{"name": "c", "image": "i"} | (container or {})]
-    return {"metadata": {"name": "p"}, "spec": {"containers": containers} | spec}
+    return a_pod_manifest("p", containers=containers, **spec)
 
 
 def with_spec(**spec: Any) -> dict[str, Any]:
@@ -43,70 +45,70 @@ RANGE = {"value": "1", "requestPolicy": {"validRange": {"min": "1x"}}}
 CASES = [
     pytest.param(
         SLICES,
-        a_slice(capacity={"memory": {"value": "10GiB"}}),
+        slice_with(capacity={"memory": {"value": "10GiB"}}),
         QUANTITY,
         'spec.devices[1].capacity[memory].value: "10GiB"',
         id="slice-quantity",
     ),
     pytest.param(
         SLICES,
-        a_slice(capacity={"memory": {"value": ["1"]}}),
+        slice_with(capacity={"memory": {"value": ["1"]}}),
         QUANTITY,
         'spec.devices[1].capacity[memory].value: ["1"]',
         id="slice-quantity-list",
     ),
     pytest.param(
         SLICES,
-        a_slice(capacity={"memory": RANGE}),
+        slice_with(capacity={"memory": RANGE}),
         QUANTITY,
         'spec.devices[1].capacity[memory].requestPolicy.validRange.min: "1x"',
         id="slice-policy",
     ),
     pytest.param(
         SLICES,
-        a_slice(attributes={"a": {"int": "five"}}),
+        slice_with(attributes={"a": {"int": "five"}}),
         "cannot unmarshal string into",
         'spec.devices[1].attributes[a].int: "five"',
         id="slice-int",
     ),
     pytest.param(
         SLICES,
-        a_slice(attributes={"a": {"int": 2**64}}),
+        slice_with(attributes={"a": {"int": 2**64}}),
         "cannot unmarshal number 18446744073709551616 into",
         "spec.devices[1].attributes[a].int: 18446744073709551616",
         id="slice-int-too-large",
     ),
     pytest.param(
         SLICES,
-        a_slice(taints=[TAINT]),
+        slice_with(taints=[TAINT]),
         'parsing time "yesterday"',
         'spec.devices[1].taints[0].timeAdded: "yesterday"',
         id="slice-time",
     ),
     pytest.param(
         SLICES,
-        a_slice(attributes=[]),
+        slice_with(attributes=[]),
         "cannot unmarshal array into",
         "spec.devices[1].attributes: []",
         id="slice-list-for-map",
     ),
     pytest.param(
         CLAIMS,
-        a_claim(capacity={"requests": {"memory": "1 Gi"}}),
+        claim_with(capacity={"requests": {"memory": "1 Gi"}}),
         QUANTITY,
         'spec.devices.requests[0].exactly.capacity.requests[memory]: "1 Gi"',
         id="claim-quantity",
     ),
     pytest.param(
         CLAIMS,
-        a_claim(count=1.5),
+        claim_with(count=1.5),
         "cannot unmarshal number 1.5 into",
         "spec.devices.requests[0].exactly.count: 1.5",
         id="claim-fraction",
     ),
     pytest.param(
         CLAIMS,
-        a_claim(adminAccess="yes"),
+        claim_with(adminAccess="yes"),
         "cannot unmarshal string into",
         'spec.devices.requests[0].exactly.adminAccess: "yes"',
         id="claim-bool",
@@ -120,21 +122,21 @@ CASES = [
     ),
     pytest.param(
         f"{CORE}/pods",
-        a_pod({"resources": {"limits": {"cpu": "1 core"}}}),
+        pod_with({"resources": {"limits": {"cpu": "1 core"}}}),
         QUANTITY,
         'spec.containers[0].resources.limits[cpu]: "1 core"',
         id="pod-quantity",
     ),
     pytest.param(
         f"{CORE}/pods",
-        a_pod(terminationGracePeriodSeconds="soon"),
+        pod_with(terminationGracePeriodSeconds="soon"),
         "cannot unmarshal string into",
         'spec.terminationGracePeriodSeconds: "soon"',
         id="pod-int",
     ),
     pytest.param(
         f"{CORE}/pods",
-        a_pod({"image": 7}),
+        pod_with({"image": 7}),
         "cannot unmarshal number into",
         "spec.containers[0].image: 7",
         id="pod-text",
@@ -215,7 +217,7 @@ def test_field_value_and_rule(
 
 
 def test_a_long_value_is_cut() -> None:
-    body = a_slice(capacity={"memory": {"value": "9" * 10 + "x" * 5000}})
+    body = slice_with(capacity={"memory": {"value": "9" * 10 + "x" * 5000}})
 
     message: str = post(SLICES, body, "application/json").json["message"]
 
@@ -254,7 +256,7 @@ def test_nothing_of_a_secret_is_shown() -> None:
 def test_what_a_patch_makes_of_an_object(content_type: str, patch: Any) -> None:
     async def story() -> ServerResponse:
         async with LocalServer() as server:
-            await server.post(SLICES, a_slice())
+            await server.post(SLICES, slice_with())
             return await server.ask("PATCH", f"{SLICES}/s", patch, content_type=content_type)
 
     answer = asyncio.run(story())
@@ -266,8 +268,8 @@ def test_what_a_patch_makes_of_an_object(content_type: str, patch: Any) -> None:
 def test_a_strategic_merge_patch_of_a_pod() -> None:
     async def story() -> ServerResponse:
         async with LocalServer() as server:
-            await server.post(f"{CORE}/pods", a_pod())
-            patch = a_pod({"resources": {"requests": {"memory": "1x"}}})
+            await server.post(f"{CORE}/pods", pod_with())
+            patch = pod_with({"resources": {"requests": {"memory": "1x"}}})
             kind = "application/strategic-merge-patch+json"
             return await server.ask("PATCH", f"{CORE}/pods/p", patch, content_type=kind)
 
@@ -281,7 +283,7 @@ def test_a_strategic_merge_patch_of_a_pod() -> None:
 def test_a_part_of_an_object() -> None:
     async def story() -> ServerResponse:
         async with LocalServer() as server:
-            await server.post(f"{CORE}/pods", a_pod())
+            await server.post(f"{CORE}/pods", pod_with())
             body = {"metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": "soon"}}
             return await server.ask("POST", f"{CORE}/pods/p/eviction", body)
 

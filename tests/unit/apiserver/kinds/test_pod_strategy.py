@@ -11,6 +11,7 @@ from allot import features
 from allot.api.core import Pod
 from allot.apiserver.kinds import pod_strategy as strategy
 from allot.apiserver.kinds.request import Caller, WriteRequest
+from allot.testing.builders import a_pod
 from allot.validation.expressions import AcceptEverything
 
 REQUEST = WriteRequest(
@@ -23,12 +24,13 @@ REQUEST = WriteRequest(
 )
 
 
-def a_pod(*resources: dict[str, Any], **spec: Any) -> Pod:
+def pod_with(*resources: dict[str, Any], **spec: Any) -> Pod:
+    """A pod with a container for each of these resources, or one that states none."""
     containers = [
         {"name": f"c{index}", "image": "i", "resources": needs}
         for index, needs in enumerate(resources or ({},))
     ]
-    return Pod({"metadata": {"name": "p"}, "spec": {"containers": containers} | spec})
+    return a_pod("p", uid="", containers=containers, **spec)
 
 
 ALL = {"cpu": "1", "memory": "1Gi"}
@@ -37,12 +39,14 @@ ALL = {"cpu": "1", "memory": "1Gi"}
 @pytest.mark.parametrize(
     ("pod", "quality"),
     [
-        pytest.param(a_pod(), "BestEffort", id="nothing"),
-        pytest.param(a_pod({"limits": ALL}), "Guaranteed", id="limits-only"),
-        pytest.param(a_pod({"limits": ALL, "requests": ALL}), "Guaranteed", id="equal"),
-        pytest.param(a_pod({"limits": ALL, "requests": {"cpu": "500m"}}), "Burstable", id="less"),
-        pytest.param(a_pod({"limits": ALL}, {}), "Burstable", id="only-one-of-two"),
-        pytest.param(a_pod({"requests": {"example.com/gpu": "1"}}), "BestEffort", id="other"),
+        pytest.param(pod_with(), "BestEffort", id="nothing"),
+        pytest.param(pod_with({"limits": ALL}), "Guaranteed", id="limits-only"),
+        pytest.param(pod_with({"limits": ALL, "requests": ALL}), "Guaranteed", id="equal"),
+        pytest.param(
+            pod_with({"limits": ALL, "requests": {"cpu": "500m"}}), "Burstable", id="less"
+        ),
+        pytest.param(pod_with({"limits": ALL}, {}), "Burstable", id="only-one-of-two"),
+        pytest.param(pod_with({"requests": {"example.com/gpu": "1"}}), "BestEffort", id="other"),
     ],
 )
 def test_quality_of_service(pod: Pod, quality: str) -> None:
@@ -60,7 +64,7 @@ def test_create_fills_in() -> None:
 
 
 def test_a_gated_pod_says_why_it_waits() -> None:
-    created = strategy.prepare_create(a_pod(schedulingGates=[{"name": "g"}]), REQUEST)
+    created = strategy.prepare_create(pod_with(schedulingGates=[{"name": "g"}]), REQUEST)
 
     (condition,) = created.get("status", "conditions")
     said = condition["type"], condition["status"], condition["reason"]
@@ -73,7 +77,7 @@ def is_allowed(old: Pod, new: Pod) -> bool:
 
 
 def test_allowed_changes() -> None:
-    old = a_pod(tolerations=[{"key": "a"}], schedulingGates=[{"name": "g"}])
+    old = pod_with(tolerations=[{"key": "a"}], schedulingGates=[{"name": "g"}])
     image = old.with_value(
         [old.get("spec", "containers", 0) | {"image": "j"}], "spec", "containers"
     )
@@ -83,12 +87,12 @@ def test_allowed_changes() -> None:
     assert is_allowed(old, old.with_value([{"key": "a"}, {"key": "b"}], "spec", "tolerations"))
     assert is_allowed(old, old.with_value(None, "spec", "schedulingGates"))
     assert is_allowed(
-        a_pod(terminationGracePeriodSeconds=-1), a_pod(terminationGracePeriodSeconds=1)
+        pod_with(terminationGracePeriodSeconds=-1), pod_with(terminationGracePeriodSeconds=1)
     )
 
 
 def test_forbidden_changes() -> None:
-    old = a_pod(tolerations=[{"key": "a"}])
+    old = pod_with(tolerations=[{"key": "a"}])
 
     assert not is_allowed(old, old.with_value([{"key": "b"}], "spec", "tolerations"))
     assert not is_allowed(old, old.with_value([{"name": "x"}], "spec", "resourceClaims"))
@@ -97,7 +101,7 @@ def test_forbidden_changes() -> None:
 
 def test_claims_are_dropped_without_dra() -> None:
     request = REQUEST._replace(gates=features.FeatureGates([]))
-    pod = a_pod({"claims": [{"name": "a"}]}, resourceClaims=[{"name": "a"}])
+    pod = pod_with({"claims": [{"name": "a"}]}, resourceClaims=[{"name": "a"}])
 
     created = strategy.prepare_create(pod, request)
 

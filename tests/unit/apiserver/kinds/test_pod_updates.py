@@ -8,7 +8,7 @@ import pytest
 
 from allot.api.core import Pod
 from allot.apiserver.kinds import pod_strategy as strategy
-from tests.unit.apiserver.kinds.test_pod_strategy import REQUEST, a_pod
+from tests.unit.apiserver.kinds.test_pod_strategy import REQUEST, pod_with
 
 
 def wrong_fields(old: Pod, new: Pod) -> list[str]:
@@ -17,7 +17,7 @@ def wrong_fields(old: Pod, new: Pod) -> list[str]:
 
 
 def with_deadline(seconds: int | None) -> Pod:
-    return a_pod() if seconds is None else a_pod(activeDeadlineSeconds=seconds)
+    return pod_with() if seconds is None else pod_with(activeDeadlineSeconds=seconds)
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ MINE = {"key": "mine", "operator": "Exists"}
     ],
 )
 def test_tolerations_are_only_added(after: list[dict[str, Any]], allowed: bool) -> None:
-    old = a_pod(tolerations=[NOT_READY | {"tolerationSeconds": 300}])
+    old = pod_with(tolerations=[NOT_READY | {"tolerationSeconds": 300}])
 
-    wrong = wrong_fields(old, a_pod(tolerations=after))
+    wrong = wrong_fields(old, pod_with(tolerations=after))
 
     assert wrong == ([] if allowed else ["spec"])
 
 
 def test_ephemeral_containers_come_later() -> None:
-    pod = a_pod(ephemeralContainers=[{"name": "debug", "image": "i"}])
+    pod = pod_with(ephemeralContainers=[{"name": "debug", "image": "i"}])
 
     errors = strategy.validate_create(strategy.prepare_create(pod, REQUEST), REQUEST)
 

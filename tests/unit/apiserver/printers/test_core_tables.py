@@ -12,6 +12,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.kinds.resources import RESOURCES, Resource, find, find_kind
 from allot.apiserver.printers.ages import human_age
 from allot.apiserver.printers.column import Cell, Column
+from allot.testing.manifests import a_pod_manifest
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -30,11 +31,12 @@ def row(api_version: str, kind: str, data: dict[str, Any], **metadata: Any) -> l
     document = {
         "apiVersion": api_version,
         "kind": kind,
+        **data,
         "metadata": {"name": "x", "creationTimestamp": ago(minutes=5)} | metadata,
     }
     found = find_kind(GroupVersionKind.parse(f"{api_version}/{kind}"))
     assert found is not None
-    return found.table.row(RawObject(document | data), lambda time: human_age(time, NOW))
+    return found.table.row(RawObject(document), lambda time: human_age(time, NOW))
 
 
 def columns(item: Resource) -> tuple[Column, ...]:
@@ -121,19 +123,21 @@ TWO_INIT = {"initContainers": [{"name": "a"}, {"name": "b"}]}
 SIDECAR = {"initContainers": [{"name": "s", "restartPolicy": "Always"}]}
 
 
-def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"spec": {"containers": [{"name": "c"}]} | (spec or {}), "status": status}
+def pod_reporting(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[str, Any]:
+    return a_pod_manifest(status=status, **(spec or {}))
 
 
 @pytest.mark.parametrize(
     ("pod", "shown"),
     [
-        pytest.param(a_pod({"phase": "Pending"}), ["0/1", "Pending", "0"], id="pending"),
+        pytest.param(pod_reporting({"phase": "Pending"}), ["0/1", "Pending", "0"], id="pending"),
         pytest.param(
-            a_pod({"phase": "Failed", "reason": "Evicted"}), ["0/1", "Evicted", "0"], id="reason"
+            pod_reporting({"phase": "Failed", "reason": "Evicted"}),
+            ["0/1", "Evicted", "0"],
+            id="reason",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Pending",
                     "conditions": [{"type": "PodScheduled", "reason": "SchedulingGated"}],
@@ -143,12 +147,12 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="gated",
         ),
         pytest.param(
-            a_pod({"phase": "Running", "containerStatuses": [RUNNING]}),
+            pod_reporting({"phase": "Running", "containerStatuses": [RUNNING]}),
             ["1/1", "Running", "0"],
             id="running",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Running",
                     "containerStatuses": [
@@ -161,7 +165,7 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="crash-loop",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Succeeded",
                     "containerStatuses": [a_status(terminated={"reason": "Completed"})],
@@ -171,7 +175,7 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="completed",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Running",
                     "containerStatuses": [a_status(terminated={"reason": "Completed"}), RUNNING],
@@ -181,17 +185,21 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="partly-completed",
         ),
         pytest.param(
-            a_pod({"phase": "Failed", "containerStatuses": [a_status(terminated={"exitCode": 2})]}),
+            pod_reporting(
+                {"phase": "Failed", "containerStatuses": [a_status(terminated={"exitCode": 2})]}
+            ),
             ["0/1", "ExitCode:2", "0"],
             id="exit-code",
         ),
         pytest.param(
-            a_pod({"phase": "Failed", "containerStatuses": [a_status(terminated={"signal": 9})]}),
+            pod_reporting(
+                {"phase": "Failed", "containerStatuses": [a_status(terminated={"signal": 9})]}
+            ),
             ["0/1", "Signal:9", "0"],
             id="signal",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Pending",
                     "initContainerStatuses": [a_status("a", running={}), a_status("b")],
@@ -202,7 +210,7 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="first-init",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Pending",
                     "initContainerStatuses": [
@@ -216,7 +224,7 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="second-init",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Pending",
                     "initContainerStatuses": [
@@ -229,12 +237,14 @@ def a_pod(status: dict[str, Any], spec: dict[str, Any] | None = None) -> dict[st
             id="init-waits",
         ),
         pytest.param(
-            a_pod({"initContainerStatuses": [a_status("a", terminated={"exitCode": 1})]}, TWO_INIT),
+            pod_reporting(
+                {"initContainerStatuses": [a_status("a", terminated={"exitCode": 1})]}, TWO_INIT
+            ),
             ["0/1", "Init:ExitCode:1", "0"],
             id="init-failed",
         ),
         pytest.param(
-            a_pod(
+            pod_reporting(
                 {
                     "phase": "Running",
                     "initContainerStatuses": [
@@ -262,14 +272,19 @@ def test_pod_status(pod: dict[str, Any], shown: list[str]) -> None:
     ],
 )
 def test_pod_being_deleted(status: dict[str, Any], word: str) -> None:
-    assert row("v1", "Pod", a_pod(status), deletionTimestamp=ago(seconds=1))[2] == word
+    assert row("v1", "Pod", pod_reporting(status), deletionTimestamp=ago(seconds=1))[2] == word
 
 
 def test_readiness_gates() -> None:
     spec = {"readinessGates": [{"conditionType": "a"}, {"conditionType": "b"}]}
     status = {"podIP": "10.0.0.1", "conditions": [{"type": "a", "status": "True"}]}
 
-    assert row("v1", "Pod", a_pod(status, spec))[5:] == ["10.0.0.1", "<none>", "<none>", "1/2"]
+    assert row("v1", "Pod", pod_reporting(status, spec))[5:] == [
+        "10.0.0.1",
+        "<none>",
+        "<none>",
+        "1/2",
+    ]
 
 
 def test_node() -> None:

@@ -144,7 +144,7 @@ def test_facts_are_about_fields_that_exist(facts: Any) -> None:
 # --- JSON types of raw kinds ---
 
 
-def a_pod() -> dict[str, Any]:
+def a_rich_pod() -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -178,7 +178,7 @@ def a_pod() -> dict[str, Any]:
 
 def changed(path: str, value: Any) -> dict[str, Any]:
     """A pod with another value at a path such as spec.containers.0.image."""
-    pod = a_pod()
+    pod = a_rich_pod()
     *parents, last = path.split(".")
     part: Any = pod
     for name in parents:
@@ -188,8 +188,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 
 
 def test_a_pod_without_mistakes() -> None:
-    assert type_errors(a_pod(), POD) is None
-    assert unknown_fields(json.dumps(a_pod()).encode(), POD) == []
+    assert type_errors(a_rich_pod(), POD) is None
+    assert unknown_fields(json.dumps(a_rich_pod()).encode(), POD) == []
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_the_fast_check_lets_nothing_pass_that_the_slow_one_refuses() -> None:
     values: tuple[Any, ...] = ("x", "1", 1, -1, 2**40, 1.5, True, None, [], {}, [None], {"a": None})
     schema = type_of(POD)
     assert schema is not None
-    pods = [changed(path, value) for path in leaves(a_pod()) for value in values]
+    pods = [changed(path, value) for path in leaves(a_rich_pod()) for value in values]
 
     assert [
         pod for pod in pods if str(type_errors(pod, POD)) != str(first_mismatch(pod, schema))

@@ -15,7 +15,7 @@ from tests.unit.client.fakes import answer, scripted, status
 NOT_SERVED = Response(404, (), b"404 page not found\n")
 
 
-def a_request(name: str) -> PartialRequest:
+def a_partial_request(name: str) -> PartialRequest:
     return PartialRequest(ObjectMeta(name=name, uid=f"uid-{name}"))
 
 
@@ -33,12 +33,12 @@ def test_a_version_that_is_not_served_is_remembered() -> None:
         client, transport, clock = scripted(NOT_SERVED, found("q", 60))
         ttls = RequestTtls(client, lambda _: True)
         for number in range(5):
-            assert await ttls.get(a_request(f"q{number}")) is None
+            assert await ttls.get(a_partial_request(f"q{number}")) is None
         assert len(transport.requests) == 1
         assert not ttls.is_served
 
         await clock.advance(RECHECK_SECONDS)
-        assert await ttls.get(a_request("q")) == 60
+        assert await ttls.get(a_partial_request("q")) == 60
         assert ttls.is_served
 
     run(story())
@@ -49,9 +49,9 @@ def test_a_request_that_is_gone_says_nothing_about_the_version() -> None:
         missing = status(404, "NotFound") | {"details": {"name": "gone"}}
         client, transport, _ = scripted(answer(404, missing), found("q", 60))
         ttls = RequestTtls(client, lambda key: key.name != "gone")
-        assert await ttls.get(a_request("gone")) is None
-        assert await ttls.get(a_request("q")) == 60
-        assert await ttls.get(a_request("q")) == 60, "read once"
+        assert await ttls.get(a_partial_request("gone")) is None
+        assert await ttls.get(a_partial_request("q")) == 60
+        assert await ttls.get(a_partial_request("q")) == 60, "read once"
         assert len(transport.requests) == 2
 
     run(story())

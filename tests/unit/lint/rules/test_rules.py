@@ -8,7 +8,7 @@ from allot.lint.findings import Severity
 from allot.lint.known_objects import KnownObjects
 from allot.lint.manifests import Manifest, parse_manifests
 from allot.lint.subjects import subject_of
-from tests.unit.lint.worlds import CLASSES, SLICES, a_claim, findings, indented, one_request
+from tests.unit.lint.worlds import CLASSES, SLICES, claim_yaml, findings, indented, one_request
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 REQUEST = "spec.devices.requests[0].exactly"
@@ -21,7 +21,7 @@ def selector(expression: str) -> str:
 
 
 def two_requests(gpu: str, nic: str, constraint: str) -> str:
-    return a_claim(
+    return claim_yaml(
         "requests:\n- name: gpu\n  exactly:\n    deviceClassName: gpu.example.com\n"
         + indented(gpu, 4)
         + "- name: nic\n  exactly:\n    deviceClassName: nic.example.com\n"
@@ -36,7 +36,7 @@ def derived(expression: str, name: str = "numa") -> str:
 
 def alternatives(*texts: str) -> str:
     listed = "".join(f"  - {indented(text, 4).lstrip()}" for text in texts)
-    return a_claim(f"requests:\n- name: r\n  firstAvailable:\n{listed}")
+    return claim_yaml(f"requests:\n- name: r\n  firstAvailable:\n{listed}")
 
 
 def alternative(name: str, fields: str = "", class_: str = "gpu.example.com") -> str:
@@ -44,13 +44,13 @@ def alternative(name: str, fields: str = "", class_: str = "gpu.example.com") ->
 
 
 def nic_capacity(name: str, amount: str) -> str:
-    return a_claim(
+    return claim_yaml(
         "requests:\n- name: r\n  exactly:\n    deviceClassName: nic.example.com\n"
         f"    capacity: {{requests: {{{name}: {amount}}}}}\n"
     )
 
 
-def a_slice(capacity: str) -> str:
+def slice_yaml(capacity: str) -> str:
     return (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec:\n"
         "  driver: d.example.com\n  allNodes: true\n"
@@ -230,7 +230,7 @@ CASES = [
         id="nothing-in-common",
     ),
     pytest.param(
-        a_claim(
+        claim_yaml(
             "requests:\n- name: a\n  exactly: {deviceClassName: gpu.example.com, count: 2}\n"
             "- name: b\n  exactly: {deviceClassName: gpu.example.com}\n"
             "constraints:\n- distinctAttribute: gpu.example.com/numaNode\n"
@@ -318,7 +318,7 @@ CASES = [
         id="rounded-differently-elsewhere",
     ),
     pytest.param(
-        a_slice("{value: 10, requestPolicy: {default: 1, validRange: {min: -1}}}"),
+        slice_yaml("{value: 10, requestPolicy: {default: 1, validRange: {min: -1}}}"),
         "negative-minimum",
         WARNING,
         "spec.devices[0].capacity[m].requestPolicy.validRange.min",
@@ -326,7 +326,7 @@ CASES = [
         id="negative-minimum",
     ),
     pytest.param(
-        a_slice("{value: 10, requestPolicy: {default: 20}}"),
+        slice_yaml("{value: 10, requestPolicy: {default: 20}}"),
         "default-above-value",
         WARNING,
         "spec.devices[0].capacity[m].requestPolicy.default",
@@ -334,7 +334,7 @@ CASES = [
         id="default-above-the-value",
     ),
     pytest.param(
-        a_slice("{value: -10}"),
+        slice_yaml("{value: -10}"),
         "negative-capacity",
         WARNING,
         "spec.devices[0].capacity[m].value",
@@ -426,7 +426,7 @@ def test_mistake(text: str, rule: str, severity: Severity, field: str, message: 
             id="more-memory-than-any-has",
         ),
         pytest.param(
-            a_claim(
+            claim_yaml(
                 "requests:\n- name: nic\n  exactly: {deviceClassName: nic.example.com}\n"
                 "- name: gpu\n  firstAvailable:\n"
                 "  - name: far\n    deviceClassName: gpu.example.com\n    selectors:\n"
@@ -475,7 +475,7 @@ spec:
 def test_all_requests_together_ask_for_too_much() -> None:
     request = "- name: r{}\n  exactly: {{deviceClassName: gpu.example.com, count: 20}}\n"
 
-    (found,) = findings(a_claim("requests:\n" + request.format(0) + request.format(1)))
+    (found,) = findings(claim_yaml("requests:\n" + request.format(0) + request.format(1)))
 
     assert (found.rule, found.field) == ("too-many-devices", "spec.devices.requests")
     assert "all requests together ask for 40 devices" in found.message
@@ -595,7 +595,7 @@ def test_both_attributes_in_one_constraint() -> None:
 
 
 def test_old_shapes_have_their_own_paths() -> None:
-    old = a_claim("requests:\n- {name: r, deviceClassName: gpu.example.com, count: 33}").replace(
+    old = claim_yaml("requests:\n- {name: r, deviceClassName: gpu.example.com, count: 33}").replace(
         "io/v1\n", "io/v1beta1\n"
     )
 

@@ -39,7 +39,7 @@ def shown(explanation: PodExplanation | ClaimExplanation) -> list[str]:
     return [f"{' ' * line.indent}{line.text.plain}" for line in lines]
 
 
-def a_node(name: str, *refusals: RefusedDevices, found: int = 0) -> NodeExplanation:
+def a_node_explanation(name: str, *refusals: RefusedDevices, found: int = 0) -> NodeExplanation:
     request = RequestExplanation("default/c", "gpu", 2, found, True, refusals)
     conflict = Conflict(
         Proof.IRREDUCIBLE, (ConflictingRequest("default/c", "gpu"),), devices_short=2 - found
@@ -145,7 +145,7 @@ def test_numbers_of_devices_where_nodes_differ() -> None:
     few = RefusedDevices("too old", ("d/a/x",))
     many = RefusedDevices("too old", ("d/b/y", "d/b/z"))
 
-    assert why(a_node("a", few), a_node("b", many)) == [
+    assert why(a_node_explanation("a", few), a_node_explanation("b", many)) == [
         "  2 nodes (a, b): no",
         "    claim default/c, request gpu: 0 of 2 devices found",
         "      1 to 2 devices each: too old",
@@ -153,7 +153,7 @@ def test_numbers_of_devices_where_nodes_differ() -> None:
 
 
 def test_the_node_that_comes_nearest_is_first() -> None:
-    lines = why(a_node("a"), a_node("b", found=1))
+    lines = why(a_node_explanation("a"), a_node_explanation("b", found=1))
 
     assert lines[0] == "  node b: no"
     assert lines[1].endswith("1 of 2 devices found; there are no more of its class here")

@@ -35,7 +35,7 @@ MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent p
 IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
-def a_claim(
+def a_volume_claim(
     name: str = "data",
     size: str = "1Gi",
     *,
@@ -91,7 +91,7 @@ def a_volume(
     )
 
 
-def a_class(name: str = "late", provisioner: str = "", **fields: Any) -> RawObject:
+def a_storage_class(name: str = "late", provisioner: str = "", **fields: Any) -> RawObject:
     mode = "Immediate" if name == "early" else "WaitForFirstConsumer"
     return RawObject(
         {
@@ -105,8 +105,8 @@ def a_class(name: str = "late", provisioner: str = "", **fields: Any) -> RawObje
 
 def volumes(*objects: RawObject, storage_class: RawObject | None = None) -> VolumeState:
     state = VolumeState()
-    state.set_class(storage_class or a_class())
-    state.set_class(a_class("early"))
+    state.set_class(storage_class or a_storage_class())
+    state.set_class(a_storage_class("early"))
     for one in objects:
         if one.kind == "PersistentVolume":
             state.set_volume(one)
@@ -138,17 +138,17 @@ def refusals(
     [
         pytest.param([], 'persistentvolumeclaim "data" not found', id="no-claim"),
         pytest.param(
-            [a_claim(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})],
+            [a_volume_claim(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})],
             'persistentvolumeclaim "data" is being deleted',
             id="deleted",
         ),
-        pytest.param([a_claim(storageClassName="early")], IMMEDIATE, id="immediate"),
-        pytest.param([a_claim(storageClassName="")], IMMEDIATE, id="no-class"),
+        pytest.param([a_volume_claim(storageClassName="early")], IMMEDIATE, id="immediate"),
+        pytest.param([a_volume_claim(storageClassName="")], IMMEDIATE, id="no-class"),
         pytest.param(
-            [a_claim(volumeName="pv")], IMMEDIATE, id="names-its-volume-but-is-not-bound-yet"
+            [a_volume_claim(volumeName="pv")], IMMEDIATE, id="names-its-volume-but-is-not-bound-yet"
         ),
         pytest.param(
-            [a_claim(status={"phase": "Lost"}, volume="pv")],
+            [a_volume_claim(status={"phase": "Lost"}, volume="pv")],
             'persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"',
             id="lost",
         ),
@@ -161,9 +161,9 @@ def test_claims_that_fit_nowhere(objects: list[RawObject], expected: str) -> Non
 def test_an_ephemeral_claim_must_be_made_for_this_very_pod() -> None:
     pod = a_pod_info(volumes=[{"name": "scratch", "ephemeral": {}}])
     waiting = refusals(volumes(), pod)["a"]
-    stranger = refusals(volumes(a_claim("pod-scratch")), pod)["a"]
+    stranger = refusals(volumes(a_volume_claim("pod-scratch")), pod)["a"]
     owner = {"ownerReferences": [{"uid": pod.uid, "controller": True}]}
-    ours = volumes(a_claim("pod-scratch", metadata=owner), a_volume())
+    ours = volumes(a_volume_claim("pod-scratch", metadata=owner), a_volume())
 
     assert waiting == (
         'waiting for ephemeral volume controller to create the persistentvolumeclaim "pod-scratch"'
@@ -175,11 +175,15 @@ def test_an_ephemeral_claim_must_be_made_for_this_very_pod() -> None:
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param([a_claim(volume="pv"), a_volume()], {}, id="reachable-from-everywhere"),
+        pytest.param([a_volume_claim(volume="pv"), a_volume()], {}, id="reachable-from-everywhere"),
         pytest.param(
-            [a_claim(volume="pv"), a_volume(node="a")], {"b": OUT_OF_REACH}, id="local-volume"
+            [a_volume_claim(volume="pv"), a_volume(node="a")],
+            {"b": OUT_OF_REACH},
+            id="local-volume",
         ),
-        pytest.param([a_claim(volume="pv")], {"a": MISSING, "b": MISSING}, id="volume-is-gone"),
+        pytest.param(
+            [a_volume_claim(volume="pv")], {"a": MISSING, "b": MISSING}, id="volume-is-gone"
+        ),
     ],
 )
 def test_bound_claims(objects: list[RawObject], expected: dict[str, str]) -> None:
@@ -192,36 +196,40 @@ NOWHERE = {"a": NO_VOLUME, "b": NO_VOLUME}
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param([a_claim()], NOWHERE, id="no-volume"),
-        pytest.param([a_claim(), a_volume(node="a")], {"b": NO_VOLUME}, id="local-volume"),
-        pytest.param([a_claim(size="2Gi"), a_volume()], NOWHERE, id="too-small"),
-        pytest.param([a_claim(volumeMode="Block"), a_volume()], NOWHERE, id="other-mode"),
-        pytest.param([a_claim(accessModes=["ReadWriteMany"]), a_volume()], NOWHERE, id="access"),
-        pytest.param([a_claim(), a_volume(storageClassName="x")], NOWHERE, id="other-class"),
-        pytest.param([a_claim(), a_volume(phase="Released")], NOWHERE, id="released"),
+        pytest.param([a_volume_claim()], NOWHERE, id="no-volume"),
+        pytest.param([a_volume_claim(), a_volume(node="a")], {"b": NO_VOLUME}, id="local-volume"),
+        pytest.param([a_volume_claim(size="2Gi"), a_volume()], NOWHERE, id="too-small"),
+        pytest.param([a_volume_claim(volumeMode="Block"), a_volume()], NOWHERE, id="other-mode"),
         pytest.param(
-            [a_claim(), a_volume(claimRef={"namespace": "default", "name": "other"})],
+            [a_volume_claim(accessModes=["ReadWriteMany"]), a_volume()], NOWHERE, id="access"
+        ),
+        pytest.param([a_volume_claim(), a_volume(storageClassName="x")], NOWHERE, id="other-class"),
+        pytest.param([a_volume_claim(), a_volume(phase="Released")], NOWHERE, id="released"),
+        pytest.param(
+            [a_volume_claim(), a_volume(claimRef={"namespace": "default", "name": "other"})],
             NOWHERE,
             id="somebody-elses",
         ),
         pytest.param(
-            [a_claim(), a_volume(claimRef={"namespace": "default", "name": "data"})],
+            [a_volume_claim(), a_volume(claimRef={"namespace": "default", "name": "data"})],
             {},
             id="meant-for-us",
         ),
         pytest.param(
-            [a_claim(selector={"matchLabels": {"disk": "ssd"}}), a_volume()], NOWHERE, id="selector"
+            [a_volume_claim(selector={"matchLabels": {"disk": "ssd"}}), a_volume()],
+            NOWHERE,
+            id="selector",
         ),
         pytest.param(
             [
-                a_claim(selector={"matchLabels": {"disk": "ssd"}}),
+                a_volume_claim(selector={"matchLabels": {"disk": "ssd"}}),
                 a_volume(labels={"disk": "ssd"}),
             ],
             {},
             id="selected",
         ),
         pytest.param(
-            [a_claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "a"}})],
+            [a_volume_claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "a"}})],
             NOWHERE,
             id="promised-to-a-node-but-nobody-makes-it",
         ),
@@ -234,7 +242,7 @@ def test_volumes_are_found_for_the_first_pod(
 
 
 def test_two_claims_need_two_volumes() -> None:
-    claims = [a_claim("one"), a_claim("two")]
+    claims = [a_volume_claim("one"), a_volume_claim("two")]
     pod = using("one", "two")
 
     assert refusals(volumes(*claims, a_volume("x")), pod) == NOWHERE
@@ -247,21 +255,21 @@ ONLY_ZB = [{"matchLabelExpressions": [{"key": ZONE, "values": ["zb"]}]}]
 @pytest.mark.parametrize(
     ("storage_class", "expected"),
     [
-        pytest.param(a_class(provisioner="csi.x"), {}, id="made-anywhere"),
+        pytest.param(a_storage_class(provisioner="csi.x"), {}, id="made-anywhere"),
         pytest.param(
-            a_class(provisioner="csi.x", allowedTopologies=ONLY_ZB),
+            a_storage_class(provisioner="csi.x", allowedTopologies=ONLY_ZB),
             {"a": NO_VOLUME},
             id="made-in-one-zone",
         ),
     ],
 )
 def test_volumes_are_made(storage_class: RawObject, expected: dict[str, str]) -> None:
-    assert expected == refusals(volumes(a_claim(), storage_class=storage_class))
+    assert expected == refusals(volumes(a_volume_claim(), storage_class=storage_class))
 
 
 def test_a_claim_promised_to_a_node_stays_there() -> None:
-    claim = a_claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "a"}})
-    state = volumes(claim, storage_class=a_class(provisioner="csi.x"))
+    claim = a_volume_claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "a"}})
+    state = volumes(claim, storage_class=a_storage_class(provisioner="csi.x"))
 
     assert refusals(state) == {"b": NO_VOLUME}
 
@@ -281,7 +289,7 @@ def test_a_claim_promised_to_a_node_stays_there() -> None:
 def test_drivers_that_tell_their_capacity(
     capacity: dict[str, str], expected: dict[str, str]
 ) -> None:
-    state = volumes(a_claim(), storage_class=a_class(provisioner="csi.x"))
+    state = volumes(a_volume_claim(), storage_class=a_storage_class(provisioner="csi.x"))
     state.set_csi_driver(
         RawObject({"metadata": {"name": "csi.x"}, "spec": {"storageCapacity": True}})
     )
@@ -321,7 +329,7 @@ class FakeApi:
                 if claim is None:
                     claim, volume = one.metadata.name, "made"
                     self.state.set_volume(a_volume("made"))
-                self.state.set_claim(a_claim(claim, volume=volume))
+                self.state.set_claim(a_volume_claim(claim, volume=volume))
         return is_done()
 
 
@@ -336,7 +344,7 @@ def decide(plugin: VolumeBinding, pod: PodInfo, cluster: ClusterState, node: str
 
 
 def test_the_smallest_volume_is_reserved_written_and_waited_for() -> None:
-    state = volumes(a_claim(), a_volume("large", "9Gi"), a_volume("small", "2Gi"))
+    state = volumes(a_volume_claim(), a_volume("large", "9Gi"), a_volume("small", "2Gi"))
     cluster, api = two_nodes(), FakeApi(state)
     plugin, pod = VolumeBinding(state, cluster, api), using("data")
     cycle = decide(plugin, pod, cluster, "a")
@@ -361,7 +369,7 @@ def test_the_smallest_volume_is_reserved_written_and_waited_for() -> None:
 
 
 def test_a_volume_to_be_made_is_asked_for_on_the_claim() -> None:
-    state = volumes(a_claim(), storage_class=a_class(provisioner="csi.x"))
+    state = volumes(a_volume_claim(), storage_class=a_storage_class(provisioner="csi.x"))
     cluster, api = two_nodes(), FakeApi(state)
     plugin, pod = VolumeBinding(state, cluster, api), using("data")
     cycle = decide(plugin, pod, cluster, "b")
@@ -373,7 +381,7 @@ def test_a_volume_to_be_made_is_asked_for_on_the_claim() -> None:
 
 
 def test_waiting_ends_with_an_error_when_time_runs_out() -> None:
-    state = volumes(a_claim(), a_volume())
+    state = volumes(a_volume_claim(), a_volume())
     cluster = two_nodes()
     plugin = VolumeBinding(state, cluster, FakeApi(state, binds=False))
     cycle = decide(plugin, using("data"), cluster, "a")
@@ -382,7 +390,7 @@ def test_waiting_ends_with_an_error_when_time_runs_out() -> None:
 
 
 def test_a_reserved_volume_is_nobody_elses_until_it_is_given_back() -> None:
-    state = volumes(a_claim(), a_claim("other"), a_volume())
+    state = volumes(a_volume_claim(), a_volume_claim("other"), a_volume())
     cluster = two_nodes()
     plugin = VolumeBinding(state, cluster)
     cycle = decide(plugin, using("data"), cluster, "a")
@@ -395,7 +403,7 @@ def test_a_reserved_volume_is_nobody_elses_until_it_is_given_back() -> None:
 
 
 def test_a_promised_node_is_kept_until_it_is_given_back() -> None:
-    state = volumes(a_claim(), storage_class=a_class(provisioner="csi.x"))
+    state = volumes(a_volume_claim(), storage_class=a_storage_class(provisioner="csi.x"))
     cluster = two_nodes()
     plugin = VolumeBinding(state, cluster)
     cycle = decide(plugin, using("data"), cluster, "a")
@@ -420,7 +428,7 @@ IN_USE = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod
 
 
 def test_read_write_once_pod_means_one_pod_in_the_cluster() -> None:
-    state = volumes(a_claim(accessModes=["ReadWriteOncePod"]))
+    state = volumes(a_volume_claim(accessModes=["ReadWriteOncePod"]))
     user = using("data", name="user", node="a")
     cluster = two_nodes(user)
     plugin, pod, cycle = VolumeRestrictions(state), using("data"), CycleState()
@@ -498,15 +506,21 @@ TOO_MANY = {"a": "node(s) exceed max volume count"}
     ],
 )
 def test_volume_limits(limit: int, wanted: list[str], expected: dict[str, str]) -> None:
-    claims = [a_claim("one", volume="v1"), a_claim("two", volume="v2"), a_claim("late")]
-    state = volumes(*claims, csi("v1"), csi("v2"), storage_class=a_class(provisioner="csi.x"))
+    claims = [
+        a_volume_claim("one", volume="v1"),
+        a_volume_claim("two", volume="v2"),
+        a_volume_claim("late"),
+    ]
+    state = volumes(
+        *claims, csi("v1"), csi("v2"), storage_class=a_storage_class(provisioner="csi.x")
+    )
     cluster = two_nodes(using("one", name="there", node="a"))
 
     assert expected == reasons(NodeVolumeLimits(limited(state, limit)), using(*wanted), cluster)
 
 
 def test_attached_volumes_count_without_a_pod() -> None:
-    state = limited(volumes(a_claim("two", volume="v2"), csi("v1"), csi("v2")), 1)
+    state = limited(volumes(a_volume_claim("two", volume="v2"), csi("v1"), csi("v2")), 1)
     source = {"persistentVolumeName": "v1"}
     spec = {"nodeName": "a", "attacher": "csi.x", "source": source}
     state.set_attachment(RawObject({"metadata": {"name": "att"}, "spec": spec}))
@@ -535,13 +549,13 @@ WRONG_ZONE = "node(s) had no available volume zone"
     ],
 )
 def test_volume_zone(labels: dict[str, str], expected: dict[str, str]) -> None:
-    state = volumes(a_claim(volume="pv"), a_volume(labels=labels))
+    state = volumes(a_volume_claim(volume="pv"), a_volume(labels=labels))
 
     assert expected == reasons(VolumeZone(state), using("data"), two_nodes())
 
 
 def test_a_cluster_without_zones_takes_every_volume() -> None:
-    state = volumes(a_claim(volume="pv"), a_volume(labels={ZONE: "za"}))
+    state = volumes(a_volume_claim(volume="pv"), a_volume(labels={ZONE: "za"}))
 
     assert reasons(VolumeZone(state), using("data"), a_cluster([a_node_facts()])) == {}
 
@@ -549,7 +563,7 @@ def test_a_cluster_without_zones_takes_every_volume() -> None:
 @pytest.mark.parametrize(
     ("plugin", "objects"),
     [
-        pytest.param(VolumeZone, [a_claim(storageClassName="early")], id="zone-unknown"),
+        pytest.param(VolumeZone, [a_volume_claim(storageClassName="early")], id="zone-unknown"),
         pytest.param(VolumeZone, [], id="zone-of-no-claim"),
         pytest.param(VolumeRestrictions, [], id="restriction-of-no-claim"),
     ],

@@ -59,7 +59,7 @@ def a_status(
     )
 
 
-def a_claim(
+def an_allocated_claim(
     results: list[DeviceRequestAllocationResult],
     statuses: list[AllocatedDeviceStatus] | None = None,
     age: timedelta | None = timedelta(minutes=1),
@@ -79,32 +79,36 @@ MISSING = "fpga.example.com/p/fpga-0"
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        pytest.param(a_claim([a_result()]), Ready(), id="no-conditions"),
+        pytest.param(an_allocated_claim([a_result()]), Ready(), id="no-conditions"),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")], [a_status(Up="True")]), Ready(), id="all-true"
+            an_allocated_claim([a_result("fpga-0", "Up")], [a_status(Up="True")]),
+            Ready(),
+            id="all-true",
         ),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")]),
+            an_allocated_claim([a_result("fpga-0", "Up")]),
             NotReady((f"{MISSING}: Up",), NOW + timedelta(minutes=9)),
             id="no-status-yet",
         ),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up", "Warm")], [a_status(Up="True", Warm="False")]),
+            an_allocated_claim(
+                [a_result("fpga-0", "Up", "Warm")], [a_status(Up="True", Warm="False")]
+            ),
             NotReady((f"{MISSING}: Warm",), NOW + timedelta(minutes=9)),
             id="one-of-two",
         ),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")], [a_status(Up="Unknown")], age=None),
+            an_allocated_claim([a_result("fpga-0", "Up")], [a_status(Up="Unknown")], age=None),
             NotReady((f"{MISSING}: Up",), None),
             id="no-time-no-deadline",
         ),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")], [a_status("fpga-1", Up="True")]),
+            an_allocated_claim([a_result("fpga-0", "Up")], [a_status("fpga-1", Up="True")]),
             NotReady((f"{MISSING}: Up",), NOW + timedelta(minutes=9)),
             id="status-of-another-device",
         ),
         pytest.param(
-            a_claim(
+            an_allocated_claim(
                 [a_result("fpga-0", "Up", share_id=SHARE)],
                 [a_status(share_id=OTHER_SHARE, Up="True")],
             ),
@@ -112,7 +116,7 @@ MISSING = "fpga.example.com/p/fpga-0"
             id="status-of-another-share",
         ),
         pytest.param(
-            a_claim(
+            an_allocated_claim(
                 [a_result("fpga-0", "Up", share_id=SHARE)], [a_status(share_id=SHARE, Up="True")]
             ),
             Ready(),
@@ -128,25 +132,27 @@ def test_readiness(claim: ResourceClaim, expected: Readiness) -> None:
     ("claim", "message", "timed_out"),
     [
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")], [a_status(Up="True", Lost="True")]),
+            an_allocated_claim([a_result("fpga-0", "Up")], [a_status(Up="True", Lost="True")]),
             FAILED,
             False,
             id="failure-counts-before-success",
         ),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")], [a_status(Broken="True")], timedelta(hours=1)),
+            an_allocated_claim(
+                [a_result("fpga-0", "Up")], [a_status(Broken="True")], timedelta(hours=1)
+            ),
             FAILED,
             False,
             id="failure-counts-before-time",
         ),
         pytest.param(
-            a_claim([a_result("fpga-0", "Up")], age=TIMEOUT),
+            an_allocated_claim([a_result("fpga-0", "Up")], age=TIMEOUT),
             f"device binding timeout: claim=c; not ready within 600 s: {MISSING}: Up was never reported",
             True,
             id="time-is-up",
         ),
         pytest.param(
-            a_claim(
+            an_allocated_claim(
                 [
                     a_result("fpga-0", "Up", "Warm"),
                     a_result("fpga-1", "Up"),
@@ -170,13 +176,13 @@ def test_failures(claim: ResourceClaim, message: str, timed_out: bool) -> None:
 
 
 def test_ready_devices_do_not_time_out() -> None:
-    claim = a_claim([a_result("fpga-0", "Up")], [a_status(Up="True")], timedelta(days=1))
+    claim = an_allocated_claim([a_result("fpga-0", "Up")], [a_status(Up="True")], timedelta(days=1))
     assert readiness(claim, TIMEOUT, NOW) == Ready()
 
 
 def test_only_devices_with_conditions_need_waiting() -> None:
-    assert not has_conditions(a_claim([a_result()]))
-    assert has_conditions(a_claim([a_result(), a_result("fpga-1", "Up")]))
+    assert not has_conditions(an_allocated_claim([a_result()]))
+    assert has_conditions(an_allocated_claim([a_result(), a_result("fpga-1", "Up")]))
     assert not has_conditions(ResourceClaim())
 
 
@@ -190,6 +196,6 @@ def test_only_devices_with_conditions_need_waiting() -> None:
 def test_deadline_counts_from_the_allocation_if_its_time_is_known(
     age: timedelta | None, expected: datetime
 ) -> None:
-    claim = a_claim([a_result("fpga-0", "Up")], age=age)
+    claim = an_allocated_claim([a_result("fpga-0", "Up")], age=age)
     since = NOW - timedelta(minutes=5)
     assert readiness(claim, TIMEOUT, NOW, since) == NotReady((f"{MISSING}: Up",), expected)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.meta import ObjectMeta
+from allot.api.classes import DeviceClass
 from allot.scheduler.plugins.dynamic_resources.extended_resources import (
     NO_REQUESTS,
     ExtendedRequests,
@@ -22,6 +21,7 @@ from allot.scheduler.plugins.dynamic_resources.extended_resources import (
 )
 from allot.scheduler.state.extended_resource_classes import ResourceClasses
 from allot.scheduler.state.resources import read_pod_requests
+from allot.testing.builders import a_class
 
 GPU = "example.com/gpu"
 NIC = "example.com/nic"
@@ -29,12 +29,9 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/gpu"
 FOREIGN = "example.com/fpga"
 
 
-def a_class(name: str, resource: str | None = None, second: int | None = None) -> DeviceClass:
+def class_of(name: str, resource: str | None = None, second: int | None = None) -> DeviceClass:
     created = None if second is None else datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
-    return DeviceClass(
-        metadata=ObjectMeta(name=name, creation_timestamp=created),
-        spec=DeviceClassSpec(extended_resource_name=resource),
-    )
+    return a_class(name, created=created, extended_resource_name=resource)
 
 
 def classes(*known: DeviceClass) -> ResourceClasses:
@@ -44,7 +41,7 @@ def classes(*known: DeviceClass) -> ResourceClasses:
     return index
 
 
-GPU_AND_NIC = classes(a_class("gpu", GPU), a_class("nic", NIC))
+GPU_AND_NIC = classes(class_of("gpu", GPU), class_of("nic", NIC))
 
 Requests = Mapping[str, int]
 
@@ -84,15 +81,17 @@ def shown(served: ServedByDevices) -> tuple[dict[str, int], dict[str, list[str]]
 @pytest.mark.parametrize(
     ("known", "resource", "class_name"),
     [
-        pytest.param([a_class("a", GPU)], GPU, "a", id="explicit"),
-        pytest.param([a_class("gpu")], IMPLICIT, "gpu", id="implicit"),
-        pytest.param([a_class("gpu", GPU)], IMPLICIT, "gpu", id="implicit-beside-explicit"),
-        pytest.param([a_class("other")], IMPLICIT, None, id="implicit-of-no-class"),
-        pytest.param([a_class("a", NIC)], GPU, None, id="another-resource"),
-        pytest.param([a_class("a", "")], "", None, id="no-resource"),
-        pytest.param([a_class("a", GPU, 1), a_class("b", GPU, 2)], GPU, "b", id="newest"),
-        pytest.param([a_class("b", GPU, 2), a_class("a", GPU, 1)], GPU, "b", id="newest-first"),
-        pytest.param([a_class("b", GPU, 1), a_class("a", GPU, 1)], GPU, "a", id="same-age-by-name"),
+        pytest.param([class_of("a", GPU)], GPU, "a", id="explicit"),
+        pytest.param([class_of("gpu")], IMPLICIT, "gpu", id="implicit"),
+        pytest.param([class_of("gpu", GPU)], IMPLICIT, "gpu", id="implicit-beside-explicit"),
+        pytest.param([class_of("other")], IMPLICIT, None, id="implicit-of-no-class"),
+        pytest.param([class_of("a", NIC)], GPU, None, id="another-resource"),
+        pytest.param([class_of("a", "")], "", None, id="no-resource"),
+        pytest.param([class_of("a", GPU, 1), class_of("b", GPU, 2)], GPU, "b", id="newest"),
+        pytest.param([class_of("b", GPU, 2), class_of("a", GPU, 1)], GPU, "b", id="newest-first"),
+        pytest.param(
+            [class_of("b", GPU, 1), class_of("a", GPU, 1)], GPU, "a", id="same-age-by-name"
+        ),
     ],
 )
 def test_class_behind_a_resource(
@@ -102,16 +101,16 @@ def test_class_behind_a_resource(
 
 
 def test_classes_follow_changes() -> None:
-    index = classes(a_class("old", GPU, 1), a_class("new", GPU, 2))
+    index = classes(class_of("old", GPU, 1), class_of("new", GPU, 2))
 
-    index.put(a_class("new", NIC, 2))
+    index.put(class_of("new", NIC, 2))
     assert (index.class_of(GPU), index.class_of(NIC)) == ("old", "new")
 
     index.remove("old")
     assert not index.is_backed(GPU)
     assert index.class_of("deviceclass.resource.kubernetes.io/old") is None
 
-    index.put(a_class("new", None, 2))
+    index.put(class_of("new", None, 2))
     assert not index.is_backed(NIC)
     index.remove("never there")
 

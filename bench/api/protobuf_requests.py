@@ -16,7 +16,13 @@ from statistics import median
 from time import process_time_ns
 from typing import Any, Final, NamedTuple
 
-from protobuf import CLAIM, SLICE, a_slice, forget, recorded
+from protobuf import (  # type: ignore[import-not-found]
+    CLAIM,
+    SLICE,
+    a_slice,
+    forget,
+    recorded,
+)
 
 from allot.api.identities import GroupVersionKind
 from allot.api.protobuf.envelope import MEDIA_TYPE, encode_document

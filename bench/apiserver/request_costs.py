@@ -161,7 +161,7 @@ def user() -> Any:
     try:
         from allot.apiserver.auth.authentication import User
     except ImportError:
-        from allot.apiserver.authentication import User  # type: ignore[import-not-found, no-redef]
+        from allot.apiserver.authentication import User  # type: ignore[import-untyped, no-redef]
     try:
         import allot.apiserver.auth.rbac  # noqa: F401
     except ImportError:
@@ -236,7 +236,7 @@ class Checkout:
 
     def __init__(self, path: Path, directory: Path) -> None:
         directory.mkdir()
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, __file__, "--serve", directory],
             env={**os.environ, "PYTHONPATH": str(path / "src")},
             stdin=subprocess.PIPE,
@@ -246,7 +246,8 @@ class Checkout:
         self.costs: dict[str, list[Cost]] = {}
 
     def measure(self, names: list[str]) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(names) + "\n")
         self._process.stdin.flush()
         for name, cost in json.loads(self._process.stdout.readline()).items():
@@ -271,9 +272,7 @@ def main() -> None:
     names = [name for name in WORK if options.only in name]
     paths = [ROOT, *([options.against.resolve()] if options.against else [])]
     with tempfile.TemporaryDirectory() as place:
-        checkouts = [
-            Checkout(path, Path(place) / str(index)) for index, path in enumerate(paths)
-        ]
+        checkouts = [Checkout(path, Path(place) / str(index)) for index, path in enumerate(paths)]
         for number in range(options.rounds + 1):
             for name in names:
                 for checkout in checkouts if number % 2 else reversed(checkouts):
@@ -288,13 +287,13 @@ def main() -> None:
 
 def shown(costs: list[Cost]) -> str:
     times = [cost.microseconds for cost in costs]
-    return f"{statistics.median(times):6.0f} µs (best {min(times):4.0f}), {costs[-1].calls:5.0f} calls"
+    return (
+        f"{statistics.median(times):6.0f} µs (best {min(times):4.0f}), {costs[-1].calls:5.0f} calls"
+    )
 
 
 def compared(here: list[Cost], other: list[Cost]) -> str:
-    ratios = [
-        one.microseconds / two.microseconds for one, two in zip(here, other, strict=True)
-    ]
+    ratios = [one.microseconds / two.microseconds for one, two in zip(here, other, strict=True)]
     calls = here[-1].calls / other[-1].calls
     low, high = min(ratios), max(ratios)
     return (

@@ -10,7 +10,7 @@ from allot.cel.errors import EvalError
 from allot.cel.frame import Closure, EvaluationFrame
 from allot.cel.plan import Append, Fold
 from allot.cel.values import Value, is_list, iterate
-from allot.cel.weights import weight_of_turn
+from allot.cel.weights import weight_of_iteration
 
 
 class Unevaluated:
@@ -61,7 +61,7 @@ def fold(
 ) -> Closure:
     accumulator, variable, variable2 = node.accumulator, node.variable, node.variable2
     collects = node.collects
-    weight = weight_of_turn(node)
+    weight = weight_of_iteration(node)
 
     def evaluate(frame: EvaluationFrame) -> Value:
         values = over(frame)

@@ -22,13 +22,13 @@ def invoke(node: Invoke, arguments: list[Closure]) -> Closure:
 
 
 class _Call:
-    """A call once its arguments are there. What it costs is paid before it is made, if known then."""
+    """A call with evaluated arguments. Its cost is counted before the call if it is known then."""
 
-    __slots__ = ("_asks", "_cost_of", "_implementation", "_is_paid_first")
+    __slots__ = ("_cost_of", "_implementation", "_is_paid_first", "_takes_deadline")
 
     def __init__(self, node: Invoke) -> None:
         self._implementation = node.implementation
-        self._asks = node.asks
+        self._takes_deadline = node.takes_deadline
         self._cost_of = costs.call_cost(node.function, node.overload_id)
         self._is_paid_first = self._cost_of is None or not costs.goes_by_result(self._cost_of)
 
@@ -40,7 +40,7 @@ class _Call:
         result: Value = failed
         if failed is None:
             try:
-                if self._asks:
+                if self._takes_deadline:
                     result = self._implementation(frame.deadline, *values)
                 else:
                     result = self._implementation(*values)

@@ -69,6 +69,7 @@ class Informer(Generic[T]):
         self._reflector = Reflector(
             client, resource, scope, self, streaming=streaming, backoff=backoff, chance=chance
         )
+        self._client = client
         self._clock = client.clock
         self._chance = chance
         self._handlers: tuple[ResourceEventHandlers[T], ...] = ()

@@ -22,10 +22,10 @@ from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import StaticScheduler
+from allot.testing.builders import DRIVER
 from allot.testing.manifests import a_dra_manifest
 from tests.unit.cli.explain_objects import (
     CLASS,
-    DRIVER,
     NODE,
     Object,
     a_gpu,

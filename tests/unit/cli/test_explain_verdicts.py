@@ -18,10 +18,10 @@ from allot.scheduler.explain import device_explainer, proposals
 from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import DEVICE_KINDS, StaticScheduler
+from allot.testing.builders import DRIVER
 from allot.testing.manifests import a_class_manifest, a_dra_manifest, a_request_manifest
 from tests.unit.cli.explain_objects import (
     CLASS,
-    DRIVER,
     NODE,
     Object,
     a_gpu,

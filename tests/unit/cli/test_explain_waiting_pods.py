@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from allot.testing.builders import DRIVER
 from allot.testing.manifests import a_dra_manifest
 from tests.unit.cli.explain_objects import (
     CLASS,
-    DRIVER,
     NODE,
     Object,
     a_gpu,

@@ -85,6 +85,10 @@ def keep_dict(
         return
     try:
         packed = pack(value)
-    except (OverflowError, ValueError, RecursionError):  # numbers in JSON that msgpack does not have
+    except (
+        OverflowError,
+        ValueError,
+        RecursionError,
+    ):  # numbers in JSON that msgpack does not have
         return
     READ.keep(parts, content, packed, len(content) + len(packed))

@@ -43,7 +43,7 @@ def _type_of(name: str, outer: tuple[str, ...]) -> Any:
     fields = {field.name: _field_type(field, (*outer, name)) for field in _json_fields(name)}
     if all(type_ is Any for type_ in fields.values()):
         return Any
-    made: Any = TypedDict(name.replace(".", "_"), fields, total=False)  # type: ignore[operator]
+    made: Any = TypedDict(name.replace(".", "_"), fields, total=False)  # type: ignore[misc]
     return made | None
 
 

@@ -63,7 +63,9 @@ class Codec(ABC):
 
     def stored_to_protobuf(self, body: bytes, resource_version: str) -> bytes:
         """The protobuf message in the storage version, from bytes that `encode` wrote in it."""
-        return write_json(body, target_of(self.resource.gvk(self.storage_version)), resource_version)
+        return write_json(
+            body, target_of(self.resource.gvk(self.storage_version)), resource_version
+        )
 
     def has_protobuf(self, version: str) -> bool:
         """Whether there is a message for objects in a version."""

@@ -97,7 +97,10 @@ FUNCTIONS: Final = (
         "isSorted",
         *(
             overload(
-                f"list_{name}_is_sorted_bool", f"list({name}).() -> bool", _is_sorted, takes_deadline=True
+                f"list_{name}_is_sorted_bool",
+                f"list({name}).() -> bool",
+                _is_sorted,
+                takes_deadline=True,
             )
             for name, _ in COMPARABLE
         ),
@@ -106,7 +109,10 @@ FUNCTIONS: Final = (
         "sum",
         *(
             overload(
-                f"list_{name}_sum_{name}", f"list({name}).() -> {name}", _sum_from(zero), takes_deadline=True
+                f"list_{name}_sum_{name}",
+                f"list({name}).() -> {name}",
+                _sum_from(zero),
+                takes_deadline=True,
             )
             for name, zero in _SUMMABLE
         ),
@@ -127,15 +133,19 @@ FUNCTIONS: Final = (
         for which, sign in (("max", 1), ("min", -1))
     ),
     function(
-        "indexOf", overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, takes_deadline=True)
+        "indexOf",
+        overload("list_a_index_of_int", "list(A).(A) -> int", _index_of, takes_deadline=True),
     ),
     function(
         "lastIndexOf",
-        overload("list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, takes_deadline=True),
+        overload(
+            "list_a_last_index_of_int", "list(A).(A) -> int", _last_index_of, takes_deadline=True
+        ),
     ),
 )
 INCLUDES: Final = (
     function(
-        "includes", overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, takes_deadline=True)
+        "includes",
+        overload("list_includes_dyn_dyn", "dyn.(dyn) -> bool", _includes, takes_deadline=True),
     ),
 )

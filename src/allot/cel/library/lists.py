@@ -190,23 +190,17 @@ EXTENDED: Final = (
         implementation=_sort_by_keys,
         trait=is_list,
         takes_deadline=True,
-<<<<<<< HEAD
-=======
     ),
     function(
         "lists.range", overload("lists_range", "(int) -> list(int)", _range, takes_deadline=True)
     ),
     function(
-        "reverse", overload("list_reverse", "list(T).() -> list(T)", _reverse, takes_deadline=True)
+        "reverse", overload("list_reverse", "list(T).() -> list(T)", reverse, takes_deadline=True)
     ),
     function(
         "distinct",
         overload("list_distinct", "list(T).() -> list(T)", _distinct, takes_deadline=True),
->>>>>>> e835ef3 (words: plain English in lint and cel, a test for banned words)
     ),
-    function("lists.range", overload("lists_range", "(int) -> list(int)", _range, takes_deadline=True)),
-    function("reverse", overload("list_reverse", "list(T).() -> list(T)", reverse, takes_deadline=True)),
-    function("distinct", overload("list_distinct", "list(T).() -> list(T)", _distinct, takes_deadline=True)),
 )
 
 ENDS: Final = (

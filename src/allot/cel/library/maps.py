@@ -35,7 +35,10 @@ INSERT: Final = (
     function(
         "cel.@mapInsert",
         overload(
-            "@mapInsert_map_map", "(map(K, V), map(K, V)) -> map(K, V)", _insert_all, takes_deadline=True
+            "@mapInsert_map_map",
+            "(map(K, V), map(K, V)) -> map(K, V)",
+            _insert_all,
+            takes_deadline=True,
         ),
         overload("@mapInsert_map_key_value", "(map(K, V), K, V) -> map(K, V)", _insert),
     ),

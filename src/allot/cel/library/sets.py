@@ -33,7 +33,12 @@ def _intersects(deadline: Deadline, left: CelList, right: CelList) -> bool:
 FUNCTIONS: Final = tuple(
     function(
         f"sets.{name}",
-        overload(f"list_sets_{name}_list", "(list(T), list(T)) -> bool", implementation, takes_deadline=True),
+        overload(
+            f"list_sets_{name}_list",
+            "(list(T), list(T)) -> bool",
+            implementation,
+            takes_deadline=True,
+        ),
     )
     for name, implementation in (
         ("contains", _contains_all),

@@ -187,7 +187,7 @@ class OperandParser(TokenReader, ABC):
         return Identifier(offset, name)
 
     def _skip_arguments(self) -> None:
-        """Read over the arguments of a call that is wrong already; findings in them do not count."""
+        """Skips the arguments of an invalid call; errors in them are not reported."""
         if self._accept("("):
             found = len(self._issues)
             self._arguments()

@@ -1,7 +1,7 @@
 """Python's recursion limit while deep expressions are compiled and evaluated.
 
-Parser, checker and evaluators follow the nesting of an expression with Python calls. Expressions may nest deeper than
-Python's recursion limit allows, but not without bound: cel-go's limits, which ours follow, keep the tree below a few
+Parser, checker and evaluators are recursive. Expressions may nest deeper than
+Python's recursion limit allows, but not without bound: the parser's limits keep the tree below a few
 thousand levels. Python has one limit for all threads, so it is raised only while a deep expression is processed, and
 restored when the last thread is done.
 """

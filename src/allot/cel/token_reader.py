@@ -1,9 +1,8 @@
-"""The state of the parser: the next token, findings so far, and limits on nesting.
+"""The state of the parser: the next token, errors so far, and limits on nesting.
 
-Nesting is limited exactly as in cel-go, so that what parses there parses here. There are two limits. While reading, no
-grammar rule may be open more than 250 times; a right operand opens its rule once more than a left one. And in the tree
-that is read no path may lead through more than 250 operators and member accesses; a chain such as `a + b + c` has one
-more per operator.
+Nesting has the same two limits as in cel-go, so that both accept the same expressions. While parsing, no grammar rule
+may be open more than 250 times; a right operand opens its rule once more than a left one. And no path in the resulting
+tree may have more than 250 operators and member accesses; a chain such as `a + b + c` has one more per operator.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _SINGLE: Final = frozenset(
 
 
 class CelSyntaxError(Exception):
-    """Reading stops here; the finding is in `issues`."""
+    """Stops parsing; the error is in `issues`."""
 
 
 class TooDeepError(Exception):
-    """The expression nests deeper than allowed; the text says which limit it is."""
+    """The expression nests deeper than allowed; the message says which limit it is."""
 
 
 _RULE_TOO_DEEP: Final = f"expression recursion limit exceeded: {MAX_DEPTH}"
@@ -37,7 +36,7 @@ _TREE_TOO_DEEP: Final = "max recursion depth exceeded"
 
 
 class TokenReader:
-    """Reads tokens one by one, and collects findings."""
+    """Reads tokens one by one, and collects errors."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class TokenReader:
         self._issues = issues
         self._expressions = self._relations = self._sums = 0
         self._height = 0
-        """The most operators and accesses on a path through what was read last."""
+        """The maximum of operators and accesses on a path through the last parsed node."""
 
     # --- reading tokens ---
 
@@ -81,7 +80,7 @@ class TokenReader:
         return CelSyntaxError()
 
     def _report(self, offset: int, message: str) -> Constant:
-        """Note a finding that does not stop the reading; the node stands for what was meant."""
+        """Adds an error that does not stop parsing; the node is a placeholder."""
         self._issues.append(Issue(*self._source.position(offset), message))
         return Constant(offset, None)
 
@@ -96,7 +95,7 @@ class TokenReader:
             raise TooDeepError(_RULE_TOO_DEEP)
 
     def _higher(self, *heights: int) -> None:
-        """Note an operator or access above what was read last and parts of these heights."""
+        """Adds an operator or access above the last parsed node and operands of these heights."""
         self._height = max((self._height, *heights)) + 1
         if self._height > MAX_DEPTH:
             raise TooDeepError(_TREE_TOO_DEEP)

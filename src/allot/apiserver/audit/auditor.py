@@ -158,7 +158,7 @@ def _object_ref(attributes: Attributes, version: str) -> dict[str, str]:
 
 
 def _status(answered: Answered) -> dict[str, Any]:
-    """The Status of a failure, only the code of a success."""
+    """The Status of a failure; only the code of a success."""
     found = decoded(answered.body) if answered.code >= 400 else None
     if not isinstance(found, dict):
         return {"metadata": {}, "code": answered.code}

@@ -27,7 +27,7 @@ ORDERED_BY_PYTHON: Final = frozenset({str, bytes, int, Uint, bool})
 
 
 def order_or_equal(left: Value, right: Value) -> int:
-    """An order even where there is none: NaN stays where it is."""
+    """A total order: NaN, which compares with no value, stays where it is."""
     try:
         return compare(left, right)
     except EvalError:

@@ -1,9 +1,9 @@
-"""Why pods are pending, for those who ask and for conditions and events.
+"""Why pods are pending: detailed explanations on request, and short reasons for conditions and events.
 
     `explainer`         what the scheduler would decide about a pod now: node by node, and what would help
-    `object_explainer`  what a pod or a claim is doing, from what the API says and from `explainer`
-    `failure_reasons`   the part that conditions and events have room for, found while no pod waits
-    `explanations`      all of that as values, written as JSON as they are
+    `object_explainer`  the state of a pod or a claim, from the objects of the API and from `explainer`
+    `failure_reasons`   the short form for conditions and events, computed while no pod waits
+    `explanations`      explanations as values, which are also the JSON output
 
-What is said about devices is found and worded by `allot.allocation.explain`.
+Explanations of devices come from `allot.allocation.explain`.
 """

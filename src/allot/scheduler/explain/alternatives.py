@@ -1,4 +1,4 @@
-"""Alternatives that a claim would have preferred to those that it has or is about to get (KEP-4816), and what is against them."""
+"""Preferred alternatives that a claim does not get (KEP-4816), and why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from allot.scheduler.explain.explanations import PreferredAlternative
 def unavailable_alternatives(
     problem: AllocationProblem, wording: Wording, deadline: Deadline = no_deadline
 ) -> Iterator[str]:
-    """Why claims that are about to be allocated get no better alternatives: for each of these one sentence part."""
+    """Why claims get no preferred alternative when they are allocated: one clause for each alternative."""
     for at, claim in enumerate(problem.claims):
         for number, request in enumerate(claim.spec.devices.requests):
             for alternative in request.first_available[:-1]:
@@ -32,7 +32,7 @@ def unavailable_alternatives(
                     replace_problem(problem, claims=tuple(claims)), deadline=deadline
                 )
                 if explanation.conflict is None or not explanation.is_complete:
-                    break  # this one it gets
+                    break  # the alternative that it gets
                 yield f"not {request.name}/{alternative.name}: {wording.conflict(explanation)}"
 
 
@@ -47,9 +47,9 @@ def _with_only(claim: ResourceClaim, number: int, alternative: DeviceSubRequest)
 def preferred_alternatives(
     claim: ResourceClaim, problem: AllocationProblem, deadline: Deadline = no_deadline
 ) -> Iterator[PreferredAlternative]:
-    """Each alternative that comes before the one that the claim has, in order.
+    """Each alternative before the one that the claim has, in order.
 
-    `problem` is that of its node. What the claim holds itself counts as free.
+    `problem` is that of its node. The claim's own devices count as free.
     """
     allocation = claim.status.allocation
     if allocation is None:
@@ -75,7 +75,7 @@ def preferred_alternatives(
 
 
 def recorded_reasons(events: Iterable[RawObject], namespace: str, pod: str) -> Iterator[str]:
-    """What the scheduler said about better alternatives when it decided on a pod."""
+    """What the scheduler recorded about preferred alternatives when it scheduled a pod."""
     for event in events:
         regarding = event.get("regarding", default={})
         about = (event.get("reason"), regarding.get("namespace"), regarding.get("name"))

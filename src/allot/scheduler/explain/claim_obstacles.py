@@ -1,4 +1,4 @@
-"""What is wrong with the claims that a pod names, so that its scheduler does not try it.
+"""Obstacles: why the claims of a pod cannot be used, so that the pod is gated.
 
 Obstacles are values; `obstacle_text` and `remedy` turn them into text.
 """
@@ -22,23 +22,23 @@ class SourceMissing(ClaimObstacle, frozen=True):
 
 
 class TemplateMissing(ClaimObstacle, frozen=True):
-    """There is no such template."""
+    """The template does not exist."""
 
     template: str = always(str)
     similar: tuple[str, ...] = ()
 
 
 class ClaimMissing(ClaimObstacle, frozen=True):
-    """There is no such claim."""
+    """The claim does not exist."""
 
     claim: str = always(str)
     similar: tuple[str, ...] = ()
     template: str = ""
-    """From which it was made, if so."""
+    """The template from which it was created, if any."""
 
 
 class ClaimOfOther(ClaimObstacle, frozen=True):
-    """The claim has the name of the one for this pod, and was not made for it."""
+    """A claim with the expected name exists, but was not created for this pod."""
 
     claim: str = always(str)
 
@@ -50,13 +50,13 @@ class ClaimTerminating(ClaimObstacle, frozen=True):
 
 
 class ClaimNotMade(ClaimObstacle, frozen=True):
-    """No claim has been made from the template, and it is not known why."""
+    """No claim was created from the template, for an unknown reason."""
 
     template: str = always(str)
 
 
 class ClaimRefused(ClaimObstacle, frozen=True):
-    """The controller could not make the claim."""
+    """The controller could not create the claim."""
 
     template: str = always(str)
     message: str = always(str)
@@ -97,14 +97,14 @@ AnyObstacle = (
     | QuotaExceeded
 )
 Unmade = ClaimNotMade | ClaimRefused | QuotaExceeded
-"""Obstacles of claims that would exist if their template were all that counts."""
+"""Obstacles of claims that only need to be created from their template."""
 
 
 # --- text ---
 
 
 def obstacle_text(obstacle: AnyObstacle) -> str:
-    """What is wrong, as a part of a sentence."""
+    """The obstacle, as a clause."""
     match obstacle:
         case SourceMissing(entry):
             return f"entry {entry} of its claims names neither claim nor template"
@@ -133,7 +133,7 @@ def obstacle_text(obstacle: AnyObstacle) -> str:
 
 
 def remedy(obstacle: AnyObstacle) -> str:
-    """What to change, as an instruction; empty if there is nothing to be done but to wait."""
+    """What to change, as an instruction; empty if the user can only wait."""
     match obstacle:
         case SourceMissing(entry):
             return f"create the pod again with a claim or a template in entry {entry}"

@@ -1,4 +1,4 @@
-"""Claims in short: what they have, for whom, and what their devices still lack."""
+"""Summaries of claims: devices, consumers, and missing binding conditions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def summary_of(
 
 
 def shown_key(claim: ResourceClaim) -> str:
-    """The claim's name for people; that behind extended resources has none yet."""
+    """The claim's name for messages; a claim for extended resources has none yet."""
     if claim.metadata.name == UNCREATED_CLAIM_NAME:
         return "for extended resources"
     return str(claim.key)

@@ -69,7 +69,7 @@ class ClaimSummarizer:
         return next(filter(None, map(self._model.cluster.node, filter(None, names))), None)
 
     def advice_on_missing_classes(self, found: PodExplanation, claims: Iterable[ObjectKey]) -> str:
-        """What to do about classes without which no node is tried, as a sentence."""
+        """What to do about missing device classes, because of which no node is tried; as a sentence."""
         known = self._model.devices.classes
         names = unknown_class_names(filter(None, map(self._model.claim, claims)), known)
         if found.state is not PodState.DOES_NOT_FIT or found.nodes:
@@ -82,7 +82,7 @@ class ClaimSummarizer:
         return f" {text[0].upper()}{text[1:]}." if text else ""
 
     def similar_classes(self, claims: Iterable[ObjectKey]) -> Iterator[str]:
-        """For each class that claims ask for and that does not exist: classes with a similar name."""
+        """For each missing device class of the claims: classes with a similar name."""
         known = self._model.devices.classes
         for name in unknown_class_names(filter(None, map(self._model.claim, claims)), known):
             yield from _meant(name, known)

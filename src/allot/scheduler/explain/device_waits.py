@@ -1,4 +1,4 @@
-"""Pods whose devices are being made ready (KEP-5007): what is missing, whose turn it is, and until when."""
+"""Pods that wait for binding conditions (KEP-5007): what is missing, which controller is responsible, and the deadline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from allot.scheduler.state.pods import PodInfo
 
 
 class BindingLimit(NamedTuple):
-    """How long a scheduler lets pods wait. `is_assumed`: that is not known, and its default counts."""
+    """The binding timeout of a scheduler. `is_assumed`: it is unknown, and the default is used."""
 
     timeout: timedelta
     is_assumed: bool
@@ -43,7 +43,7 @@ class _Lacking(NamedTuple):
 def waiting(
     known: PodExplanation, pod: PodInfo, model: StaticScheduler, limit: BindingLimit
 ) -> PodExplanation | None:
-    """A pod that waits until its devices are ready; None if it is no such pod, or its wait has ended."""
+    """The explanation of a pod that waits for binding conditions; None if it does not, or its timeout is over."""
     claims = [model.claim(key) for key in claim_keys(pod)]
     mine = [claim for claim in claims if claim is not None and is_reserved_for(claim, pod)]
     # An assumed limit says nothing about whether the wait is over.
@@ -89,7 +89,7 @@ def waiting(
 
 
 def _advice(lacking: Sequence[_Lacking], node: str, model: StaticScheduler) -> str:
-    """What to do about it. What cannot become ready any more counts before what may."""
+    """What to do. Devices that cannot become ready come before those that can."""
     if node and model.cluster.node(node) is None:
         return f"Node {node} does not exist any more: delete the pod, or wait until its scheduler gives the devices back."
     gone = [

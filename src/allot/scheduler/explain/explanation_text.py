@@ -1,6 +1,6 @@
 """Explanations as text: the verdict, what would help, then why, node by node.
 
-Short by default: devices of other classes and what is much the same are left out. `everything` shows them.
+Short by default: devices of other classes and repetitions are left out. `everything` shows them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SHOWN_STATES: Final = {
 
 
 class Line(NamedTuple):
-    """A line of text. What does not fit goes on in the next one, a little further in."""
+    """A line of text, wrapped with a hanging indent."""
 
     indent: int
     text: Text
@@ -61,7 +61,7 @@ BLANK: Final = Line(0, Text(""))
 def pod_lines(
     explanation: PodExplanation, now: datetime, *, everything: bool = False
 ) -> Iterator[Line]:
-    """What there is to say about a pod."""
+    """The explanation of a pod."""
     yield Line(0, Text(explanation.verdict, _style(explanation.state)))
     times = list(_times(explanation, now))
     if times:
@@ -80,7 +80,7 @@ def pod_lines(
 def claim_lines(
     explanation: ClaimExplanation, now: datetime, *, everything: bool = False
 ) -> Iterator[Line]:
-    """What there is to say about a claim."""
+    """The explanation of a claim."""
     is_good = explanation.state is ClaimState.ALLOCATED
     yield Line(0, Text(explanation.verdict, "bold green" if is_good else "bold"))
     yield from _what_helps(explanation.proposals, explanation.nodes, everything)
@@ -150,7 +150,7 @@ def _time(time: datetime) -> str:
 
 
 def _span(later: datetime, earlier: datetime) -> str:
-    """A length of time as kubectl shows ages."""
+    """A duration as kubectl shows ages."""
     seconds = max(int((later - earlier).total_seconds()), 0)
     minutes, rest = divmod(seconds, 60)
     if seconds < 120:
@@ -210,7 +210,7 @@ def _condition(condition: LackingCondition, now: datetime) -> str:
 
 
 def _preferred(claim: ClaimSummary, indent: int) -> Iterator[Line]:
-    """Better alternatives, and what is against them as things are now."""
+    """Preferred alternatives, and why they are not available now."""
     for each in claim.preferred:
         text = Text.assemble("not ", (each.request, "bold"), ", which comes before: ")
         if each.reason:
@@ -260,7 +260,7 @@ def _why(nodes: Sequence[NodeExplanation], everything: bool) -> Iterator[Line]:
 
 
 def _shown_nodes(nodes: Sequence[NodeExplanation], everything: bool) -> Sequence[NodeExplanation]:
-    """The nodes without what is left out about them."""
+    """The nodes in the short form."""
     return nodes if everything else [_without_other_classes(node) for node in nodes]
 
 
@@ -321,7 +321,7 @@ def _request(request: RequestExplanation, everything: bool) -> Text:
 
 
 def _device_names(devices: Sequence[tuple[str, ...]], number_of_nodes: int) -> str:
-    """The devices of one node by name; those of several by name if they have the same, else by number."""
+    """The devices of one node by name; those of several nodes by name if equal, else their number."""
     names = {tuple(device.rpartition("/")[2] for device in own) for own in devices}
     if len(names) == 1 and (number_of_nodes == 1 or len(devices) == number_of_nodes):
         return _listed(names.pop())

@@ -1,6 +1,6 @@
-"""Explanations as values: what is said about pods, nodes, requests and claims.
+"""Explanations as values, of pods, nodes, requests and claims.
 
-They are made in `explainer` and `object_explainer`, and are written as JSON as they are.
+They are created in `explainer` and `object_explainer`, and are also the JSON output.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from allot.scheduler.explain.pod_changes import AnyPodChange, WithoutNodeAffinit
 
 
 class PodState(Enum):
-    """What a pod is doing."""
+    """The state of a pod."""
 
     SCHEDULED = "Scheduled"
     FINISHED = "Finished"
     TERMINATING = "Terminating"
-    """It goes away without ever having had a node."""
+    """It is deleted and was never bound."""
     GATED = "Gated"
-    """It is not tried: something it needs is missing."""
+    """It is gated: something that it needs is missing."""
     WAITING_FOR_DEVICES = "WaitingForDevices"
-    """It has a node, and devices that must be made ready first (KEP-5007)."""
+    """It has a node, and waits for binding conditions of its devices (KEP-5007)."""
     FITS = "Fits"
     DOES_NOT_FIT = "DoesNotFit"
     FAILED = "Failed"
-    """Whether it fits could not be found out."""
+    """A plugin failed, so that it is unknown whether it fits."""
 
 
 class ClaimState(Enum):
-    """What has become of a claim."""
+    """The state of a claim."""
 
     ALLOCATED = "Allocated"
     PENDING = "Pending"
     UNUSED = "Unused"
-    """No pod asks for it, so it is not allocated."""
+    """No pod references it, so it is not allocated."""
     TERMINATING = "Terminating"
     MISSING = "Missing"
 
@@ -58,14 +58,14 @@ class RefusedDevices(ApiObject, frozen=True):
 
 
 class RequestExplanation(ApiObject, frozen=True):
-    """How far one request, or one alternative of it, came: with the others of the conflict, or else alone."""
+    """How many devices a request, or one alternative of it, gets: with the others of the conflict, or alone."""
 
     claim: str = always(str)
     request: str = always(str)
     wanted: int = always(int)
     found: int = always(int)
     in_conflict: bool = always(bool)
-    """Whether it is part of what cannot be satisfied together."""
+    """Whether it is part of the conflict."""
     refusals: tuple[RefusedDevices, ...] = always(nothing)
     problem: str = ""
     """What is wrong with the request itself."""
@@ -77,7 +77,7 @@ class RequestExplanation(ApiObject, frozen=True):
 
 
 class NodeExplanation(ApiObject, frozen=True):
-    """Why a node does not take the pod."""
+    """Why a node does not fit."""
 
     node: str = always(str)
     plugin: str = always(str)
@@ -91,7 +91,7 @@ class NodeExplanation(ApiObject, frozen=True):
     """The conflict as text."""
     requests: tuple[RequestExplanation, ...] = always(nothing)
     besides: tuple[str, ...] = always(nothing)
-    """Why it would not take the pod even with the devices."""
+    """Why it would not fit even with the devices."""
 
 
 class Proposed(ApiObject, frozen=True):
@@ -112,14 +112,14 @@ class LackingCondition(ApiObject, frozen=True):
 
     type: str = always(str)
     status: str = ""
-    """As it was reported; empty if it never was."""
+    """The reported status; empty if it was never reported."""
     reason: str = ""
     message: str = ""
     since: datetime | None = None
 
 
 class AllocatedDevice(ApiObject, frozen=True):
-    """A device, or a share of one, that a claim has."""
+    """A device, or a share of one, that is allocated to a claim."""
 
     request: str = always(str)
     device: str = always(str)
@@ -135,13 +135,13 @@ class AllocatedDevice(ApiObject, frozen=True):
 
 
 class PreferredAlternative(ApiObject, frozen=True):
-    """An alternative that comes before the one that a claim has, and what is against it now."""
+    """An alternative before the one that a claim has, and why it is not available now."""
 
     request: str = always(str)
     """With the alternative's name."""
     node: str = always(str)
     reason: str = always(str)
-    """Empty if it could be had now."""
+    """Empty if it is available now."""
     conflict: Conflict | None = None
 
 
@@ -158,14 +158,14 @@ class ClaimSummary(ApiObject, frozen=True):
     devices: tuple[AllocatedDevice, ...] = always(nothing)
     reserved_for: tuple[str, ...] = always(nothing)
     preferred: tuple[PreferredAlternative, ...] = ()
-    """Better alternatives than those that it has."""
+    """Alternatives before those that it has."""
 
 
 # --- the answers ---
 
 
 class EarlierFailure(ApiObject, frozen=True):
-    """An attempt that ended because devices could not be made ready (KEP-5007)."""
+    """An attempt that failed because devices did not become ready (KEP-5007)."""
 
     message: str = always(str)
     last_at: datetime | None = None
@@ -173,30 +173,30 @@ class EarlierFailure(ApiObject, frozen=True):
 
 
 class PodExplanation(ApiObject, frozen=True):
-    """What a pod is doing and why."""
+    """The state of a pod and its reasons."""
 
     pod: str = always(str)
     state: PodState = always(lambda: PodState.FAILED)
     verdict: str = always(str)
     """One or two sentences."""
     reason: str = ""
-    """The part of it that says why the pod has no node."""
+    """The part of the verdict that says why the pod has no node."""
     node: str = ""
     """Where it is, will be, or would be."""
     since: datetime | None = None
     deadline: datetime | None = None
-    """Until when it may wait for its devices."""
+    """The deadline of the wait for binding conditions."""
     assumed_timeout_seconds: float | None = None
-    """What the deadline is counted with if the scheduler's own setting is not known."""
+    """The timeout that is assumed because the scheduler's own is unknown."""
     obstacles: tuple[AnyObstacle, ...] = ()
-    """What is wrong with the claims that it names."""
+    """Why its claims cannot be used."""
     earlier_failures: tuple[EarlierFailure, ...] = ()
     scheduler_name: str = ""
     claims: tuple[ClaimSummary, ...] = always(nothing)
     nodes: tuple[NodeExplanation, ...] = always(nothing)
     proposals: tuple[Proposed, ...] = always(nothing)
     notes: tuple[str, ...] = always(nothing)
-    """What else should be known, such as what was not looked at."""
+    """Further notes, such as what was not examined."""
     rules: str = ""
     """Whose answers these are: `seeds`, or those of Kubernetes `v1.38`."""
     feature_gates_of: str = ""
@@ -204,14 +204,14 @@ class PodExplanation(ApiObject, frozen=True):
 
 
 class ClaimExplanation(ApiObject, frozen=True):
-    """What has become of a claim and why."""
+    """The state of a claim and its reasons."""
 
     claim: str = always(str)
     state: ClaimState = always(lambda: ClaimState.MISSING)
     verdict: str = always(str)
     summary: ClaimSummary | None = None
     pods: tuple[PodExplanation, ...] = always(nothing)
-    """Those that use it or wait for it."""
+    """The pods that use it or wait for it."""
     nodes: tuple[NodeExplanation, ...] = always(nothing)
     proposals: tuple[Proposed, ...] = always(nothing)
     notes: tuple[str, ...] = always(nothing)
@@ -220,7 +220,7 @@ class ClaimExplanation(ApiObject, frozen=True):
 
 
 def requests_in(explanation: Explanation, wording: Wording) -> tuple[RequestExplanation, ...]:
-    """What allocation found out about each request."""
+    """The allocator's explanation of each request."""
     return tuple(
         RequestExplanation(
             claim=report.claim,

@@ -1,11 +1,11 @@
-"""The reason in a condition: what cannot be satisfied on the node that comes nearest, and what would help.
+"""The reason in a condition: what cannot be satisfied on the nearest node, and what would help.
 
-    an attempt fails ─► known for such pods, and still true? ─► it is in the condition at once
+    an attempt fails ─► cached for such pods, and still true? ─► it is in the condition at once
                           │ no
-                          ├─ no pod waits to be tried, and there is time left: found out at once
+                          ├─ the active queue is empty, and there is time left: computed at once
                           └─ else: later, when both hold; until then the condition has the usual summary
 
-Pods that ask for the same share a reason as long as the devices of the nodes that were looked at stay as they are.
+Pods with equal claims share a reason until the devices of the examined nodes change.
 Finding reasons takes at most a tenth of the time that deciding takes, and a little when nothing else is to be done.
 """
 
@@ -38,34 +38,34 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
 
 MAX_EXPLAINED_NODES: Final = 6
-"""So many nodes are looked at closely."""
+"""How many nodes are explained."""
 MAX_COMPARED_NODES: Final = 200
-"""Among so many nodes those are found that differ."""
+"""Among how many nodes different ones are searched."""
 MAX_SECONDS: Final = 0.02
-"""All of them together: nothing else is done meanwhile. What takes longer is left to those who ask for it."""
+"""The time limit for all nodes together, because it blocks the event loop. `allot explain` has more time."""
 MAX_HELP_SECONDS: Final = 0.01
-"""And so long for what would help."""
+"""The time limit for proposals."""
 MAX_REASON: Final = 600
 MAX_SHOWN_EXPRESSION: Final = 160
 PROPOSAL_STEPS: Final = 200
 MAX_PROPOSALS: Final = 3
-"""So many changes that would help are looked for; the condition has room for one."""
+"""How many proposals are searched; the condition has room for one."""
 MAX_KNOWN: Final = 1000
-"""Reasons that are remembered."""
+"""Reasons that are cached."""
 MAX_WAITING: Final = 10_000
-"""Pods that wait to be told a reason. Of more than that the oldest are told at their next attempt."""
+"""Pods whose reason is reported later. Above this number, the oldest get it at their next attempt."""
 SHARE: Final = 0.1
-"""Of all the time for deciding and explaining, so much may be for explaining."""
+"""The share of the time for scheduling and explaining that explaining may take."""
 IDLE_SHARE: Final = 0.01
-"""And so much of the time that passes."""
+"""The share of wall-clock time that explaining may take."""
 MAX_SAVED_SECONDS: Final = 0.25
-"""How much time for explaining can be saved up."""
+"""The most time for explaining that accumulates."""
 IDLE_POLL_SECONDS: Final = 0.1
-"""While pods wait to be tried, or there is no time left, reasons wait so long."""
+"""The delay of reasons while the active queue is not empty, or no time is left."""
 
 
 class TimeBudget:
-    """The time that explaining may take, earned by deciding."""
+    """The time budget of explaining, which grows with the time that scheduling takes."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -74,7 +74,7 @@ class TimeBudget:
         self.spent_seconds = 0.0
 
     def earn(self, seconds: float) -> None:
-        """So long was decided."""
+        """Add the time of a scheduling cycle to the budget."""
         self._save(seconds * SHARE / (1 - SHARE))
 
     @property
@@ -93,25 +93,25 @@ class TimeBudget:
 
 
 class _EquivalenceKey(NamedTuple):
-    """What pods ask for that share a reason, and what this one's claims are called."""
+    """The equivalence key of pods that share a reason, and the names of this pod's claims."""
 
     key: Hashable
     claims: tuple[str, ...]
 
 
 class _Known(NamedTuple):
-    """The explanation of the node that comes nearest, None if there is nothing to say, and what would help there."""
+    """The explanation of the nearest node (None without one), and what would help there."""
 
     explanation: Explanation | None
     helpful: tuple[AnyChange, ...]
     claims: tuple[str, ...]
-    """As they are called in the explanation."""
+    """The names of the claims in the explanation."""
     equivalence_key: tuple[tuple[str, int], ...]
-    """The nodes that were looked at, and when their devices changed last."""
+    """The examined nodes, with the number of their last change."""
 
 
 class FailureReasons:
-    """Finds, shares and remembers reasons. For use in one event loop."""
+    """Computes, shares and caches reasons. For use in one event loop."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class FailureReasons:
         clock: Callable[[], float],
         cpu_clock: Callable[[], float] | None = None,
     ) -> None:
-        """`is_idle` says whether no pod waits to be tried.
+        """`is_idle` says whether the active queue is empty.
 
         `cpu_clock` limits single explanations, so that a busy machine does not change what is found; without one,
         `clock` does.
@@ -135,14 +135,14 @@ class FailureReasons:
         self._waiting: OrderedDict[str, tuple[UnschedulablePod, ReportReason]] = OrderedDict()
         """By uid of the pod."""
         self.explanations = 0
-        """How often a node was looked at closely; for tests that count."""
+        """How often a node was explained; tests count it."""
 
     def __len__(self) -> int:
-        """The number of pods that wait to be told."""
+        """The number of pods whose reason is reported later."""
         return len(self._waiting)
 
     def of(self, rejection: UnschedulablePod) -> str | None:
-        """The reason, empty if devices are not the trouble; None if that is to be found out later."""
+        """The reason; empty if devices are not the reason, None if it is computed later."""
         key = _equivalence_key_of(rejection)
         if key is None:
             return _similar_classes(rejection)
@@ -154,7 +154,7 @@ class FailureReasons:
     def of_error(self, profile: Profile, pod: PodInfo, error: CycleError) -> str | None:
         """The reason of an attempt that ended in an error: the request, the expression and the devices.
 
-        None if that cannot be found out now; the next attempt may have it.
+        None if it cannot be computed now; the next attempt may have it.
         """
         if error.status.plugin != NAME:
             return ""
@@ -166,7 +166,7 @@ class FailureReasons:
     def of_choice(self, profile: Profile, chosen: Chosen, pod: PodInfo) -> str:
         """Why a pod that gets a node does not get better alternatives there (KEP-4816); empty if it gets the best.
 
-        Also empty if there is no time to find out.
+        Also empty if no time is left.
         """
         claim_filter, node = profile.plugin(NAME), self._cluster.node(chosen.node_name)
         if not isinstance(claim_filter, ClaimFilter) or not claim_filter.has_alternatives(
@@ -192,7 +192,7 @@ class FailureReasons:
     # --- later ---
 
     def report_later(self, rejection: UnschedulablePod, report: ReportReason) -> bool:
-        """Have a pod told as soon as there is time; whether `report_all` must be started for that."""
+        """Report a reason once there is time. Whether `report_all` must be started for that."""
         was_empty = not self._waiting
         self._waiting.pop(rejection.pod.uid, None)
         self._waiting[rejection.pod.uid] = rejection, report
@@ -201,7 +201,7 @@ class FailureReasons:
         return was_empty
 
     async def report_all(self) -> None:
-        """Tell those who wait, until there are no more."""
+        """Report all pending reasons."""
         while self._waiting:
             if not self._may_explain:
                 await asyncio.sleep(IDLE_POLL_SECONDS)
@@ -261,7 +261,7 @@ class FailureReasons:
                 self.explanations += 1
                 explanation = explain(allocation_problem, deadline=deadline)
                 if not explanation.is_complete:
-                    break  # what a part of the search says may mislead
+                    break  # an incomplete explanation may mislead
                 came = NodeExplanation(
                     node=name,
                     plugin=NAME,
@@ -286,7 +286,7 @@ class FailureReasons:
         return _Known(nearest, tuple(each.change for each in helpful), key.claims, equivalence_key)
 
     def _nodes_to_explain(self, claim_filter: ClaimFilter, decision: NoNode) -> list[str]:
-        """Some nodes that lack devices, of as many kinds as can be found quickly; of nodes that look alike one."""
+        """Some nodes that lack devices, one of each equivalence class that is found quickly."""
         lacking = (name for name, status in decision.statuses.items() if status.plugin == NAME)
         candidates = list(islice(lacking, MAX_COMPARED_NODES))
         by_drivers = {claim_filter.drivers_on(name): name for name in reversed(candidates)}
@@ -309,7 +309,7 @@ class FailureReasons:
 
 
 def _equivalence_key_of(rejection: UnschedulablePod) -> _EquivalenceKey | None:
-    """What the pod asks for; None if devices are not the trouble."""
+    """The equivalence key of the pod; None if devices are not the reason."""
     profile, pod, decision = rejection
     claim_filter = profile.plugin(NAME)
     if decision.pre_filter_message or not isinstance(claim_filter, ClaimFilter):
@@ -322,7 +322,7 @@ def _equivalence_key_of(rejection: UnschedulablePod) -> _EquivalenceKey | None:
 
 
 def _similar_classes(rejection: UnschedulablePod) -> str:
-    """For a class that does not exist: those with a similar name."""
+    """For a missing class: classes with a similar name."""
     claim_filter = rejection.profile.plugin(NAME)
     if not rejection.decision.pre_filter_message or not isinstance(claim_filter, ClaimFilter):
         return ""
@@ -336,7 +336,7 @@ def _similar_classes(rejection: UnschedulablePod) -> str:
 
 
 def _told(known: _Known, key: _EquivalenceKey, namespace: str) -> str:
-    """The reason for a pod whose claims have other names than those it was found out for: at most two sentences.
+    """The reason, with the names of this pod's claims: at most two sentences.
 
     Claims of other namespaces are not named: a user who may read the pod may not be allowed to read those.
     """

@@ -1,4 +1,4 @@
-"""Guards for selectors that end in an error on some node, which keeps a pod from all nodes."""
+"""Guards for selectors that fail on some node, because of which a pod is not scheduled at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def guard_proposals(
     is_refused: Callable[[NodeInfo], bool],
     deadline: Deadline,
 ) -> Iterator[Proposed]:
-    """Each guard after which no node ends in an error and one takes the pod, as far as there is time to try.
+    """Each guard with which no selector fails and a node fits, as far as there is time.
 
     The first of `nodes` is one with an error. `is_refused` says whether a node does not take the pod for other
     reasons than its devices.
@@ -51,7 +51,7 @@ def _taking(
     claims: tuple[ResourceClaim, ...],
     deadline: Deadline,
 ) -> list[NodeInfo]:
-    """The nodes with devices for these claims; none if any node ends in an error."""
+    """The nodes with devices for these claims; empty if a selector fails on any node."""
     found = []
     for node in nodes:
         problem = claim_filter.allocation_problem(state, node)

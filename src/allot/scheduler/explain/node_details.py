@@ -1,4 +1,4 @@
-"""The values behind a refusal: what a plugin saw when it said no to a node."""
+"""The values behind a rejection of a node by a plugin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from allot.scheduler.state.pods import PodInfo
 def details(
     plugin: Plugin | None, state: CycleState, pod: PodInfo, node: NodeInfo
 ) -> tuple[str, ...]:
-    """Nothing for plugins whose reasons say it all."""
+    """Empty for plugins whose reasons are complete."""
     match plugin:
         case NodeResourcesFit():
             return tuple(plugin.shortages(pod, node))

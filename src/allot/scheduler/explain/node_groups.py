@@ -1,4 +1,4 @@
-"""Nodes about which the same can be said, and which of them come nearest to taking a pod."""
+"""Groups of nodes with equal explanations, and which of them are nearest to fitting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 
 
 class NodeGroup(NamedTuple):
-    """Nodes about which the same can be said, in order."""
+    """Nodes with equal explanations, in order."""
 
     nodes: tuple[NodeExplanation, ...]
 
@@ -27,7 +27,7 @@ class NodeGroup(NamedTuple):
 
 
 def alike(nodes: Iterable[NodeExplanation]) -> list[NodeGroup]:
-    """Groups of nodes that differ only in names and numbers of devices; those first that come nearest."""
+    """Groups of nodes that differ only in names and numbers of devices; the nearest first."""
     groups: dict[object, list[NodeExplanation]] = {}
     for node in nodes:
         groups.setdefault(_looks(node), []).append(node)
@@ -36,7 +36,7 @@ def alike(nodes: Iterable[NodeExplanation]) -> list[NodeGroup]:
 
 
 def distance(node: NodeExplanation) -> tuple[object, ...]:
-    """How far a node is from taking the pod: the fewest requests in conflict, then the fewest devices short.
+    """How far a node is from fitting: the fewest requests in conflict, then the fewest missing devices.
 
     Before that, nodes that have no device of the class that a request asks for are further away than those that do.
     Of nodes that are equally short, those come first that have devices of the right kind.
@@ -74,7 +74,7 @@ def _has_class(request: RequestExplanation) -> bool:
 
 
 def _looks(node: NodeExplanation) -> object:
-    """Equal for nodes about which the same can be said, whatever their names and the holders of their devices."""
+    """Equal for nodes whose explanations differ only in names of nodes and of the holders of devices."""
     name = node.node
     conflict = node.conflict
     return (
@@ -114,7 +114,7 @@ def _without(text: str, node: str) -> str:
 
 
 def shared_text(text: str, node: str) -> str:
-    """What is said of several nodes, taken from the first of them."""
+    """The explanation of a group: that of its first node."""
     return f"{text} (on {node})" if _without(text, node) != text else text
 
 
@@ -151,5 +151,5 @@ def refusals_in(group: NodeGroup, request: int) -> list[tuple[str, list[tuple[st
 
 
 def nearest(nodes: Sequence[NodeExplanation]) -> NodeExplanation | None:
-    """The node that comes nearest to taking the pod."""
+    """The node that is nearest to fitting."""
     return min(nodes, key=distance, default=None)

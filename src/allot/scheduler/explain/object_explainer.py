@@ -1,4 +1,4 @@
-"""What a pod or a claim is doing, and why: from what the API says about it, and from what a scheduler would decide."""
+"""The state of a pod or a claim and its reasons, from the objects of the API and a scheduling cycle on a snapshot."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
 from allot.scheduler.state.pods import PodInfo
 
 MAX_PODS: Final = 3
-"""Of the pods that wait for a claim, so many are explained."""
+"""How many of the pods that wait for a claim are explained."""
 
 
 class ObjectExplainer:
@@ -74,7 +74,7 @@ class ObjectExplainer:
         *,
         is_configured: bool = False,
     ) -> None:
-        """Pods are judged as those of `scheduler_name`; without one, as those of the scheduler they name.
+        """Pods are scheduled by the profile `scheduler_name`; without one, by that of their `spec.schedulerName`.
 
         `is_configured`: the model has the configuration of the running scheduler.
         """
@@ -87,7 +87,7 @@ class ObjectExplainer:
     # --- pods ---
 
     def of_pod(self, pod: PodInfo) -> PodExplanation:
-        """What the pod is doing. The first thing that is true of it counts."""
+        """The explanation of a pod, by the first of these states that applies."""
         known = PodExplanation(
             pod=str(pod.key),
             node=pod.node_name,
@@ -120,14 +120,14 @@ class ObjectExplainer:
         limit = self._limit(profile, events)
         if limit is not None and (found := waiting(known, pod, self._model, limit)) is not None:
             return found
-        return self._judged(known, pod, profile)
+        return self._decided(known, pod, profile)
 
     def _events(self, pod: PodInfo) -> list[PodEvent]:
         snapshot = self._model.snapshot
         return events_of((*snapshot.of(resources.EVENTS), *snapshot.of(resources.CORE_EVENTS)), pod)
 
     def _limit(self, profile: Profile, events: Iterable[PodEvent]) -> BindingLimit | None:
-        """How long the pod may wait for its devices; None if its profile does not let it."""
+        """The binding timeout of the pod; None if its profile has none."""
         timeout = self._model.binding_timeouts.get(profile.scheduler_name)
         if timeout is None or self._is_configured:
             return None if timeout is None else BindingLimit(timeout, is_assumed=False)
@@ -146,8 +146,8 @@ class ObjectExplainer:
         note = f"Scheduler {name} is not known here; the pod is judged as one of {first.scheduler_name}."
         return first, (note,)
 
-    def _judged(self, known: PodExplanation, pod: PodInfo, profile: Profile) -> PodExplanation:
-        """What a scheduler would do with it now."""
+    def _decided(self, known: PodExplanation, pod: PodInfo, profile: Profile) -> PodExplanation:
+        """The result of a scheduling cycle now."""
         found = self._model.explainer.explain(profile, pod, self._effort)
         condition = scheduled_condition(pod)
         notes = [*known.notes, *found.notes]
@@ -183,7 +183,7 @@ class ObjectExplainer:
         profile: Profile,
         obstacles: tuple[AnyObstacle, ...],
     ) -> PodExplanation:
-        """A pod that must wait for its claims. Of those that only need to be made, it is said what would come of it."""
+        """A pod that waits for its claims. If they only need to be created, with the decision after that."""
         remedies = "; ".join(filter(None, map(remedy, obstacles)))
         waiting_for_claims = gated(
             replace(known, obstacles=obstacles),
@@ -211,7 +211,7 @@ class ObjectExplainer:
     def _if_made(
         self, known: PodExplanation, pod: PodInfo, profile: Profile, entries: set[str]
     ) -> PodExplanation:
-        """What a scheduler would do with the pod if the claims of these entries had been made."""
+        """The decision about the pod with the claims of these entries created."""
         made = {
             entry.name: claim
             for entry in pod.claims
@@ -222,7 +222,7 @@ class ObjectExplainer:
         changed._model = self._model.with_claims(made.values())
         changed._claims = ClaimSummarizer(changed._model, self._effort)
         profile = changed._model.profiles[profile.scheduler_name]
-        return changed._judged(known, with_claims(pod, made), profile)
+        return changed._decided(known, with_claims(pod, made), profile)
 
     # --- claims ---
 
@@ -250,7 +250,7 @@ class ObjectExplainer:
         return self._unused(known, key)
 
     def _unused(self, known: ClaimExplanation, key: ObjectKey) -> ClaimExplanation:
-        """What would become of a pod that asks for nothing but the claim."""
+        """A claim that no pod uses: the decision about a pod that needs only the claim."""
         entry = {"name": "claim", "resourceClaimName": key.name}
         pod = PodInfo.of(
             Pod(

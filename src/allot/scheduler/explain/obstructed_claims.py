@@ -1,4 +1,4 @@
-"""Finds out what is wrong with the claims that a pod names: from objects, quotas, and what the claim controller said."""
+"""Finds the obstacles of a pod's claims, from objects, quotas and events of the claim controller."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from allot.scheduler.state.pods import PodInfo
 def obstacles_of(
     pod: PodInfo, model: StaticScheduler, events: Sequence[PodEvent]
 ) -> Iterator[AnyObstacle]:
-    """What is wrong with the claims that the pod names, in its order."""
+    """The obstacles of the pod's claims, in the order of its spec."""
     quotas = list(_quotas(pod.namespace, model))
     for entry in pod.claims:
         name = claim_name(pod, entry)
@@ -51,7 +51,7 @@ def obstacles_of(
 def claim_to_be_made(
     pod: PodInfo, entry: PodResourceClaim, model: StaticScheduler
 ) -> ResourceClaim | None:
-    """The claim that the controller would make for an entry; None without its template."""
+    """The claim that the controller would create for an entry; None without its template."""
     key = ObjectKey(pod.namespace, entry.resource_claim_template_name or "")
     template = model.snapshot.get(resources.RESOURCE_CLAIM_TEMPLATES, key)
     if template is None:
@@ -69,7 +69,7 @@ def claim_to_be_made(
 
 
 def with_claims(pod: PodInfo, claims: dict[str, ResourceClaim]) -> PodInfo:
-    """The pod as it will be when claims have been made for these entries."""
+    """The pod with claims created for these entries."""
     statuses: list[Any] = list(pod.claim_statuses[0] or ())
     for entry, claim in claims.items():
         statuses.append({"name": entry, "resourceClaimName": claim.metadata.name})
@@ -98,7 +98,7 @@ def _unmade(
     quotas: list[ResourceQuota],
     events: Sequence[PodEvent],
 ) -> AnyObstacle:
-    """Why an entry with a template has no claim. What quotas allow is counted on, so that two entries may exceed it."""
+    """Why an entry with a template has no claim. Entries share the quotas, so that two together may exceed them."""
     template = entry.resource_claim_template_name
     if template is None:
         return SourceMissing(entry.name)
@@ -131,7 +131,7 @@ def _unmade(
 
 
 def _quotas(namespace: str, model: StaticScheduler) -> Iterator[ResourceQuota]:
-    """The quotas of a namespace. What is used is counted here if they do not say it, as in manifests."""
+    """The quotas of a namespace. Usage is counted here if their status lacks it, as in manifests."""
     evaluator = _evaluator(model)
     claims = [
         claim

@@ -1,4 +1,4 @@
-"""Changes to a pod that may make it fit: what it asks of nodes besides devices."""
+"""Changes of a pod's node selector and node affinity that may make it fit."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
 MAX_OTHER_VALUES: Final = 5
-"""So many values that nodes have for a label are tried instead of the one that the pod asks for."""
+"""How many other values of a label are tried instead of the one in the node selector."""
 
 
 class PodChange(ApiObject, frozen=True, tag_field="kind", tag=True):
-    """One thing that the pod would ask for differently."""
+    """A change of one requirement."""
 
 
 class OtherNodeLabel(PodChange, frozen=True):
-    """The pod's nodeSelector asks for another value of a label."""
+    """Another value of a label in the pod's nodeSelector."""
 
     label: str = always(str)
     value: str = always(str)
@@ -28,14 +28,14 @@ class OtherNodeLabel(PodChange, frozen=True):
 
 
 class WithoutNodeSelector(PodChange, frozen=True):
-    """The pod's nodeSelector does not ask for a label."""
+    """The pod's nodeSelector without a label."""
 
     label: str = always(str)
     value: str = always(str)
 
 
 class WithoutNodeAffinity(PodChange, frozen=True):
-    """The pod does not require anything of nodes by its affinity."""
+    """The pod without its required node affinity."""
 
 
 AnyPodChange = OtherNodeLabel | WithoutNodeSelector | WithoutNodeAffinity
@@ -61,7 +61,7 @@ def pod_change_text(change: AnyPodChange) -> str:
 
 
 def changed_pods(pod: PodInfo, nodes: Iterable[NodeInfo]) -> Iterator[ChangedPod]:
-    """The pod with one thing less, or other, that it asks of nodes; the smallest change first."""
+    """The pod with one requirement removed or changed; the smallest change first."""
     labels: list[NodeInfo] = list(nodes)
     selector: dict[str, str] = pod.pod.get("spec", "nodeSelector", default={}) or {}
     for label, value in selector.items():
@@ -84,7 +84,7 @@ def changed_pods(pod: PodInfo, nodes: Iterable[NodeInfo]) -> Iterator[ChangedPod
 
 
 def _other_values(label: str, value: str, nodes: Iterable[NodeInfo]) -> list[str]:
-    """Values that nodes have for a label: those like the wanted one first, then those of most nodes."""
+    """Values that nodes have for a label: similar ones first, then the most frequent."""
     counts = Counter(node.labels[label] for node in nodes if label in node.labels)
     counts.pop(value, None)
     similar = {each: similarity(value, each) for each in counts}

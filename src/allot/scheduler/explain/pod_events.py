@@ -1,4 +1,4 @@
-"""Events of pods, as controllers and schedulers recorded them: in the shape of events.k8s.io or of the core group."""
+"""Events of pods, of the group events.k8s.io or of the core group."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from allot.scheduler.plugins.dynamic_resources.binding_reports import (
 from allot.scheduler.state.pods import PodInfo
 
 FAILED_CLAIM_CREATION: Final = "FailedResourceClaimCreation"
-"""The reason of the event by which the claim controller says why it makes no claim."""
+"""The reason of the claim controller's event when it cannot create a claim."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class PodEvent(NamedTuple):
-    """What was said about a pod, how often, and when it was said last."""
+    """An event of a pod, with its count and last time."""
 
     reason: str
     note: str
@@ -35,13 +35,13 @@ class PodEvent(NamedTuple):
 
 
 def events_of(events: Iterable[RawObject], pod: PodInfo) -> list[PodEvent]:
-    """The events of a pod, and not of one that had its name before; what was said last comes last."""
+    """The events of a pod, by uid; the latest last."""
     mine = [_read(event) for event in events if _is_about(event, pod)]
     return sorted(mine, key=lambda event: event.last_at or _LONG_AGO)
 
 
 def claim_creation_failure(events: Iterable[PodEvent], entry: str) -> PodEvent | None:
-    """What the claim controller said last about an entry of the pod's claims."""
+    """The claim controller's latest event about an entry of the pod's claims."""
     prefix = f"PodResourceClaim {entry}: "
     found = None
     for event in events:
@@ -51,7 +51,7 @@ def claim_creation_failure(events: Iterable[PodEvent], entry: str) -> PodEvent |
 
 
 def binding_failures(events: Iterable[PodEvent]) -> Iterator[PodEvent]:
-    """Attempts that ended because devices could not be made ready (KEP-5007)."""
+    """Attempts that failed because devices did not become ready (KEP-5007)."""
     for event in events:
         for text in (BINDING_FAILED, BINDING_TIMEOUT):
             _, is_there, rest = event.note.partition(text)
@@ -60,7 +60,7 @@ def binding_failures(events: Iterable[PodEvent]) -> Iterator[PodEvent]:
 
 
 def told_binding_timeout(events: Iterable[PodEvent]) -> float | None:
-    """The seconds that the scheduler of a pod lets it wait for its devices; None if it did not say."""
+    """The binding timeout in seconds, as the pod's scheduler recorded it; None if it did not."""
     seconds = None
     for event in events:
         if event.reason == BINDING_CONDITIONS_PENDING:

@@ -1,4 +1,4 @@
-"""A scheduler on a snapshot of a cluster: it says what it would decide, and writes nothing."""
+"""A scheduler on a snapshot of a cluster: it decides and writes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DEVICE_KINDS: Final[tuple[Resource[Any], ...]] = (
     resources.DEVICE_CLASSES,
     resources.DEVICE_TAINT_RULES,
 )
-"""What most decisions rest on."""
+"""Resources that every decision needs."""
 VOLUME_KINDS: Final = (
     resources.PERSISTENT_VOLUME_CLAIMS,
     resources.PERSISTENT_VOLUMES,
@@ -47,18 +47,18 @@ VOLUME_KINDS: Final = (
     resources.CSI_NODES,
     resources.VOLUME_ATTACHMENTS,
 )
-"""What counts for pods with volumes."""
+"""Resources for pods with volumes."""
 WORKLOAD_KINDS: Final = (
     resources.SERVICES,
     resources.REPLICATION_CONTROLLERS,
     resources.REPLICA_SETS,
     resources.STATEFUL_SETS,
 )
-"""What says which pods belong together, for profiles that spread them."""
+"""Resources that group pods, for profiles with default topology spread constraints."""
 
 
 class StaticScheduler:
-    """What a scheduler would know and decide if the cluster were as a snapshot shows it."""
+    """The state and the profiles of a scheduler on a snapshot."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class StaticScheduler:
         self.claims = ClaimTracker(gates)
         self.devices = DeviceState(gates, self.cluster.touch)
         self.pods: dict[ObjectKey, PodInfo] = {}
-        """All of them, with and without a node, running and finished."""
+        """All pods: assigned and unassigned, running and finished."""
         self.binding_timeouts: dict[str, timedelta] = {}
-        """By the names of the profiles."""
+        """By scheduler name."""
         self._handle = Handle(gates, self.cluster, self.claims, self.devices, utc_now=today)
         self.claims.add_ledger_listener(self.devices.allocation_changed)
         self._registry = plugins or PluginRegistry.with_installed()
@@ -89,7 +89,7 @@ class StaticScheduler:
         self._fill(snapshot)
 
     def with_claims(self, claims: Iterable[ResourceClaim]) -> StaticScheduler:
-        """The same cluster with further claims, none of them allocated. This one does not change."""
+        """A copy with further claims, none of them allocated. This one does not change."""
         changed = copy.copy(self)
         changed.claims = ClaimTracker(self.gates)
         for claim in (*self.claims, *claims):

@@ -1,14 +1,14 @@
 """How long a decision about one pod may take.
 
-    in the event loop          beside it (`hard_decisions`)
+    in the event loop          beside it (`background_decisions`)
     ┌───────┐ ┌───────┐        ┌──────────────────────────────┐
     │ slice │ │ slice │ ─ … ─▶ │ decision limit               │ ─▶ a node fits, or the pod waits
     └───────┘ └───────┘        │ ├ node ┤ ├ node ┤ ├── node ──┤
      CPU time, a few ms        └──────────────────────────────┘ wall-clock time, seconds
 
-Most decisions end within the first slice. One that does not goes on in the next, after bindings, informers and
-whatever else shares the event loop had their turn; what was found out about nodes is remembered. A decision that a
-slice does not bring forward, or that takes too many of them, is made in a process of its own.
+Most decisions end within the first slice. Otherwise the decision continues in the next slice, after other tasks of
+the event loop, such as bindings and informers, have run; results of nodes are cached. A decision that makes no
+progress in a slice, or takes too many of them, is made in a child process.
 
 `check` raises `DeadlineExceededError` when the time is over. Slices count CPU time, so that they do not depend on how
 busy the machine is.
@@ -29,36 +29,36 @@ class DecisionLimits(NamedTuple):
     decision_seconds: float = 30.0
     """For the whole decision, all nodes together. Wall-clock time."""
     slice_seconds: float = 0.02
-    """For one stretch in the event loop. CPU time."""
+    """For one slice in the event loop. CPU time."""
     max_slices: int = 10
-    """So many before the decision is made in a process of its own."""
+    """How many slices before the decision is made in a child process."""
 
 
 class DecisionTime(Protocol):
-    """The time a decision has. The plugins ask it; the nodes share it."""
+    """The time limit of a decision. Plugins check it; nodes share it."""
 
     skips_slow_nodes: ClassVar[bool]
-    """Whether a node that runs out of its time is passed over. If not, the whole decision is interrupted."""
+    """Whether a node that times out is skipped. If not, the whole decision is interrupted."""
     is_limited: ClassVar[bool]
-    """Whether it ever ends. If not, step budgets must."""
+    """Whether there is a limit. If not, only step budgets apply."""
     caches_timeouts: ClassVar[bool]
-    """Whether that a node took too long is worth remembering: it had all the time it can get."""
+    """Whether timeouts of nodes are cached: the node had all the time that it can get."""
 
     def check(self) -> None:
         """Raises `DeadlineExceededError` when the time is over."""
         ...
 
     def begin_node(self) -> None:
-        """Something about another node must be found out, and may take a while."""
+        """The computation for another node begins."""
         ...
 
     def result_cached(self) -> None:
-        """Something was found out that need not be found out again."""
+        """A result was cached, so that the next slice can continue after it."""
         ...
 
 
 class UnlimitedTime:
-    """In virtual time and offline: step budgets alone act."""
+    """In virtual time and offline: only step budgets apply."""
 
     skips_slow_nodes: ClassVar[bool] = True
     is_limited: ClassVar[bool] = False
@@ -78,7 +78,7 @@ UNLIMITED: Final = UnlimitedTime()
 
 
 class TimeSlice:
-    """One stretch of a decision in the event loop."""
+    """One slice of a decision in the event loop."""
 
     skips_slow_nodes: ClassVar[bool] = False
     is_limited: ClassVar[bool] = True
@@ -102,7 +102,7 @@ class TimeSlice:
 
 
 class NodeTimeLimit:
-    """For questions beside a decision, such as what evictions would change: a node that takes long is passed over."""
+    """For dry runs beside a decision, such as preemption: a node that times out is skipped."""
 
     skips_slow_nodes: ClassVar[bool] = True
     is_limited: ClassVar[bool] = True
@@ -152,7 +152,7 @@ class DecisionDeadline:
         self._nodes_left = nodes
         self._node_ends = self._ends
         self.is_rationed = False
-        """Whether some node had less than `node_seconds` because others wait for theirs."""
+        """Whether some node had less than `node_seconds`, because nodes share the limit."""
 
     @property
     def seconds_left(self) -> float:

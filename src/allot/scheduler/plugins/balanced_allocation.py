@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: likes nodes whose resources would be used evenly."""
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources would be used evenly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from allot.scheduler.state.pods import PodInfo
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
-    """Scores by how far the used fractions of resources are apart."""
+    """Scores by the deviation between the utilizations of resources."""
 
     name = "NodeResourcesBalancedAllocation"
 

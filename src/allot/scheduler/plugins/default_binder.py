@@ -1,4 +1,4 @@
-"""DefaultBinder: tells the API server which node the pod got."""
+"""DefaultBinder: binds the pod to its node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from allot.scheduler.state.pods import PodInfo
 
 
 class DefaultBinder(BindPlugin):
-    """Posts a binding."""
+    """Creates a Binding."""
 
     name: ClassVar[str] = "DefaultBinder"
 
@@ -30,12 +30,12 @@ class DefaultBinder(BindPlugin):
             if bound_to is None:
                 return failed(UnknownBindingError(str(error)))
             if bound_to == node_name:
-                return SUCCESS  # an answer got lost, the binding did not
+                return SUCCESS  # only the response was lost
             return failed(BoundElsewhereError(bound_to) if bound_to else error)
         return SUCCESS
 
     async def _node_of(self, pod: PodInfo) -> str | None:
-        """The node that the pod has by now, empty if it has none; None if the API server does not say."""
+        """The node that the pod is bound to, empty if it is not bound; None if the API server does not answer."""
         try:
             found = await self._client.find(PODS, pod.key)
         except ClientError:
@@ -44,5 +44,5 @@ class DefaultBinder(BindPlugin):
 
 
 def _may_be_bound(error: ClientError) -> bool:
-    """Whether the pod may have a node in spite of the error: its own, or one from another scheduler."""
+    """Whether the pod may be bound in spite of the error, by this or by another scheduler."""
     return not isinstance(error, ApiStatusError) or error.is_conflict or error.is_server_error

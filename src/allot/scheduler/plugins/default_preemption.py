@@ -31,9 +31,9 @@ Evict = Callable[[PodInfo, PodInfo, str], Awaitable[None]]
 
 
 class DefaultPreemption(PostFilterPlugin):
-    """Decides on victims, has them evicted, and nominates their node.
+    """Selects victims, evicts them, and nominates their node.
 
-    `pick_offset(n)` gives the node to start from, below n; Kubernetes takes a random one.
+    `pick_offset(n)` gives the index of the first node, below n; Kubernetes takes a random one.
     """
 
     name = "DefaultPreemption"
@@ -47,7 +47,7 @@ class DefaultPreemption(PostFilterPlugin):
         args: Mapping[str, Any] | None = None,
         attempted: Callable[[], None] = lambda: None,
     ) -> None:
-        """`attempted` is called whenever room is looked for."""
+        """`attempted` is called for each preemption attempt."""
         self._attempted = attempted
         self._what_if = dry_run
         self._budgets = budgets
@@ -83,7 +83,7 @@ class DefaultPreemption(PostFilterPlugin):
         cluster: ClusterState,
         statuses: Mapping[str, Status],
     ) -> Victims | PostFilterResult:
-        """Which pods to evict, or why none."""
+        """The pods to evict, or why preemption does not help."""
         return finish(self._decision(state, pod, cluster, statuses))
 
     def _decision(
@@ -98,7 +98,7 @@ class DefaultPreemption(PostFilterPlugin):
         if refusal is not None:
             return PostFilterResult(unschedulable(f"preemption: {refusal}"))
         might_help = node_statuses(statuses).preemptable
-        if not might_help:  # the usual end of a pod that lacks devices
+        if not might_help:  # usual for pods that lack devices
             return _not_helpful(cluster)
         nodes = [node for node in cluster.nodes if node.name in might_help]
         candidates = yield from find_candidates(
@@ -119,13 +119,13 @@ class DefaultPreemption(PostFilterPlugin):
         return PostFilterResult(unschedulable(f"preemption: {message}"), nominated_node="")
 
     def _enough(self, number_of_nodes: int) -> int:
-        """How many candidates to look for before choosing."""
+        """How many candidate nodes end the search."""
         share = number_of_nodes * self._percentage // 100
         return min(max(share, self._absolute), number_of_nodes)
 
 
 def _not_helpful(cluster: ClusterState) -> PostFilterResult:
-    """No node would take the pod, however many were evicted."""
+    """Preemption does not help on any node."""
     number = len(cluster)
     counted = f"{number} {NOT_HELPFUL.message}" if number else ""
     message = no_node_fits(number, (), pre_filter_message=counted)

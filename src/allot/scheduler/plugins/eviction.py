@@ -25,7 +25,7 @@ class Evictor:
         self._utc_now = utc_now
 
     async def evict(self, victim: PodInfo, pod: PodInfo, node_name: str) -> None:
-        """Make room for `pod` on the node. A victim that waits for a permit is not bound, and stays."""
+        """Evict a victim for `pod`. A victim that waits for a permit plugin is rejected instead of deleted."""
         if self._waiting_pods.reject(victim.uid, "preempted"):
             return
         condition = {

@@ -1,4 +1,4 @@
-"""ImageLocality: likes nodes that already have the pod's images."""
+"""ImageLocality: prefers nodes that already have the pod's images."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from allot.scheduler.state.pods import PodInfo
 
 MEGABYTE: Final = 1024 * 1024
 MIN_BYTES: Final = 23 * MEGABYTE
-"""Less than this is pulled so quickly that it does not count."""
+"""Smaller images do not count."""
 MAX_BYTES_PER_CONTAINER: Final = 1000 * MEGABYTE
 
 
 class ImageLocality(PreScorePlugin, ScorePlugin):
-    """Scores by the size of images that are there.
+    """Scores by the size of the images on the node.
 
     An image counts in proportion to the share of nodes that have it, so that pods do not pile up on
     the one node that pulled it first. That share is the cluster's, so scores are not local.

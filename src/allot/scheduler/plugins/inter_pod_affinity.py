@@ -1,4 +1,4 @@
-"""InterPodAffinity: pods that want to be near, or far from, other pods."""
+"""InterPodAffinity: affinity and anti-affinity to other pods, in the domains of topology keys."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ EXISTING_ANTI_AFFINITY: Final = unschedulable(
 )
 
 TopologyPair = tuple[str, str]
-"""A topology key and a value of it: a zone, a host."""
+"""A topology key and a value of it, such as a zone or a host."""
 
 
 class TopologyPairCounts(dict[TopologyPair, int]):
-    """Numbers by place; what comes to zero is dropped."""
+    """Numbers by domain; zeros are dropped."""
 
     def count(self, key: str, value: str | None, change: int) -> None:
         if value is None or not change:
@@ -63,12 +63,12 @@ class TopologyPairCounts(dict[TopologyPair, int]):
 
 @dataclass
 class AffinityState:
-    """What the pod's terms, and other pods' terms about it, mean for each place."""
+    """Per domain: the pods that the pod's terms select, and the terms of other pods that select it."""
 
     near: PodQuery
-    """Pods that all affinity terms mean."""
+    """Pods that all affinity terms select."""
     apart: tuple[PodSelector, ...]
-    """Per anti-affinity term the pods it means."""
+    """Pods that each anti-affinity term selects."""
     matches_itself: bool
     namespace_labels: Mapping[str, str]
     near_counts: TopologyPairCounts = field(default_factory=TopologyPairCounts)
@@ -195,7 +195,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The sum over the places the node is in. It can be negative."""
+        """The sum over the domains of the node. It can be negative."""
         total = 0
         labels = node.labels
         for key, score_by_value in state[f"{self.name}/score"].items():
@@ -220,9 +220,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 
 def _pod_matters(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> Hint:
-    """A pod that came can only help affinity; one that went can only help anti-affinity.
+    """An added pod can only help affinity; a deleted one can only help anti-affinity.
 
-    Namespace selectors are taken to match: one attempt too many does no harm.
+    Namespace selectors count as matching: an unnecessary attempt does no harm.
     """
     if new is not None and _any_means(pod.affinity, new):
         return Hint.QUEUE
@@ -243,7 +243,7 @@ def _any_means(terms: Iterable[PodTerm], pod: PodInfo) -> bool:
 
 
 def pod_selectors(terms: Iterable[PodTerm], cluster: ClusterState) -> tuple[PodSelector, ...]:
-    """What terms mean right now: namespace selectors become the namespaces they select."""
+    """The terms with namespace selectors replaced by the namespaces that they select now."""
     return tuple(PodSelector(_namespaces(term, cluster), term.selector) for term in terms)
 
 

@@ -1,4 +1,4 @@
-"""NodeAffinity: node selectors and affinity of the pod, and what the profile adds to them."""
+"""NodeAffinity: node selector and node affinity of the pod, with the profile's added affinity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFLICT: Final = unresolvable("pod affinity terms conflict")
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Filters by what is required of nodes, scores by what is preferred."""
+    """Filters by required terms, scores by preferred ones."""
 
     name = "NodeAffinity"
 
@@ -64,7 +64,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return SUCCESS if pod.preferred_nodes or self._added_preferred else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The weights of all preferences the node satisfies."""
+        """The sum of the weights of all preferred terms that the node matches."""
         total = 0
         for term, weight in self._added_preferred:
             if term.matches(node.name, node.labels):

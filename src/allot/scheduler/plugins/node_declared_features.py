@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: pods that need a new feature of the node go only where the node says it has it (KEP-5328)."""
+"""NodeDeclaredFeatures: pods that need a feature of the node run only on nodes that declare it (KEP-5328)."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ NEEDS: Final[Mapping[str, Callable[[Spec], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
     "UserNamespacesHostNetworkSupport": _has_users_of_its_own_on_the_host_network,
 }
-"""By feature: which pods need it. A feature that all nodes have by now needs no entry any more."""
+"""By feature: which pods need it. Features that all supported nodes have are not listed."""
 
 
 def needed_features(pod: PodInfo) -> frozenset[str]:
-    """The features without which a node cannot run the pod."""
+    """The features that a node needs to run the pod."""
     spec: Spec = pod.pod.data.get("spec") or {}
     return frozenset(name for name, is_needed in NEEDS.items() if is_needed(spec))
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
-    """Compares what a pod needs with `status.declaredFeatures` of nodes."""
+    """Compares the pod's needs with `status.declaredFeatures` of nodes."""
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
     filters_locally: ClassVar[bool] = False

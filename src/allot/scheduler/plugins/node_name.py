@@ -22,7 +22,7 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 
 
 class NodeName(PreFilterPlugin, FilterPlugin):
-    """Honours `spec.nodeName`."""
+    """Filters by `spec.nodeName`."""
 
     name = "NodeName"
 

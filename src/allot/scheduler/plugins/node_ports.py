@@ -1,4 +1,4 @@
-"""NodePorts: a port of a node can be given to one pod only."""
+"""NodePorts: a host port can be used by one pod only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TAKEN: Final = unschedulable("node(s) didn't have free ports for the requested p
 
 
 class NodePorts(PreFilterPlugin, FilterPlugin):
-    """Honours `hostPort`."""
+    """Filters by `hostPort`."""
 
     name = "NodePorts"
 
@@ -47,7 +47,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
 
 def _port_is_free(pod: PodInfo, old: PodInfo | None, _new: PodInfo | None) -> Hint:
-    """A pod that went frees ports only if it had some of those that are wanted."""
+    """A deleted pod helps only if it used one of the pod's host ports."""
     if old is None or not old.node_name:
         return Hint.SKIP
     freed = {(port.protocol, port.port) for port in old.host_ports}

@@ -1,4 +1,4 @@
-"""NodeResourcesFit: the pod's requests must fit into what the node has left."""
+"""NodeResourcesFit: the pod's requests must fit into the free resources of the node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def never(_name: str) -> bool:
 
 
 class NodeResourcesFit(FilterPlugin, ScorePlugin):
-    """Filters by requests, scores by how full the node would be.
+    """Filters by requests, scores by utilization.
 
     `is_dra_backed` says which extended resources a DeviceClass backs: where a node's
     allocatable has none, they are DynamicResources' to find. It belongs to the configuration:
@@ -72,16 +72,16 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
 
     def _refusal(self, pod: PodInfo, node: NodeInfo) -> Status:
         reasons = []
-        hopeless = False
+        is_unresolvable = False
         if len(node.pods) >= node.max_pods:
             reasons.append(TOO_MANY_PODS)
         for name, wanted, allocatable in self._scarce(pod, node):
             reasons.append(f"Insufficient {name}")
-            hopeless = hopeless or wanted > allocatable
-        return Status(Code.UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons))
+            is_unresolvable = is_unresolvable or wanted > allocatable
+        return Status(Code.UNRESOLVABLE if is_unresolvable else Code.UNSCHEDULABLE, tuple(reasons))
 
     def shortages(self, pod: PodInfo, node: NodeInfo) -> Iterator[str]:
-        """What is short, with amounts, for people."""
+        """The insufficient resources with amounts, as text."""
         if len(node.pods) >= node.max_pods:
             yield f"pods: {len(node.pods)} of {node.max_pods} are there"
         used = {
@@ -95,7 +95,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
             yield f"{name}: {asked} requested, {free} of {total} left"
 
     def _scarce(self, pod: PodInfo, node: NodeInfo) -> Iterator[tuple[str, int, int]]:
-        """The resources that are short: name, wanted, and what the empty node would have."""
+        """The insufficient resources: name, requested amount, and allocatable amount."""
         requests = pod.requests
         for name, wanted, allocatable, used in (
             (CPU, requests.milli_cpu, node.allocatable_milli_cpu, node.requested_milli_cpu),
@@ -138,12 +138,12 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         )
 
     def _devices_could_serve(self, pod: PodInfo, _old: Any, _new: Any) -> Hint:
-        """A class may back a resource of the pod now."""
+        """A DeviceClass may back an extended resource of the pod now."""
         is_backed = any(self._is_dra_backed(name) for name, _ in pod.requests.scalars)
         return Hint.QUEUE if is_backed else Hint.SKIP
 
     def _node_could_fit(self, pod: PodInfo, old: NodeFacts | None, new: NodeFacts | None) -> Hint:
-        """A node is worth an attempt if it could take the pod when empty, and has more than before."""
+        """A node may help if the pod would fit on it when empty, and it has more than before."""
         if new is None or any(self._scarce(pod, NodeInfo(new.name, new))):
             return Hint.SKIP
         if old is None:
@@ -152,5 +152,5 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         gave_up = any(
             old.allocatable.amount(name) and not new.allocatable.amount(name)
             for name, _ in pod.requests.scalars
-        )  # then it is for devices to serve: without them the node could not fit
+        )  # devices serve it: without them the node would not fit
         return Hint.QUEUE if has_more or gave_up else Hint.SKIP

@@ -31,7 +31,7 @@ CORDONED: Final = unresolvable("node(s) were unschedulable")
 
 
 class NodeUnschedulable(PreFilterPlugin, FilterPlugin):
-    """Honours `spec.unschedulable` of nodes."""
+    """Filters by `spec.unschedulable` of nodes."""
 
     name = "NodeUnschedulable"
 

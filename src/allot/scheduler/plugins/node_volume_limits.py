@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node can have only so many volumes of a CSI driver attached."""
+"""NodeVolumeLimits: the limit of attached volumes per node and CSI driver."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return attached
 
     def _csi_volume(self, key: ObjectKey) -> CsiVolume | None:
-        """The volume behind a claim; for one that is still to be made, a name of our own."""
+        """The volume of a claim; for one that is not provisioned yet, a unique name."""
         claim = self._volumes.claims.get(key)
         if claim is None:
             return None

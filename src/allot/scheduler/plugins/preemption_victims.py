@@ -1,7 +1,7 @@
-"""Victims: which pods would have to go so that a more important one fits. Values in, values out.
+"""Victims: the pods to evict so that a pod of higher priority fits. No side effects.
 
-On each node all less important pods are taken away in thought; if the pod fits then, as many as
-possible are spared again, the most important first. Of all nodes, the one with the least harm wins.
+On each node all pods of lower priority are removed in a dry run; if the pod fits then, as many as
+possible are added back, the most important first. The node with the least disruption wins.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _NOT_STARTED: Final = "~"  # sorts after every time
 
 
 class DryRunFilters(Protocol):
-    """The profile's filters, asked about a node as it would be."""
+    """The profile's filters, in dry runs."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        """Tell the plugins that `other` runs on `node` too."""
+        """Update the cycle state as if `other` ran on `node`."""
 
     def remove_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        """Tell the plugins that `other` is gone from `node`."""
+        """Update the cycle state as if `other` did not run on `node`."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """What all filters together say, nominated pods of the node counted in."""
+        """The filters' status for the node, with its nominated pods."""
 
 
 class Victims(NamedTuple):
@@ -51,13 +51,13 @@ class Victims(NamedTuple):
 
 @dataclass(frozen=True)
 class DisruptionBudget:
-    """A PodDisruptionBudget: how many of its pods may still be disturbed."""
+    """A PodDisruptionBudget: how many of its pods may still be disrupted."""
 
     namespace: str
     selector: LabelSelector | None
     allowed: int
     disrupted: frozenset[str]
-    """Names of pods that are on their way out already, and counted."""
+    """Names of pods whose disruption is already counted."""
 
     @classmethod
     def of(cls, budget: RawObject) -> DisruptionBudget:
@@ -78,10 +78,10 @@ class DisruptionBudget:
 
 
 def why_not_eligible(pod: PodInfo, nominated: NodeInfo | None, status: Status | None) -> str | None:
-    """Why the pod must not evict others: it never does, or its victims are still going.
+    """Why the pod must not preempt: its policy is Never, or its victims are still terminating.
 
-    `status` is what the nominated node said this time; if it said that evictions cannot help, the
-    victims there are not worth waiting for.
+    `status` is that of the nominated node; if preemption cannot help there, its victims are not
+    waited for.
     """
     if pod.preemption_policy == PREEMPT_NEVER:
         return NEVER_PREEMPTS
@@ -115,7 +115,7 @@ def select_victims(
     dry_run: DryRunFilters,
     budgets: Sequence[DisruptionBudget],
 ) -> Victims | Status:
-    """The fewest and least important pods to evict from this node, or why that does not help."""
+    """The fewest and least important pods to evict from this node, or why preemption does not help."""
     node, state = node.clone(), state.clone()
     weaker = [other for other in node.pods.values() if other.priority < pod.priority]
     if not weaker:
@@ -165,11 +165,11 @@ def split_by_budgets(
 
 
 NODES_AT_ONCE: Final = 8
-"""Nodes that are tried before others get their turn."""
+"""Nodes that are tried before other tasks run."""
 
 
 class Candidates(NamedTuple):
-    """Nodes on which evictions would help, and what the others said."""
+    """Nodes on which preemption helps, and the statuses of the others."""
 
     victims: tuple[Victims, ...]
     statuses: Mapping[str, Status]
@@ -198,7 +198,7 @@ def find_candidates(
             statuses[node.name] = answer
             continue
         if not answer.pods:
-            continue  # it fits as it is: something changed meanwhile
+            continue  # it fits without preemption: the cluster has changed
         found.append(answer)
         harmless = harmless or not answer.violated_budgets
         if harmless and len(found) >= enough:

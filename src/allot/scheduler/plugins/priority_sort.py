@@ -1,4 +1,4 @@
-"""PrioritySort: important pods first, then those that wait longest."""
+"""PrioritySort: pods of higher priority first, then those that wait longest."""
 
 from __future__ import annotations
 

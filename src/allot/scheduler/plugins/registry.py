@@ -1,6 +1,6 @@
 """The registry of plugins: each plugin is one row here, or comes from another package.
 
-A row says how the plugin is made, what its scores weigh by default, and whether it changes something. Extension points
+A row has the plugin's factory, its default weight, and whether it only acts. Extension points
 follow from the plugin's class. Out-of-tree plugins are given as `PluginSpec`s, or found by the entry point group
 `allot.scheduler_plugins`: the name is the plugin's, the object a `PluginSpec`.
 """
@@ -46,7 +46,7 @@ from allot.scheduler.plugins.volume_zone import VolumeZone
 ENTRY_POINT_GROUP: Final = "allot.scheduler_plugins"
 
 PluginFactory = Callable[[Mapping[str, Any], Handle], Plugin]
-"""Makes a plugin for one profile out of its `pluginConfig` arguments and the handle."""
+"""Creates a plugin for one profile from its `pluginConfig` arguments and the handle."""
 
 
 class PluginSpec(NamedTuple):
@@ -55,11 +55,11 @@ class PluginSpec(NamedTuple):
     plugin: type[Plugin]
     factory: PluginFactory
     weight: int = 1
-    """What its scores weigh unless the configuration says otherwise."""
+    """The default weight of its scores."""
     is_default: bool = False
     """Whether it is enabled without being named in the configuration."""
     has_side_effects: bool = False
-    """Whether it only acts and decides nothing; left out where nothing may change, as in `allot explain`."""
+    """Whether it only acts and decides nothing; not used where nothing is written, as in `allot explain`."""
 
     @property
     def name(self) -> str:

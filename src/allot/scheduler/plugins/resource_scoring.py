@@ -1,4 +1,4 @@
-"""Scores for how full a node would be: emptier is better, fuller is better, or as a curve says."""
+"""Scores by utilization: LeastAllocated, MostAllocated, RequestedToCapacityRatio."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_CURVE_SCORE: Final = 10
 
 
 class ResourceWeight(NamedTuple):
-    """How much a resource counts."""
+    """The weight of a resource."""
 
     name: str
     weight: int
@@ -51,9 +51,9 @@ def scoring_strategy(raw: Mapping[str, Any] | None) -> Strategy:
 def allocatable_and_used(
     pod: PodInfo, node: NodeInfo, name: str, *, exact: bool
 ) -> tuple[int, int]:
-    """What the node has of a resource, and what would be used of it with the pod.
+    """The allocatable amount of a resource, and the requested amount with the pod.
 
-    Unless `exact`, containers that request no cpu or memory are taken to use a little. Scalar
+    Unless `exact`, containers without requests for cpu or memory count with a small default. Scalar
     resources that the pod does not ask for count as absent.
     """
     requests = pod.requests

@@ -9,7 +9,7 @@ from allot.scheduler.state.pods import PodInfo
 
 
 class SchedulingGates(PreEnqueuePlugin):
-    """Keeps gated pods out of the queue."""
+    """Keeps gated pods out of the active queue."""
 
     name = "SchedulingGates"
     gates_on_referenced_objects = True

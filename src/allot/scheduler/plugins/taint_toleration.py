@@ -59,7 +59,7 @@ class TaintToleration(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin
         return SUCCESS if cluster.nodes_with_soft_taints else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The number of taints the pod would rather not meet; fewer are better."""
+        """The number of PreferNoSchedule taints that the pod does not tolerate; fewer are better."""
         return untolerated_soft_taints(node.soft_taints, pod.tolerations)
 
     def normalize(
@@ -84,7 +84,7 @@ def untolerated_soft_taints(taints: tuple[Taint, ...], tolerations: tuple[Tolera
 
 
 def blocks(facts: NodeFacts, pod: PodInfo) -> bool:
-    """Whether the node has a taint that keeps this pod away."""
+    """Whether the node has a taint that the pod does not tolerate."""
     taints = [taint for taint in facts.taints if taint.effect in ("NoSchedule", "NoExecute")]
     return first_untolerated(taints, pod.tolerations) is not None
 

@@ -1,4 +1,4 @@
-"""PodTopologySpread: pods of a kind are spread evenly over zones, hosts and the like."""
+"""PodTopologySpread: matching pods are spread evenly over topology domains, such as zones or hosts."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ SYSTEM_DEFAULTS: Final = (
     SpreadConstraint(3, HOSTNAME_LABEL, is_required=False, selector=None),
     SpreadConstraint(5, ZONE_LABEL, is_required=False, selector=None),
 )
-"""What applies to pods of services and workloads that say nothing themselves."""
+"""The default constraints, for pods of services and workloads without constraints of their own."""
 
 DefaultSelector = Callable[[PodInfo], LabelSelector | None]
 """The pods of the same service or workload; None if the pod belongs to none."""
 
 
 def no_default_selector(_pod: PodInfo) -> None:
-    """No pod belongs to anything."""
+    """No pod belongs to a service or workload."""
     return
 
 
 @dataclass
 class Domains:
-    """Matching pods by value of a constraint's topology key, among the nodes that count."""
+    """Matching pods by domain of a constraint, on the nodes that are included."""
 
     constraint: SpreadConstraint
     counts: dict[str, int]
@@ -84,7 +84,7 @@ class Domains:
 
     @property
     def minimum(self) -> int:
-        """Pods in the emptiest domain; none while there are fewer domains than there must be."""
+        """The global minimum of matching pods per domain; 0 if there are fewer than `minDomains` domains."""
         if self._minimum is None:
             too_few = len(self.counts) < self.constraint.min_domains
             self._minimum = 0 if too_few else min(self.counts.values(), default=0)
@@ -103,7 +103,7 @@ class SpreadState(list[Domains]):
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Filters by constraints that must hold, scores by those that should."""
+    """Filters by DoNotSchedule constraints, scores by ScheduleAnyway ones."""
 
     name = "PodTopologySpread"
     filters_locally = False
@@ -219,13 +219,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
 
 def query_of(pod: PodInfo, constraint: SpreadConstraint) -> PodQuery:
-    """The pods a constraint counts: same namespace, staying, selected."""
+    """The pods that a constraint counts: selected, in the same namespace, not terminating."""
     meant = PodSelector(frozenset((pod.namespace,)), constraint.selector)
     return PodQuery((meant,), with_terminating=False)
 
 
 def counts_node(constraint: SpreadConstraint, pod: PodInfo, node: NodeInfo) -> bool:
-    """Whether a node takes part in the spreading, by its affinity and taints policies."""
+    """Whether a node is included, by the constraint's affinity and taints policies."""
     if constraint.honors_affinity and not pod.accepts_node(node.name, node.labels):
         return False
     if not constraint.honors_taints or not node.blocking_taints:

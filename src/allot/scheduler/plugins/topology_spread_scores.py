@@ -15,7 +15,7 @@ from allot.scheduler.state.nodes import NodeInfo
 
 @dataclass
 class SpreadScores:
-    """Matching pods per domain of the nodes to be scored, and how much each constraint weighs.
+    """Matching pods per domain of the nodes to score, and the weight of each constraint.
 
     Domains of `kubernetes.io/hostname` are the nodes themselves.
     """
@@ -37,7 +37,7 @@ class SpreadScores:
         ):
             value = _domain(node, constraint)
             if value is not None:
-                # A larger skew is worth a little, so that lenient constraints weigh less.
+                # A larger maxSkew adds a little, so that lenient constraints weigh less.
                 total += counts.get(value, 0) * weight + (constraint.max_skew - 1)
         return math.floor(total + 0.5)
 
@@ -72,7 +72,7 @@ def spread_scores(
             value = _domain(node, constraint)
             if value is not None:
                 count[value] = 0
-    # Few domains make for larger numbers in each; the weight makes up for that.
+    # With few domains the numbers in each are larger; the weight compensates for that.
     weights = tuple(math.log(len(count) + 2) for count in counts)
     return SpreadScores(constraints, weights, counts, strict, ignored)
 

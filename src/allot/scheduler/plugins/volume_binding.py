@@ -1,4 +1,4 @@
-"""VolumeBinding: the pod's volumes must be reachable from the node, or be found or made for it."""
+"""VolumeBinding: the pod's volumes must be usable on the node, or be bound or provisioned for it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DEFAULT_TIMEOUT_SECONDS: Final = 600.0
 
 
 class VolumeApi(Protocol):
-    """What `pre_bind` needs of the API server."""
+    """The API calls of `pre_bind`."""
 
     async def update(self, changed: RawObject) -> RawObject:
         """Write a PersistentVolume or PersistentVolumeClaim; an exception if it is refused."""
@@ -61,7 +61,7 @@ class VolumeApi(Protocol):
 
 @dataclass
 class VolumeBindingState:
-    """The pod's claims, what would be done for them on each node, and what is being done."""
+    """The pod's claims, the decision for them on each node, and the assumed one."""
 
     volumes: PodVolumes
     plans: dict[str, BindingPlan] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin)
 
 
 def uses_claim(pod: PodInfo, old: RawObject | None, new: RawObject | None) -> Hint:
-    """A PersistentVolumeClaim matters to the pods that mount it."""
+    """A PersistentVolumeClaim may help only pods that mount it."""
     claim = new or old
     if claim is None or claim.metadata.namespace != pod.namespace:
         return Hint.SKIP

@@ -1,7 +1,7 @@
-"""Which volumes a pod's claims get on a node: values in, values out.
+"""Which volumes a pod's claims get on a node. No side effects.
 
-A claim of a WaitForFirstConsumer class is bound when its first pod is placed: to the smallest volume
-that fits and can be reached from the node, or to one that is made for the node.
+A claim of a WaitForFirstConsumer class is bound when its first pod is scheduled: to the smallest volume
+that fits and is usable on the node, or to one that is provisioned for the node.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to 
 
 
 class PodVolumes(NamedTuple):
-    """A pod's claims: those that have their volume, and those to be bound, smallest first."""
+    """A pod's claims: bound ones, and those to bind, smallest first."""
 
     bound: tuple[VolumeClaimInfo, ...]
     to_bind: tuple[VolumeClaimInfo, ...]
@@ -42,7 +42,7 @@ class PodVolumes(NamedTuple):
 
 
 class BindingPlan(NamedTuple):
-    """What will be written when the pod is placed on a node."""
+    """What is written when the pod is scheduled to a node."""
 
     bindings: tuple[tuple[VolumeClaimInfo, VolumeInfo], ...] = ()
     provisions: tuple[VolumeClaimInfo, ...] = ()
@@ -77,7 +77,7 @@ def find_claims(pod: PodInfo, volumes: VolumeState) -> list[VolumeClaimInfo] | S
 
 
 def sort_claims(pod: PodInfo, volumes: VolumeState) -> PodVolumes | Status:
-    """The pod's claims by what is to be done for them, or why the pod fits nowhere."""
+    """The pod's claims, bound and to bind, or why the pod fits on no node."""
     claims = find_claims(pod, volumes)
     if isinstance(claims, Status):
         return claims
@@ -128,7 +128,7 @@ def matching_volumes(claim: VolumeClaimInfo, volumes: VolumeState) -> Iterable[V
 def plan_for_node(
     pod_volumes: PodVolumes, node: NodeInfo, volumes: VolumeState
 ) -> BindingPlan | tuple[str, ...]:
-    """What to do for the claims on this node, or the reasons why it cannot be this one."""
+    """The decision for the claims on this node, or why the node does not fit."""
     reasons = list(_reasons_of_bound(pod_volumes.bound, node, volumes))
     if not pod_volumes.to_bind:
         return tuple(reasons) if reasons else _NOTHING_TO_DO
@@ -141,7 +141,7 @@ def plan_for_node(
             reasons.append(NOTHING_TO_BIND)
             break
         volume = None
-        if not selected:  # otherwise a volume is being made already
+        if not selected:  # otherwise a volume is being provisioned
             volume = next(
                 (
                     one
@@ -201,7 +201,7 @@ def _is_allowed_on(storage_class: StorageClassInfo, node: NodeInfo) -> bool:
 def _has_storage(
     storage_class: StorageClassInfo, wanted_bytes: int, node: NodeInfo, volumes: VolumeState
 ) -> bool:
-    """Whether the driver says that it can make the volume; drivers that say nothing always can."""
+    """Whether the driver has capacity for the volume; true for drivers that publish no capacity."""
     if storage_class.provisioner not in volumes.drivers_with_capacity:
         return True
     return any(
@@ -233,12 +233,12 @@ def volume_bound_to(volume: RawObject, claim: VolumeClaimInfo) -> RawObject:
 
 
 def claim_with_selected_node(claim: RawObject, node_name: str) -> RawObject:
-    """The claim, asking for a volume that can be used on this node."""
+    """The claim with this node as its selected node."""
     return claim.with_value(node_name, "metadata", "annotations", SELECTED_NODE)
 
 
 class BindingFailedError(Exception):
-    """The volumes will not be bound; the pod needs another decision."""
+    """The volumes cannot be bound; the pod needs another decision."""
 
 
 def all_bound(plan: BindingPlan, node: NodeInfo, volumes: VolumeState) -> bool:
@@ -264,7 +264,7 @@ def _is_settled(
     if current.is_bound:
         volume = volumes.volumes.get(current.volume_name)
         if volume is None:
-            return False  # the claim's news came before the volume's
+            return False  # the claim's event came before the volume's
         if not volume.is_reachable_from(node.name, node.labels):
             raise BindingFailedError(
                 f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}"'

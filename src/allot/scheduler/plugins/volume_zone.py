@@ -44,11 +44,11 @@ CURRENT_LABEL: Final = {
     "failure-domain.beta.kubernetes.io/zone": ZONE_LABEL,
     "failure-domain.beta.kubernetes.io/region": REGION_LABEL,
 }
-"""Labels that say where a volume is, and what they are called today."""
+"""Topology labels of volumes, with the current names of deprecated ones."""
 
 
 class VolumeTopology(NamedTuple):
-    """A label of a volume that says where it is; several values are allowed."""
+    """A topology label of a volume; it may have several values."""
 
     label: str
     values: frozenset[str]
@@ -81,7 +81,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         return PRE_FILTER_SUCCESS
 
     def _volume_of(self, claim: VolumeClaimInfo) -> VolumeInfo | Status | None:
-        """The claim's volume; None if it has none yet because it waits for its first pod."""
+        """The claim's volume; None if it is not bound because of WaitForFirstConsumer."""
         if claim.volume_name:
             volume = self._volumes.volumes.get(claim.volume_name)
             if volume is None:

@@ -27,7 +27,7 @@ ORDERED_BY_PYTHON: Final = frozenset({str, bytes, int, Uint, bool})
 
 
 def order_or_equal(left: Value, right: Value) -> int:
-    """A total order: NaN, which compares with no value, stays where it is."""
+    """The order of two values; 0 if they cannot be compared, such as NaN, which keeps its position."""
     try:
         return compare(left, right)
     except EvalError:

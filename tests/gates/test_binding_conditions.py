@@ -180,6 +180,7 @@ def test_device_status_off_and_on(cluster: AllotCluster, off: Off) -> None:
     reported = story.stored("ResourceClaim", "running")["status"]["devices"]
 
     story.switch(off)
+    story.touch("ResourceSlice", "fabric")
     story.touch("ResourceClaim", "running")
     story.pod("second-consumer", "running")
     story.runs("second-consumer")

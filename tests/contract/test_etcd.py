@@ -172,7 +172,7 @@ def test_another_endpoint_takes_over(own_etcd: EtcdServer, tmp_path: Path) -> No
     run(scenario())
 
 
-def test_what_was_compacted_during_an_interruption_is_told(own_etcd: EtcdServer) -> None:
+def test_compaction_during_a_lost_connection_ends_the_watch(own_etcd: EtcdServer) -> None:
     async def scenario() -> None:
         store = await EtcdStore.connect([own_etcd.url])
         other = await EtcdStore.connect([own_etcd.url])

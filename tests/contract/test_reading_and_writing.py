@@ -196,7 +196,7 @@ def test_a_conflict_says_what_was_found_and_changes_nothing(
     home.run(scenario)
 
 
-def test_of_several_conflicts_the_first_is_told(home: Home) -> None:
+def test_of_several_conflicts_the_first_is_reported(home: Home) -> None:
     async def scenario(store: Store) -> None:
         await store.write(Put("b", b""))
         with pytest.raises(RevisionConflictError) as caught:

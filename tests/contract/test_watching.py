@@ -338,7 +338,7 @@ def test_watching_from_what_was_compacted_is_refused(home: Home) -> None:
     home.run(scenario)
 
 
-def test_a_watcher_overtaken_by_compaction_is_told(home: Home) -> None:
+def test_a_watch_overtaken_by_compaction_ends_with_an_error(home: Home) -> None:
     async def scenario(store: Store) -> None:
         start = await store.revision()
         await asyncio.gather(*(store.write(Put(f"a/{index}", b"")) for index in range(1500)))

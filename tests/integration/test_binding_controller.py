@@ -707,7 +707,7 @@ def test_shares_of_a_device_are_attached_each() -> None:
     play(scenario)
 
 
-def test_somebody_else_writes_the_claim_at_the_same_time() -> None:
+def test_a_conflict_with_another_writer_of_the_claim() -> None:
     async def scenario(cluster: Cluster) -> None:
         cluster.transport.conflicts = 3
         await cluster.create()

@@ -498,7 +498,9 @@ class Proxy:
         await asyncio.gather(relay(reader, inner_writer), relay(inner_reader, writer))
 
 
-def test_an_expired_certificate_is_nobodys(process: ApiServerProcess, tmp_path: Path) -> None:
+def test_an_expired_client_certificate_is_unauthorized(
+    process: ApiServerProcess, tmp_path: Path
+) -> None:
     """A token beside it counts."""
     config = yaml.safe_load(process.kubeconfig.read_text())
     token = config["users"][0]["user"]
@@ -552,7 +554,7 @@ def test_certificates_proxies_and_names_of_servers(
     asyncio.run(main())
 
 
-def test_a_server_that_nobody_vouches_for_is_not_trusted(
+def test_a_server_certificate_of_an_unknown_authority_is_rejected(
     process: ApiServerProcess, tmp_path: Path
 ) -> None:
     config = yaml.safe_load(process.kubeconfig.read_text())

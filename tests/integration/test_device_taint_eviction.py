@@ -142,7 +142,7 @@ def test_a_rule_tells_what_it_would_do_what_it_has_to_do_and_what_it_did() -> No
     play(story, DeviceTaintEvictionController)
 
 
-def test_a_rule_without_selector_and_one_with_another_effect_evict_nobody() -> None:
+def test_a_taint_rule_without_selector_or_with_another_effect_evicts_no_pod() -> None:
     async def story(stage: Stage) -> None:
         await publish(stage, {"name": "d0"})
         await a_user(stage, "user")
@@ -159,7 +159,7 @@ def test_a_rule_without_selector_and_one_with_another_effect_evict_nobody() -> N
     play(story, DeviceTaintEvictionController)
 
 
-def test_a_rule_works_for_devices_that_nobody_publishes_any_more() -> None:
+def test_a_taint_rule_evicts_from_devices_that_are_no_longer_published() -> None:
     async def story(stage: Stage) -> None:
         await a_user(stage, "user")
         await stage.start()

@@ -116,7 +116,7 @@ def test_owners_that_never_were() -> None:
     play(story)
 
 
-def test_what_happened_while_nobody_looked() -> None:
+def test_objects_deleted_while_the_controller_was_down() -> None:
     """Two collectors at once find the same, and do it once."""
 
     async def story(cluster: Cluster) -> None:

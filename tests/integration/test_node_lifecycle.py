@@ -135,7 +135,7 @@ def test_if_all_nodes_are_lost_it_may_be_us() -> None:
     play(story, NodeLifecycleController)
 
 
-def test_who_was_not_seen_while_nobody_was_has_all_the_time_again() -> None:
+def test_grace_periods_start_again_after_a_full_disruption() -> None:
     async def story(stage: Stage) -> None:
         await stage.node("n1")
         await stage.start()

@@ -111,7 +111,9 @@ def test_a_template_that_appears_later_serves_the_pods_that_wait() -> None:
         ),
     ],
 )
-def test_a_feature_that_is_off_is_told(gate: str, request_: dict[str, Any], reason: str) -> None:
+def test_an_event_names_the_disabled_feature(
+    gate: str, request_: dict[str, Any], reason: str
+) -> None:
     async def scenario(cluster: Cluster) -> None:
         labels = {"resource.kubernetes.io/admin-access": "true"}
         path = "/api/v1/namespaces/default"
@@ -128,7 +130,7 @@ def test_a_feature_that_is_off_is_told(gate: str, request_: dict[str, Any], reas
     run(scenario)
 
 
-def test_what_the_server_refuses_is_told_and_tried_again() -> None:
+def test_a_refused_claim_is_an_event_and_retried() -> None:
     async def scenario(cluster: Cluster) -> None:
         running = cluster.start()
         running.transport.refuses_claims = True
@@ -153,7 +155,7 @@ def test_what_the_server_refuses_is_told_and_tried_again() -> None:
     run(scenario)
 
 
-def test_a_claim_that_nobody_told_the_pod_of_is_used() -> None:
+def test_a_claim_missing_in_the_pod_status_is_used() -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.add_template()
         pod = await cluster.add_pod()
@@ -170,7 +172,7 @@ def test_a_claim_that_nobody_told_the_pod_of_is_used() -> None:
     run(scenario)
 
 
-def test_a_claim_that_somebody_deletes_is_made_again() -> None:
+def test_a_deleted_claim_is_recreated() -> None:
     async def scenario(cluster: Cluster) -> None:
         cluster.start()
         await cluster.add_template()
@@ -192,7 +194,7 @@ def test_a_claim_that_somebody_deletes_is_made_again() -> None:
     run(scenario)
 
 
-def test_a_name_that_somebody_else_has_is_avoided() -> None:
+def test_a_claim_name_already_in_use_is_avoided() -> None:
     async def scenario(cluster: Cluster) -> None:
         cluster.start()
         await cluster.add_template()

@@ -392,7 +392,7 @@ def test_a_claim_tied_to_a_full_node_is_given_back() -> None:
 # --- trouble ---
 
 
-def test_somebody_who_touches_claims_all_the_time() -> None:
+def test_pods_are_scheduled_while_claims_are_updated_all_the_time() -> None:
     async def story(cluster: Cluster, server: LocalServer) -> None:
         await cluster.add_class()
         await cluster.add_nodes(2, 20)

@@ -468,7 +468,7 @@ def test_what_others_do_to_slices_is_put_right() -> None:
     tell(story)
 
 
-def test_a_server_without_a_feature_is_told_once() -> None:
+def test_slices_with_dropped_fields_are_not_written_again() -> None:
     async def story(story: Story) -> None:
         text = HARDWARE.replace("{name: shared}", "{name: s, allowMultipleAllocations: true}")
         async with publisher(story, text, count=0):

@@ -1,4 +1,4 @@
-"""The pages that components serve."""
+"""Health and metrics endpoints of components."""
 
 from __future__ import annotations
 

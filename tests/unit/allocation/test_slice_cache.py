@@ -1,4 +1,4 @@
-"""Later searches find what earlier ones have found out: counted in lookups of programs, not in seconds."""
+"""The slice cache: later searches reuse what earlier ones computed. Counted in lookups of programs, not in seconds."""
 
 from __future__ import annotations
 

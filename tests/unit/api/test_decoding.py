@@ -164,7 +164,7 @@ def test_unknown_and_duplicate_fields() -> None:
     ]
 
 
-def test_a_field_is_reported_once_however_often_it_stands_there() -> None:
+def test_a_duplicate_field_is_reported_once() -> None:
     document = b'{"foo":1,"foo":2,"metadata":{},"metadata":{},"metadata":{}}'
 
     issues = [str(issue) for issue in strict_issues(document, ResourceClaim)]

@@ -8,7 +8,7 @@ from allot.apiserver.kinds.resources import RESOURCES as SERVED
 from allot.client.resources import RESOURCES as KNOWN_TO_CLIENTS
 
 
-def test_every_name_stands_for_one_kind() -> None:
+def test_every_name_means_one_kind() -> None:
     for names in (
         [(kind.group, kind.plural) for kind in KINDS],
         [(kind.group, kind.name) for kind in KINDS],

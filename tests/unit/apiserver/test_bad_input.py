@@ -212,7 +212,7 @@ def test_content_types(
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json;as=Zzz;v=v1;g=meta.k8s.io"])
-def test_answers_nobody_can_give(server: InProcessServer, accept: str) -> None:
+def test_unacceptable_accept_headers(server: InProcessServer, accept: str) -> None:
     """It is known before anything is written."""
     document = {"metadata": {"name": "x"}}
     code, message = refusal(server, "POST", MAPS, document, headers={"accept": accept})
@@ -460,7 +460,7 @@ def test_wrong_tokens(server: InProcessServer, wrong: str) -> None:
     assert refusal(server, "GET", MAPS, token=wrong) == (401, "Unauthorized")
 
 
-def test_nobody_gets_in_without_a_token(server: InProcessServer) -> None:
+def test_requests_without_a_token_are_anonymous(server: InProcessServer) -> None:
     for headers in ({}, {"authorization": "Basic YTpi"}):
         code, message = refusal(server, "GET", MAPS, token=None, headers=headers)
         assert code == 403

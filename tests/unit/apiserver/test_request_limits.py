@@ -1,4 +1,4 @@
-"""What one request can make of the server is bounded: steps, answers, headers."""
+"""Limits per request: work, size of answers, warnings, errors."""
 
 from __future__ import annotations
 

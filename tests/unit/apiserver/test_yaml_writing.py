@@ -1,4 +1,4 @@
-"""YAML as Kubernetes writes it, and as everybody reads it."""
+"""YAML as Kubernetes writes it, and as YAML parsers read it."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def test_bad_input_gets_a_clear_error(name: str) -> None:
     assert max(map(len, output.splitlines())) < 1000, "nobody reads a longer line"
 
 
-def test_output_that_nobody_reads_any_more() -> None:
+def test_a_closed_output_pipe() -> None:
     """As in `allot lint ... | head`."""
     process = subprocess.Popen(
         [sys.executable, "-c", "from allot.cli.main import run; run()", "validate", "--jsonl"],

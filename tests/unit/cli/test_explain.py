@@ -288,7 +288,7 @@ def test_nodes_that_look_alike_are_one_line() -> None:
     assert "  on node node-1 (4 more look like it)\n    - " in shown
 
 
-# --- pods that are somewhere, or that nobody tries ---
+# --- pods with a node, and pods that no scheduler tries ---
 
 
 def test_where_a_pod_is_and_with_which_devices() -> None:
@@ -534,7 +534,7 @@ def test_a_claim_that_pods_wait_for() -> None:
     ]
 
 
-def test_a_claim_that_nobody_uses() -> None:
+def test_a_claim_that_no_pod_uses() -> None:
     fits = of_claim(NODE, slice_of("node-1", a_gpu()), my_claim())
     does_not = of_claim(NODE, slice_of("node-1", a_gpu()), my_claim(exactly(count=2)))
 

@@ -232,7 +232,7 @@ def test_the_values_are_in_the_structured_form() -> None:
     assert found["proposals"][0]["action"]["kind"] == "WithoutConstraint"
 
 
-def test_an_attribute_with_a_typo_is_told_once() -> None:
+def test_an_attribute_with_a_typo_is_reported_once() -> None:
     expression = f"device.attributes['{DRIVER}'].nuam == 0"
     objects = [
         NODE,

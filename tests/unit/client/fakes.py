@@ -1,4 +1,4 @@
-"""A clock that is told the time, a transport that answers by heart, and a small API server."""
+"""A clock that tests move, a transport with scripted answers, and a small API server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FakeTimer:
 
 
 class FakeClock:
-    """Stands still until told; with `hasty`, whoever sleeps moves it."""
+    """Moves only when a test moves it; with `hasty`, a sleep moves it."""
 
     def __init__(self, *, hasty: bool = False) -> None:
         self._now = 0.0
@@ -74,7 +74,7 @@ class FakeClock:
         self._now = max(self._now, until)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass in steps small enough for everybody to act in between."""
+        """Let time pass in steps small enough for every task to act in between."""
         end = self._now + seconds
         await settle()
         while self._timers and self._timers[0][0] <= end:

@@ -88,7 +88,9 @@ def test_events(resource: Resource[Any], document: dict[str, Any]) -> None:
 
 @BOTH
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"type":"ADDED"}', b'{"type":1,"object":{}}'])
-def test_nonsense_is_told(resource: Resource[Any], document: dict[str, Any], text: bytes) -> None:
+def test_malformed_objects_are_errors(
+    resource: Resource[Any], document: dict[str, Any], text: bytes
+) -> None:
     with pytest.raises(UnreadableAnswerError):
         resource.codec.decode_event(text)
     with pytest.raises(UnreadableAnswerError):

@@ -308,7 +308,7 @@ def test_writes_come_at_a_limited_rate_and_memory_is_bounded() -> None:
     asyncio.run(main())
 
 
-def test_a_pod_that_is_told_about_often_keeps_its_allowance() -> None:
+def test_an_object_with_many_events_keeps_its_allowance() -> None:
     """The buckets that are forgotten are those of objects that were quiet longest."""
 
     async def main() -> None:

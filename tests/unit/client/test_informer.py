@@ -321,7 +321,7 @@ def test_handlers_that_come_later_hear_of_what_is_there() -> None:
     play(scenario, True)
 
 
-def test_a_handler_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_handler_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(api: FakeApi, informer: Informer[RawObject], seen: Seen) -> None:
         def fail(_: RawObject) -> None:
             raise RuntimeError("not today")

@@ -113,7 +113,7 @@ def test_a_new_list_keeps_what_became_unreadable() -> None:
 
 
 def test_a_list_for_others_than_informers_is_refused() -> None:
-    """Half a list is worse than none for somebody who decides by it once."""
+    """A partial list is worse than an error for a caller that decides by it once."""
     page = {"metadata": {"resourceVersion": "9"}, "items": [bad(a_slice_document("a", 8))]}
 
     async def main() -> None:

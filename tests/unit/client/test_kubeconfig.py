@@ -110,7 +110,7 @@ def test_proxies(
     assert load(tmp_path, a_config(cluster=cluster)).proxy == proxy
 
 
-def test_a_proxy_we_cannot_use_is_told(tmp_path: Path) -> None:
+def test_an_unsupported_proxy_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="socks5"):
         load(tmp_path, a_config(cluster={"proxy-url": "socks5://p:1"}))
 
@@ -140,7 +140,7 @@ def test_several_files_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, config: dict[str, Any], said: str) -> None:
+def test_kubeconfig_errors(tmp_path: Path, config: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load(tmp_path, config)
 

@@ -183,7 +183,7 @@ def test_a_short_break_changes_nothing() -> None:
     play(scenario)
 
 
-def test_a_lease_that_somebody_else_took_is_lost() -> None:
+def test_a_lease_taken_by_another_holder_is_lost() -> None:
     async def scenario(
         server: LeaseServer, clock: FakeClock, one: Candidate, two: Candidate
     ) -> None:

@@ -15,7 +15,7 @@ OWNER = ClusterAccess("https://h", "Bearer owner", impersonation=(("Impersonate-
 
 
 class Owner:
-    """Somebody who may ask for tokens."""
+    """A user who may request tokens."""
 
     def load(self) -> ClusterAccess:
         return OWNER
@@ -72,7 +72,7 @@ def test_a_token_is_replaced_before_it_expires(monkeypatch: pytest.MonkeyPatch) 
     assert access.refresh(first).authorization == "Bearer t2"
 
 
-def test_a_refusal_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_token_request_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server("a")
     server.refuses = True
 

@@ -1,4 +1,4 @@
-"""However much one object asks for, other tasks get their turn. Counted in calls, not in seconds."""
+"""Controllers yield to the event loop, however large one object is. Counted in calls, not in seconds."""
 
 from __future__ import annotations
 

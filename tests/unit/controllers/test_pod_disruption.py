@@ -1,4 +1,4 @@
-"""Pods are told why they have to go, and only the right pod goes."""
+"""The condition `DisruptionTarget`, and deletes with the pod's uid as precondition."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def in_phase(phase: str = "Running", *conditions: dict[str, Any], uid: str = "u"
         pytest.param(in_phase("Succeeded"), WHY, True, None, id="what-has-finished-cannot-fail"),
     ],
 )
-def test_what_a_pod_is_told(
+def test_the_disruption_target_condition(
     pod: Pod, why: Disruption | None, fail: bool, told: dict[str, Any] | None
 ) -> None:
     patch = disruption_patch(pod, why, TODAY, fail=fail)

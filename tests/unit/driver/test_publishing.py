@@ -195,7 +195,7 @@ def test_growing_and_shrinking(before: int, after: int) -> None:
     assert server.publish(a_pool(after)) == 0
 
 
-def test_whoever_is_killed_in_between_is_followed() -> None:
+def test_a_publisher_goes_on_after_one_that_was_killed() -> None:
     total = 5
     for killed_after in range(total + 1):
         server = Server()

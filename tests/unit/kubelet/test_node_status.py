@@ -45,7 +45,7 @@ def test_an_empty_node_gets_everything_once() -> None:
     assert status_after(node, "172.16.0.9", KubeletSettings(), NOW + timedelta(seconds=200)) is None
 
 
-def test_amounts_that_somebody_set_stay() -> None:
+def test_capacity_set_by_others_is_kept() -> None:
     node = with_status(a_node("n", status={"capacity": {"cpu": "64", "example.com/x": "2"}}))
 
     assert node.get("status", "capacity", "cpu") == "64"

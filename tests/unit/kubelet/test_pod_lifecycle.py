@@ -1,4 +1,4 @@
-"""The life of a pod on a simulated node, step by step and without a clock."""
+"""The lifecycle of a pod on a simulated node, step by step and without a clock."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_start_and_readiness_take_their_time() -> None:
     assert life.condition("Ready") == ("True", "")
 
 
-def test_readiness_gates_are_somebody_elses() -> None:
+def test_ready_waits_for_readiness_gates() -> None:
     life = Life(readinessGates=[{"conditionType": "example.com/ok"}])
     life.settle()
     assert life.condition("ContainersReady") == ("True", "")
@@ -350,7 +350,7 @@ def test_a_container_has_a_policy_of_its_own() -> None:
     assert (life.phase, life.state()) == ("Failed", "terminated 1")
 
 
-def test_nobody_restarts_without_end_at_one_moment() -> None:
+def test_a_crashing_container_waits_in_crash_loop_back_off() -> None:
     life = Life(
         {"run-seconds": "0", "exit-code": "1"}, KubeletSettings(backoff=RestartBackoff(1.0))
     )

@@ -1,4 +1,4 @@
-"""Which names are taken for slips, and which for choices."""
+"""Which unknown names are taken for typos of known ones."""
 
 from __future__ import annotations
 

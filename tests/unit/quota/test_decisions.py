@@ -78,7 +78,7 @@ def test_only_what_is_exceeded_is_named() -> None:
     )
 
 
-def test_what_nobody_has_counted_is_not_given_away() -> None:
+def test_quota_with_unknown_status_is_exceeded() -> None:
     assert charge([a_quota(pods="5", used={})], PODS, pod_requesting()) == Exceeded(
         "status unknown for quota: q, resources: pods"
     )

@@ -1,4 +1,4 @@
-"""What is kept of the last revisions when a store is opened: read once, with all the rest."""
+"""Recent changes that are kept when a store is opened: read once, with everything else."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -322,7 +322,7 @@ def test_a_full_disk_is_said_and_over_when_there_is_space(
 def test_a_commit_that_only_seemed_to_fail_is_shown_later(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer was: not known. Whoever reads later must see the truth, and in order."""
+    """The outcome was unknown to the writer. Later reads see what was written, in order."""
     append = RevisionLog.append
 
     def append_and_fail(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:

@@ -34,7 +34,7 @@ def a_server(limit: CreationLimit = CreationLimit()) -> LocalServer:  # noqa: B0
     return LocalServer(users=USERS, pool_status_limit=limit)
 
 
-def test_a_user_who_creates_too_many_is_told_when_to_come_back() -> None:
+def test_creations_above_the_limit_are_429_with_retry_after() -> None:
     async def story() -> None:
         async with a_server(CreationLimit(0.5, 3)) as server:
             codes = [

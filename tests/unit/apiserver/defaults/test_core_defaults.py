@@ -1,4 +1,4 @@
-"""What the server fills in for kinds it stores as they come."""
+"""Defaults of kinds outside resource.k8s.io."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections by a clock that tests move: who must end when, and who makes room."""
+"""Connection limits, by a clock that tests move: which connections end, and when."""
 
 from __future__ import annotations
 

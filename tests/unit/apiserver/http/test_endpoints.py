@@ -26,7 +26,7 @@ def answer(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/version/"])
-def test_everybody_may_ask_how_the_server_is(path: str) -> None:
+def test_health_and_version_are_open_to_anonymous_users(path: str) -> None:
     assert answer(path, {"authorization": ""}).code == 200
 
 
@@ -105,7 +105,7 @@ def test_unknown_pages(path: str) -> None:
     "path",
     ["/api/v1/nothing", f"{MAPS}/a/nothing", "/apis/resource.k8s.io/v1/nothing/x"],
 )
-def test_what_a_version_does_not_have_is_told_as_an_api_does(path: str) -> None:
+def test_an_unknown_resource_is_answered_with_a_status(path: str) -> None:
     missing = answer(path)
     assert (missing.code, missing.json["reason"]) == (404, "NotFound")
 

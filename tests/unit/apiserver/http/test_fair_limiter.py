@@ -1,4 +1,4 @@
-"""What users share: nobody takes everything, everybody waits a bounded time, and nothing is lost."""
+"""Fair sharing of a limit: no user takes all seats, waits are bounded, and no seat is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Too many requests: who gets 429, who never does, and what is settled before a body is read."""
+"""Flow control: which requests get 429, which never do, and what is decided before a body is read."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_too_many_reads_of_one_user() -> None:
     run_in_virtual_time(story())
 
 
-def test_who_has_waited_too_long_is_told_so() -> None:
+def test_a_request_queued_too_long_is_429() -> None:
     async def story() -> None:
         async with a_server() as server:
             held = HeldStore(server)

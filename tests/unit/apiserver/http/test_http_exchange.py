@@ -1,4 +1,4 @@
-"""Bodies that come slowly and answers that are taken slowly, in virtual time."""
+"""Transfer rates of slow clients, in virtual time: request bodies and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes in and what goes out."""
+"""Content negotiation: bodies by Content-Type, answers by Accept."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_empty_lists_and_maps_are_not_stored() -> None:
     run(test)
 
 
-def test_tolerations_that_admission_adds_belong_to_nobody() -> None:
+def test_tolerations_added_by_admission_have_no_manager() -> None:
     async def test(server: LocalServer) -> None:
         sent = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         pod = await server.post("/api/v1/namespaces/default/pods", sent)

@@ -1,4 +1,4 @@
-"""create, update, patch and delete, through the front door."""
+"""create, update, patch and delete over HTTP."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_new_object_gets_what_only_the_server_gives(server: LocalServer)
 
 
 @served
-async def test_fields_nobody_knows_are_kept_with_a_warning(server: LocalServer) -> None:
+async def test_unknown_fields_are_kept_with_a_warning(server: LocalServer) -> None:
     answer = await server.ask("POST", MAPS, a_map("a") | {"future": {"x": [1, 2.5, None]}})
     assert answer.code == 201
     assert answer.header("warning") == ['299 - "unknown field \\"future\\""']
@@ -341,7 +341,9 @@ def test_a_dry_run_answers_but_writes_nothing(verb: str) -> None:
 
 
 @served
-async def test_an_answer_nobody_accepts_is_refused_before_the_write(server: LocalServer) -> None:
+async def test_an_unacceptable_accept_header_is_refused_before_the_write(
+    server: LocalServer,
+) -> None:
     answer = await server.ask("POST", MAPS, a_map("a"), headers={"accept": "image/png"})
     assert (answer.code, answer.json["reason"]) == (406, "NotAcceptable")
     assert (await server.ask("GET", f"{MAPS}/a")).code == 404

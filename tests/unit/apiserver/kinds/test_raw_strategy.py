@@ -1,4 +1,4 @@
-"""Kinds that are stored as they come: what a write prepares, and what it refuses."""
+"""Strategies of kinds outside resource.k8s.io: what a write prepares, and what it refuses."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_nodes_annotate_themselves_in_their_status() -> None:
     assert updated.metadata.annotations == {"a": "b"}
 
 
-def test_fields_nobody_knows_survive() -> None:
+def test_unknown_fields_survive() -> None:
     old = an_object("apps/v1/Deployment", future={"a": 1})
     old = old.with_value("later", "metadata", "future")
 

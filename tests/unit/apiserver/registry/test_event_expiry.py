@@ -1,4 +1,4 @@
-"""Events go when they have not been written for an hour."""
+"""Event expiry: events are deleted an hour after they were last written."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_in_virtual_time() -> None:
 
 
 class _Counting(MemoryStore):
-    """A store that counts writes, and in which somebody else is quicker."""
+    """A store that counts writes, and in which another writer is quicker."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the server keeps in memory beside the objects is bounded."""
+"""Memory of the watch cache beside the objects is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules are told about their evictions."""
+"""The condition `EvictionInProgress` of DeviceTaintRules."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ DEPENDENT = a_graph_node("b", "alive", OwnerReference("v1", "ConfigMap", "a", "a
 
 
 def is_due(uid: str, world: Mapping[str, GraphNode]) -> bool:
-    """Whether somebody must look at the object: an owner is not as described, or nothing blocks it any more."""
+    """Whether the object is due: an owner is not as described, or nothing blocks it any more."""
     node = world.get(uid)
     if node is None:
         return False
@@ -72,7 +72,7 @@ def is_due(uid: str, world: Mapping[str, GraphNode]) -> bool:
 @example([DEPENDENT, a_graph_node("a", "foreground"), a_graph_node("b")])
 @example([DEPENDENT, a_graph_node("a", "foreground"), a_graph_node("a"), "a"])
 @given(st.lists(st.one_of(nodes(), nodes(), st.sampled_from(UIDS)), min_size=1, max_size=8))
-def test_whoever_comes_to_be_due_is_named(changes: list[GraphNode | str]) -> None:
+def test_changes_name_the_objects_that_become_due(changes: list[GraphNode | str]) -> None:
     graph, world = OwnerGraph(), dict[str, GraphNode]()
     for change in (*map(a_graph_node, UIDS), *changes):
         due_before = {uid for uid in UIDS if is_due(uid, world)}

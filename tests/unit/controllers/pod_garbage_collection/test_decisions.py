@@ -1,4 +1,4 @@
-"""Pods that nobody else will delete."""
+"""Pod garbage collection: which pods are deleted, and why."""
 
 from __future__ import annotations
 

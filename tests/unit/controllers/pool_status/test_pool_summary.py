@@ -258,7 +258,7 @@ def test_a_pool_that_allocation_takes_in_spite_of_a_contradiction_is_available()
         assert figures(status) == (2, 0, 2, 0)
 
 
-def test_an_error_is_told_whole_or_not_at_all() -> None:
+def test_a_long_validation_error_is_cut_between_problems() -> None:
     names = [f"device-with-a-long-name-{number}" for number in range(20)]
     first = slice_of(*devices(*names), name="s1", announced=2)
     second = slice_of(*devices(*names), name="s2", announced=2)

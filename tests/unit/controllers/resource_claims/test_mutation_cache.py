@@ -1,4 +1,4 @@
-"""What the controller remembers, and what it forgets."""
+"""The mutation cache of the resource claim controller."""
 
 from __future__ import annotations
 

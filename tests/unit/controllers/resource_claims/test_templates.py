@@ -51,7 +51,7 @@ def test_name_base(pod: str, entry: str, base: str) -> None:
 
 
 @given(subdomains, labels, st.uuids().map(str), st.integers(0, 9))
-def test_names_are_valid_and_the_same_whoever_makes_them(
+def test_generated_claim_names_are_valid_and_deterministic(
     pod: str, entry: str, uid: str, attempt: int
 ) -> None:
     key = claim_key(a_consuming_pod(pod, uid), entry, attempt)

@@ -11,7 +11,7 @@ from allot.controllers.workloads.pod_control import (
 
 
 class Pace:
-    """A pace whose clock is told the time."""
+    """A pace with a clock that tests move."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""Mistakes that the API server accepts: each with what else is given, and what lint says."""
+"""Lint rules: mistakes that the API server accepts, and what lint says about each."""
 
 from __future__ import annotations
 

@@ -382,7 +382,7 @@ def test_devices_that_are_taken_touch_their_node_alone() -> None:
     assert {name for name in after if after[name] != before[name]} == {"n"}
 
 
-def test_a_pod_nobody_knew_can_go() -> None:
+def test_a_delete_of_an_unknown_pod_is_ignored() -> None:
     followed = Watched()
     followed.handlers.on_pod_delete(Pod({"metadata": {"name": "x", "uid": "unknown"}}))
 

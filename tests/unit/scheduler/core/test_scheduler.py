@@ -129,7 +129,7 @@ class Busy(ScriptedTransport):
 
 
 class Stage:
-    """A scheduler with one node, no API server, and a clock that is told the time."""
+    """A scheduler with one node, no API server, and a clock that tests move."""
 
     def __init__(self, nodes: int = 1, *more: Plugin) -> None:
         self.plugin = Everything()
@@ -504,7 +504,7 @@ def test_a_pod_that_waits_for_something_under_way_is_woken_and_not_told() -> Non
     played(story)
 
 
-def test_a_pod_that_waits_long_for_something_under_way_is_told(
+def test_a_pod_pending_beyond_the_report_delay_gets_a_condition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(failure_handler, "PENDING_REPORT_DELAY_SECONDS", 0.0)
@@ -661,7 +661,7 @@ def test_nothing_is_said_about_a_pod_that_may_be_bound() -> None:
 # --- the loop ---
 
 
-def test_the_loop_sleeps_until_somebody_comes() -> None:
+def test_the_scheduling_loop_sleeps_until_a_pod_is_added() -> None:
     async def story() -> None:
         stage = Stage()
         running = asyncio.create_task(stage.scheduler.run())
@@ -678,7 +678,7 @@ def test_the_loop_sleeps_until_somebody_comes() -> None:
 
 
 def test_the_loop_ends_bindings_without_undoing_them() -> None:
-    """What was written stays: whoever schedules next goes on from there."""
+    """What was written stays: the next scheduler goes on from there."""
 
     async def story() -> None:
         stage = Stage()

@@ -328,7 +328,7 @@ def test_an_error_about_one_node_ends_the_cycle(plugin: type[Refuses]) -> None:
         assert decision.status.message == f'running "{plugin.name}" filter plugin: oh'
 
 
-def test_without_nodes_there_is_nobody_to_blame() -> None:
+def test_without_nodes_no_plugin_rejects() -> None:
     decision = refused(a_cycle(a_cluster(), Refuses()))
 
     assert decision.statuses == {}

@@ -31,7 +31,7 @@ POD_RELABELLED = ClusterEvent(WAITING_POD, Action.UPDATE_POD_LABEL)
 
 
 class Door(PreEnqueuePlugin):
-    """Closed for pods until somebody opens it for them."""
+    """A scheduling gate that a test opens."""
 
     name = "Door"
 
@@ -126,7 +126,7 @@ def test_pods_that_came_at_once_keep_their_order() -> None:
     assert desk.popped() == ["a", "b", "c"]
 
 
-def test_a_pod_that_comes_back_stands_behind_those_that_waited() -> None:
+def test_a_requeued_pod_is_behind_those_that_waited() -> None:
     desk = Desk(Backoff(max_seconds=0))
     desk.add("a", "b", now=0.0)
     again = desk.pop(1.0)
@@ -710,7 +710,7 @@ def test_an_update_does_not_shorten_backoff() -> None:
     assert desk.queue.next_due() == 1.0
 
 
-def test_an_update_of_a_pod_nobody_knows_adds_it() -> None:
+def test_an_update_of_an_unknown_pod_adds_it() -> None:
     desk = Desk()
     desk.queue.update(a_pod_info("pod"), 0.0, POD_RELABELLED)
 

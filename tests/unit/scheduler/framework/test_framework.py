@@ -31,7 +31,7 @@ def test_the_sentence_counts_reasons_and_sorts_them_as_texts() -> None:
     )
 
 
-def test_a_rejection_before_any_node_is_told_once() -> None:
+def test_a_pre_filter_rejection_is_reported_once() -> None:
     message = no_node_fits(3, [unschedulable("x")] * 3, pre_filter_message="no such claim")
 
     assert message == "0/3 nodes are available: no such claim."

@@ -145,7 +145,7 @@ def test_node_affinity(pod: PodInfo, expected: Any) -> None:
     assert expected == refusal(NodeAffinity(), pod, a_node_facts(labels={"disk": "ssd"}))
 
 
-def test_the_profile_can_add_affinity_that_is_told_apart() -> None:
+def test_added_affinity_of_the_profile_has_its_own_reason() -> None:
     enforced = NodeAffinity(
         {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": [with_label("pool", "batch")]}}}
     )

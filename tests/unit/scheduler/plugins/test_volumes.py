@@ -389,7 +389,7 @@ def test_waiting_ends_with_an_error_when_time_runs_out() -> None:
     assert asyncio.run(plugin.pre_bind(cycle, using("data"), "a")).code is Code.ERROR
 
 
-def test_a_reserved_volume_is_nobody_elses_until_it_is_given_back() -> None:
+def test_a_reserved_volume_is_taken_until_unreserve() -> None:
     state = volumes(a_volume_claim(), a_volume_claim("other"), a_volume())
     cluster = two_nodes()
     plugin = VolumeBinding(state, cluster)

@@ -125,7 +125,7 @@ def test_a_service_account_without_a_namespace_is_of_that_of_the_binding() -> No
     assert authorizer.authorize(User("system:serviceaccount:a:s"), get("pods", "a")).allowed
 
 
-def test_a_missing_role_is_told() -> None:
+def test_a_missing_role_is_named() -> None:
     policies = Policies()
     policies.bind("b", "missing", a_user("alice"))
 

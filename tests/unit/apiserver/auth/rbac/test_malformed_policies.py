@@ -1,4 +1,4 @@
-"""Roles and bindings with holes in them harm nobody."""
+"""Roles and bindings with missing fields: other policies stay in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one rule allows."""
+"""PolicyRules: which requests one rule allows."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def test_trouble_of_a_set_is_the_deployments() -> None:
         (False, "ReplicaSetUpdated", None),
     ],
 )
-def test_pausing_is_told_once(paused: bool, before: str, after: str | None) -> None:
+def test_the_paused_condition_is_set_once(paused: bool, before: str, after: str | None) -> None:
     deployment = a_deployment(
         paused=paused, progressDeadlineSeconds=600, status=a_progressing(before)
     )

@@ -1,4 +1,4 @@
-"""The plugin on a bench: nodes with a device each, claims, and nobody else."""
+"""The DynamicResources plugin with nodes of one device each, claims, and no scheduler."""
 
 from __future__ import annotations
 

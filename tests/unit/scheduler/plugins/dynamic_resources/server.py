@@ -95,7 +95,7 @@ class Scene(NamedTuple):
         await self.others.bind(pod.key, pod.uid, node)
 
     async def touch(self, name: str = "claim") -> None:
-        """Somebody labels the claim."""
+        """Another client labels the claim."""
         key = ObjectKey("default", name)
         labels = {"touched": str(len(self.way.asked))}
         await self.others.patch(RESOURCE_CLAIMS, key, {"metadata": {"labels": labels}})

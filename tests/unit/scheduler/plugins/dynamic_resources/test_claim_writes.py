@@ -76,7 +76,7 @@ def test_a_finalizer_that_is_there_is_not_written_again() -> None:
     )
 
 
-def test_the_time_of_the_allocation_is_recorded_where_somebody_wants_it() -> None:
+def test_the_allocation_timestamp_is_set_where_needed() -> None:
     async def story(scene: Scene, writer: ClaimWriter) -> None:
         claim = await scene.claim()
 

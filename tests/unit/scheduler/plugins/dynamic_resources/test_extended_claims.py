@@ -78,7 +78,7 @@ class Bench:
         return self.tracker.ledger.is_dedicated(DEVICE)
 
     async def name_claim(self, name: str) -> None:
-        """Let somebody write a claim into the pod's status."""
+        """Another client writes a claim into the pod's status."""
         mapping = {"containerName": "c0", "resourceName": GPU, "requestName": "r"}
         told = {"resourceClaimName": name, "requestMappings": [mapping]}
         patch = {"status": {"extendedResourceClaimStatus": told}}
@@ -142,7 +142,7 @@ def test_a_decision_that_was_never_written_is_forgotten_at_once() -> None:
 
 
 def test_another_scheduler_named_a_claim_first() -> None:
-    """Ours gives up; its claim goes, and until it is gone its device is nobody else's."""
+    """Ours gives up: its claim is deleted, and its device stays taken until then."""
 
     async def scenario() -> None:
         async with a_bench() as bench:
@@ -162,7 +162,7 @@ def test_another_scheduler_named_a_claim_first() -> None:
     asyncio.run(scenario())
 
 
-def test_whoever_hears_that_the_claim_is_gone_finds_its_device_free() -> None:
+def test_a_deleted_claim_has_freed_its_device_when_handlers_run() -> None:
     async def scenario() -> None:
         async with a_bench() as bench:
             extension = await bench.reserved()
@@ -183,7 +183,7 @@ def test_whoever_hears_that_the_claim_is_gone_finds_its_device_free() -> None:
     asyncio.run(scenario())
 
 
-def test_a_pod_that_changed_otherwise_is_told_all_the_same() -> None:
+def test_extended_resource_claim_status_is_written_to_a_changed_pod() -> None:
     async def scenario() -> None:
         async with a_bench() as bench:
             extension = await bench.reserved()
@@ -215,7 +215,7 @@ def test_a_pod_that_needs_no_claim_after_all_names_none() -> None:
     ("age_seconds", "is_removed"),
     [pytest.param(5, False, id="just-made"), pytest.param(20, True, id="long-ago")],
 )
-def test_a_claim_that_somebody_else_made(age_seconds: int, is_removed: bool) -> None:
+def test_a_left_over_extended_resource_claim(age_seconds: int, is_removed: bool) -> None:
     async def scenario() -> None:
         async with a_bench() as first:
             extension = await first.reserved()

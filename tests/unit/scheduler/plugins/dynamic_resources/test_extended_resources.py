@@ -298,7 +298,7 @@ inits = st.lists(st.tuples(amounts, st.booleans()), max_size=3)
 
 
 @given(st.lists(amounts, min_size=1, max_size=3), inits)
-def test_every_container_has_enough_and_nothing_is_asked_for_in_vain(
+def test_every_container_has_enough_and_no_request_is_unused(
     containers: list[dict[str, int]], before: list[tuple[dict[str, int], bool]]
 ) -> None:
     """As many devices as the pod needs at its peak; containers that run together share none."""

@@ -1,4 +1,4 @@
-"""A shared device that binds to a node can be claimed on two nodes: the second pod is told."""
+"""A shared device that binds to a node can be claimed on two nodes: the second pod gets an event."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_a_pod_whose_entries_need_no_claim_is_none_of_its_business() -> None:
         ),
     ],
 )
-def test_claims_nobody_can_allocate(requests: list[DeviceRequest], message: str) -> None:
+def test_claims_that_cannot_be_allocated(requests: list[DeviceRequest], message: str) -> None:
     status = Bench(a_stored_claim("claim", *requests)).pre_filter(POD)
 
     assert status.message == message
@@ -419,7 +419,7 @@ def test_scores_that_were_forgotten_are_found_out_again() -> None:
 
 
 def test_each_change_of_a_node_costs_one_search() -> None:
-    """What was found out by `filter` serves `reserve`, and whoever comes until the devices change."""
+    """`reserve` and later pods reuse what `filter` found, until the devices change."""
     bench = Bench(*(a_stored_claim(f"c{number}") for number in range(3)))
     for number in range(2):
         pod = a_pod_with_claims(f"c{number}", pod=f"pod-{number}")
@@ -455,7 +455,7 @@ def test_every_share_gets_an_identity_of_its_own() -> None:
 # --- reserve and unreserve ---
 
 
-def test_reserved_devices_are_taken_for_everybody_else() -> None:
+def test_reserved_devices_are_taken_for_other_pods() -> None:
     bench = Bench(a_stored_claim(), a_stored_claim("other"))
 
     assert bench.reserve(POD).is_success
@@ -750,7 +750,7 @@ def test_one_claim_is_given_back_at_a_time() -> None:
     played(story)
 
 
-def test_a_claim_that_somebody_just_reserved_is_not_given_back() -> None:
+def test_a_claim_reserved_meanwhile_is_not_deallocated() -> None:
     async def story(scene: Scene) -> None:
         await scene.claim()
         tied = an_allocation("gpu-0", node="node-1")

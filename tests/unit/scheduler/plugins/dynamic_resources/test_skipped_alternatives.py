@@ -47,7 +47,7 @@ def got(bench: Bench, pod: PodInfo = POD, node: str = "node-1") -> list[str]:
 # --- classes ---
 
 
-def test_an_alternative_without_its_class_is_skipped_and_the_pod_is_told() -> None:
+def test_an_alternative_without_its_class_is_skipped_with_an_event() -> None:
     bench = Bench(a_stored_claim("claim", a_request("gpu", first_available=(MISSING, PRESENT))))
 
     assert got(bench) == ["gpu/good"]
@@ -67,7 +67,7 @@ def test_the_score_counts_the_alternatives_that_are_skipped() -> None:
     assert scores == {raw_score(7, is_ready=True)}
 
 
-def test_each_pod_is_told_about_each_class_once() -> None:
+def test_each_pod_gets_one_event_per_missing_class() -> None:
     lost = an_alternative("lost", device_class_name="lost")
     request = a_request("gpu", first_available=(MISSING, lost, PRESENT))
     bench = Bench(a_stored_claim("claim", request), a_stored_claim("other", request))

@@ -93,7 +93,7 @@ NOT_REPEATED = [generate, overwrite, append, delete, evict]
 
 @pytest.mark.parametrize("call", REPEATED, ids=lambda call: call.__name__)
 @pytest.mark.parametrize("trouble", [LOST, answer(500), answer(503)], ids=["lost", "500", "503"])
-def test_what_may_be_done_twice_is_repeated(call: Call, trouble: Response | Exception) -> None:
+def test_idempotent_requests_are_retried(call: Call, trouble: Response | Exception) -> None:
     _, transport, _ = run(call, trouble, trouble, answer(200, BODY))
 
     assert len(transport.requests) == 3
@@ -101,7 +101,7 @@ def test_what_may_be_done_twice_is_repeated(call: Call, trouble: Response | Exce
 
 
 @pytest.mark.parametrize("call", NOT_REPEATED, ids=lambda call: call.__name__)
-def test_what_may_not_be_done_twice_is_not_repeated_when_the_answer_is_lost(call: Call) -> None:
+def test_other_requests_are_not_retried_when_the_answer_is_lost(call: Call) -> None:
     with pytest.raises(TransportError):
         run(call, LOST)
     with pytest.raises(ApiStatusError):
@@ -109,7 +109,7 @@ def test_what_may_not_be_done_twice_is_not_repeated_when_the_answer_is_lost(call
 
 
 @pytest.mark.parametrize("call", REPEATED + NOT_REPEATED, ids=lambda call: call.__name__)
-def test_what_was_not_even_begun_is_always_repeated(call: Call) -> None:
+def test_requests_that_were_not_sent_are_always_retried(call: Call) -> None:
     _, transport, clock = run(
         call, REFUSED, answer(429, retry_after="3"), answer(429), answer(200, BODY)
     )

@@ -139,7 +139,7 @@ def test_an_event_that_has_expired_is_written_anew() -> None:
     play(scenario, FINE, answer(404))
 
 
-def test_what_is_refused_is_not_tried_again_and_again() -> None:
+def test_refused_events_are_not_retried() -> None:
     """The namespace is gone, but the object in it is still talked about."""
 
     async def scenario(recording: Recording) -> None:
@@ -154,7 +154,7 @@ def test_what_is_refused_is_not_tried_again_and_again() -> None:
     play(scenario, FINE, *[GONE] * 90)
 
 
-def test_what_does_not_stop_is_silenced_but_not_other_news() -> None:
+def test_a_flood_of_events_about_one_object_is_limited() -> None:
     async def scenario(recording: Recording) -> None:
         for number in range(30):
             recording.fail(str(number))
@@ -263,7 +263,7 @@ def test_long_names_still_make_names() -> None:
     play(scenario)
 
 
-def test_what_is_always_a_little_different_becomes_one_event() -> None:
+def test_similar_events_are_aggregated() -> None:
     async def scenario(recording: Recording) -> None:
         for number in range(20):
             recording.fail(f"{number} nodes")

@@ -139,7 +139,7 @@ def test_one_leads_and_renews() -> None:
     play(scenario)
 
 
-def test_who_leaves_lets_go() -> None:
+def test_a_leader_that_stops_releases_its_lease() -> None:
     async def scenario(
         server: LeaseServer, clock: FakeClock, one: Candidate, two: Candidate
     ) -> None:
@@ -153,7 +153,7 @@ def test_who_leaves_lets_go() -> None:
     play(scenario)
 
 
-def test_who_is_cut_off_stops_before_another_begins() -> None:
+def test_a_disconnected_leader_stops_before_another_leads() -> None:
     async def scenario(
         server: LeaseServer, clock: FakeClock, one: Candidate, two: Candidate
     ) -> None:

@@ -83,14 +83,14 @@ def test_an_older_version_is_as_good() -> None:
     assert snapshot.unread == {}
 
 
-def test_what_the_server_does_not_have_is_noted() -> None:
+def test_kinds_the_server_does_not_serve_are_noted() -> None:
     snapshot, _ = taken({PODS: listed(POD)}, resources.PODS, resources.DEVICE_TAINT_RULES)
 
     assert snapshot.unread == {resources.DEVICE_TAINT_RULES: "the server does not have them"}
     assert len(snapshot.of(resources.PODS)) == 1
 
 
-def test_what_is_forbidden_everywhere_may_be_allowed_in_a_namespace() -> None:
+def test_lists_forbidden_cluster_wide_are_tried_in_the_namespace() -> None:
     answers = {
         PODS: FORBIDDEN,
         "/api/v1/namespaces/default/pods": listed(POD),

@@ -170,7 +170,7 @@ def test_a_cancelled_worker_takes_nothing_along() -> None:
     play(scenario)
 
 
-def test_what_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_keys_are_retried(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(queue: WorkQueue[str], clock: FakeClock) -> None:
         tried: list[str] = []
 
@@ -201,7 +201,7 @@ def test_what_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
         (TransportError("cut off", was_sent=True), logging.WARNING),
     ],
 )
-def test_what_the_server_says_needs_no_traceback(
+def test_api_errors_are_logged_without_traceback(
     error: ClientError, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(queue: WorkQueue[str], clock: FakeClock) -> None:

@@ -223,7 +223,7 @@ DEVICE = ("pools", 0, "devices", 0)
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_in_one_sentence(document: Any, message: str) -> None:
+def test_errors_of_hardware_files(document: Any, message: str) -> None:
     with pytest.raises(HardwareError) as error:
         read_hardware(document, "hw.yaml", "hw")
 

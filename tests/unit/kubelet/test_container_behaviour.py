@@ -53,7 +53,7 @@ def test_exit_codes_run_by_run(run: int, code: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "nan", "inf", "1e999"])
-def test_what_is_no_number_of_seconds_is_missing_and_reported(text: str) -> None:
+def test_an_invalid_number_of_seconds_is_ignored_and_reported(text: str) -> None:
     found = behaviour(run_seconds=text)
 
     assert found.run_seconds("c") is None
@@ -63,7 +63,7 @@ def test_what_is_no_number_of_seconds_is_missing_and_reported(text: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "256", "1,", "1;2"])
-def test_what_is_no_exit_code_is_missing_and_reported(text: str) -> None:
+def test_an_invalid_exit_code_is_ignored_and_reported(text: str) -> None:
     found = behaviour(exit_code=text)
 
     assert found.exit_code("c", 0) == 0

@@ -53,7 +53,7 @@ def test_capacity_set_by_others_is_kept() -> None:
     assert node.get("status", "allocatable", "memory") == "32Gi"
 
 
-def test_what_is_allocatable_alone_is_the_capacity_too() -> None:
+def test_capacity_defaults_to_allocatable() -> None:
     node = with_status(a_node("n", status={"allocatable": {"cpu": "3"}}))
 
     assert node.get("status", "capacity", "cpu") == "3"

@@ -318,7 +318,7 @@ def test_restarts_come_later_and_later() -> None:
     assert life.phase == "Running"
 
 
-def test_who_ran_for_long_is_restarted_at_once() -> None:
+def test_a_container_that_ran_long_resets_its_restart_backoff() -> None:
     life = Life({"run-seconds": "600", "exit-code": "1"})
     life.settle()
 

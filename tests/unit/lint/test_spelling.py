@@ -36,7 +36,7 @@ def test_close_names(written: str, known: list[str], close: list[str]) -> None:
         pytest.param("trainng", ["training", "trainning"], None, id="two-candidates"),
     ],
 )
-def test_only_slips_are_corrected(written: str, known: list[str], meant: str | None) -> None:
+def test_only_typos_are_corrected(written: str, known: list[str], meant: str | None) -> None:
     assert only_typo(written, known) == meant
 
 

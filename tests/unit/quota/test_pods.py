@@ -88,7 +88,7 @@ def test_pods_that_have_ended_are_only_counted() -> None:
     assert pods.pod_usage(late, NOW).keys() == {"count/pods"}
 
 
-def test_who_limits_cpu_wants_to_hear_of_it() -> None:
+def test_containers_must_specify_the_resources_of_a_quota() -> None:
     pod = pod_of(a_container("b", memory="1"), a_container("a", {"cpu": "1"}, cpu="1"))
     names = ["requests.cpu", "limits.memory", "pods", "requests.ephemeral-storage"]
 

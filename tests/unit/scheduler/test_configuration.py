@@ -28,7 +28,7 @@ def profile(text: str) -> ProfileConfiguration:
     return found
 
 
-def test_nothing_said_means_the_defaults() -> None:
+def test_an_empty_configuration_means_the_defaults() -> None:
     assert read("") == SchedulerConfiguration()
     (default,) = read("").profiles
     assert default.scheduler_name == "default-scheduler"
@@ -371,6 +371,6 @@ def test_durations(text: Any, seconds: float) -> None:
 @pytest.mark.parametrize(
     "text", ["", "10", 10, "s", "1d", "1 s", "10s!", None, [], "--1s", True, False]
 )
-def test_what_is_no_duration(text: Any) -> None:
+def test_invalid_durations(text: Any) -> None:
     with pytest.raises(ConfigurationError, match="x: "):
         duration_seconds(text, "x")

@@ -68,7 +68,7 @@ def test_only_so_many_revisions_and_bytes_are_kept(
     assert revisions(load(path, None, max_recent, max_bytes)) == kept
 
 
-def test_what_was_compacted_is_not_among_them(path: Path) -> None:
+def test_compacted_revisions_are_not_kept(path: Path) -> None:
     async def compact(store: SqliteStore) -> None:
         await store.compact(2)
 

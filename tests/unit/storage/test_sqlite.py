@@ -191,7 +191,7 @@ def test_a_file_that_failed_to_open_is_not_locked(path: Path) -> None:
     fill(path)
 
 
-def test_only_one_may_have_the_file_open(path: Path) -> None:
+def test_a_second_process_cannot_open_the_file(path: Path) -> None:
     program = f"""
 import asyncio
 from pathlib import Path

@@ -96,7 +96,7 @@ def test_a_token_of_a_pod_outlives_its_node() -> None:
     asyncio.run(story())
 
 
-def test_what_a_bound_token_says() -> None:
+def test_claims_of_a_bound_token() -> None:
     async def story() -> None:
         async with LocalServer() as server:
             await populate(server)

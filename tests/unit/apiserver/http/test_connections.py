@@ -82,7 +82,7 @@ def test_the_next_head_on_a_connection_must_be_complete_in_time() -> None:
     assert town.ended == ["a"]
 
 
-def test_who_has_been_idle_longest_makes_room() -> None:
+def test_the_longest_idle_connection_is_closed_for_a_new_one() -> None:
     town = Town()
     slots = [town.must_connect(name) for name in "abcd"]
     town.all.busy(slots[0])

@@ -41,7 +41,7 @@ def test_a_user_who_asks_for_everything_does_not_delay_others() -> None:
     assert Counter(run_in_virtual_time(story())) == {"ann": 12, "ben": 1}
 
 
-def test_what_is_released_goes_to_who_holds_least() -> None:
+def test_released_seats_go_to_the_user_with_the_fewest() -> None:
     async def story() -> list[str]:
         limiter = FairLimiter(4, QueueLimits(wait_seconds=100))
         log: list[str] = []
@@ -78,7 +78,7 @@ def test_waiting_is_limited_in_time_per_user_and_in_all() -> None:
     run_in_virtual_time(story())
 
 
-def test_who_needs_much_is_not_passed_for_ever_by_those_who_need_little() -> None:
+def test_wide_requests_are_not_starved_by_narrow_ones() -> None:
     async def story() -> None:
         limiter = FairLimiter(100, QueueLimits(wait_seconds=100))
         for user in "abcd":
@@ -96,7 +96,7 @@ def test_who_needs_much_is_not_passed_for_ever_by_those_who_need_little() -> Non
     run_in_virtual_time(story())
 
 
-def test_who_asks_for_more_than_a_share_gets_the_share() -> None:
+def test_a_user_gets_at_most_its_share() -> None:
     async def story() -> int:
         return await FairLimiter(8).acquire("ann", 100)
 
@@ -104,7 +104,7 @@ def test_who_asks_for_more_than_a_share_gets_the_share() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_is_lost_whatever_is_cancelled(seed: int) -> None:
+def test_cancelled_requests_lose_no_seats(seed: int) -> None:
     """Limits hold at every moment, and in the end everything is free again."""
     chance = random.Random(seed)  # noqa: S311
     limiter = FairLimiter(7, QueueLimits(max_waiting=12, max_waiting_per_user=5, wait_seconds=3))

@@ -128,7 +128,7 @@ def test_large_answers_go_in_pieces() -> None:
     assert [message.get("more_body") for message in client.messages[-2:]] == [True, False]
 
 
-def test_who_takes_nothing_is_cut_off() -> None:
+def test_a_client_that_reads_nothing_is_cut_off() -> None:
     async def story() -> tuple[Client, float]:
         client = Client(takes_after=10_000.0)
         with pytest.raises(ClientGoneError):
@@ -140,7 +140,7 @@ def test_who_takes_nothing_is_cut_off() -> None:
     assert seconds == pytest.approx(20.0)
 
 
-def test_who_takes_a_long_answer_slowly_is_cut_off() -> None:
+def test_a_client_that_reads_a_long_answer_slowly_is_cut_off() -> None:
     async def long() -> AsyncIterator[bytes]:
         for _ in range(1000):
             yield b"x" * 1000

@@ -149,7 +149,7 @@ def test_compacted_history_is_expired() -> None:
     asyncio.run(run())
 
 
-def test_what_left_the_window_comes_from_the_store() -> None:
+def test_events_older_than_the_window_come_from_the_store() -> None:
     async def run() -> None:
         async with LocalServer(window=2) as server:
             start = await now(server)
@@ -257,7 +257,7 @@ def test_shutdown_ends_watches() -> None:
     asyncio.run(run())
 
 
-def test_who_resumes_at_a_new_server_catches_up_and_can_be_sent_away() -> None:
+def test_a_watch_resumed_at_a_new_server_catches_up_and_can_be_ended() -> None:
     """The new server's cache begins after what they have missed, and nothing has happened since."""
 
     async def run() -> None:

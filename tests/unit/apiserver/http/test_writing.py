@@ -143,7 +143,7 @@ async def test_patches_leave_opaque_parameters_as_they_were(server: LocalServer)
 
 
 @served
-async def test_only_existing_namespaces_can_be_filled(server: LocalServer) -> None:
+async def test_create_needs_an_existing_namespace(server: LocalServer) -> None:
     missing = await server.ask("POST", "/api/v1/namespaces/nowhere/configmaps", a_map("a"))
     assert missing.code == 404
     assert missing.json["message"] == 'namespaces "nowhere" not found'

@@ -72,14 +72,14 @@ def test_at_once() -> None:
     assert attach(None) == (None, [])
 
 
-def test_what_may_pass_is_tried_again_later_and_later() -> None:
+def test_transient_failures_are_retried_with_backoff() -> None:
     outcome, waits = attach(BUSY, BUSY, BUSY, BUSY, BUSY, None)
 
     assert outcome is None
     assert waits == [1, 2, 4, 8, 8]
 
 
-def test_what_is_permanent_is_not() -> None:
+def test_permanent_failures_are_not_retried() -> None:
     broken = AttachFailedError("Broken", permanent=True)
 
     assert attach(BUSY, broken) == (broken, [1])

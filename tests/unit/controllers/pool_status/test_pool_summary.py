@@ -70,7 +70,7 @@ def test_a_plain_pool() -> None:
         pytest.param([{"device": n} for n in "abcxyz"], (3, 3, 0, 0), id="never-more-than-listed"),
     ],
 )
-def test_what_claims_hold(
+def test_allocated_devices_of_a_pool(
     held: list[dict[str, object]], expected: tuple[int, int, int, int]
 ) -> None:
     assert figures(the_status(slice_of(*devices("a", "b", "c")), ledger=holding(*held))) == expected
@@ -84,7 +84,7 @@ def test_what_claims_hold(
         (("x", "y"), "2 allocated devices are no longer published"),
     ],
 )
-def test_what_is_held_and_gone_is_a_validation_error(
+def test_an_allocated_device_missing_in_the_pool_is_a_validation_error(
     gone: tuple[str, ...], error: str | None
 ) -> None:
     status = the_status(slice_of(*devices("a", "b")), ledger=taken("a", *gone))

@@ -95,7 +95,7 @@ def with_status(*conditions: Mapping[str, Any], **status: Any) -> PodInfo:
         pytest.param(with_status(a_condition()), "", None, id="there-was-none-to-take-back"),
     ],
 )
-def test_what_changes_in_the_status(
+def test_pod_status_patch(
     pod: PodInfo, nominated: str | None, change: dict[str, Any] | None
 ) -> None:
     assert status_change(pod, UNSCHEDULABLE, "why", nominated, START) == change
@@ -140,7 +140,7 @@ def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
     assert heard.events == [("pod", "Warning", "FailedScheduling", "Scheduling", "why")]
 
 
-def test_nothing_is_written_if_nothing_changed() -> None:
+def test_an_unchanged_pod_status_is_not_written() -> None:
     client, transport, clock = scripted()
     heard = Heard()
 

@@ -221,7 +221,7 @@ def test_bindings_run_beside_the_next_decision() -> None:
     played(story)
 
 
-def test_only_so_many_pods_are_bound_at_the_same_time() -> None:
+def test_concurrent_bindings_are_limited() -> None:
     async def story() -> None:
         stage = Stage(nodes=20)
         stage.plugin.open.clear()

@@ -365,7 +365,7 @@ def test_the_node_with_the_highest_score_wins(plugin: type[Likes]) -> None:
     assert chosen(a_cycle(nodes(3), plugin({"n0": 1, "n1": 3, "n2": 2}))) == "n1"
 
 
-def test_of_equals_the_first_wins_every_time() -> None:
+def test_the_first_of_equal_scores_wins() -> None:
     cycle = a_cycle(nodes(3), Likes({"n0": 1, "n1": 5, "n2": 5}))
 
     assert {chosen(cycle) for _ in range(10)} == {"n1"}

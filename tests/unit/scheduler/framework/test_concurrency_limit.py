@@ -36,7 +36,7 @@ class Line:
         await asyncio.gather(*self.tasks.values(), return_exceptions=True)
 
 
-def test_only_so_many_work_at_the_same_time() -> None:
+def test_concurrency_is_limited() -> None:
     async def story() -> None:
         line = Line(2)
         line.come("a", "b", "c")
@@ -68,7 +68,7 @@ def test_a_thousand_that_only_wait_leave_the_turns_to_others() -> None:
     asyncio.run(story())
 
 
-def test_who_has_rested_takes_a_turn_again() -> None:
+def test_a_suspended_task_acquires_the_limit_again() -> None:
     async def story() -> None:
         line = Line(1)
         line.come("rests", rests=True)
@@ -88,7 +88,7 @@ def test_who_has_rested_takes_a_turn_again() -> None:
     asyncio.run(story())
 
 
-def test_who_is_cancelled_while_resting_gives_nothing_back_twice() -> None:
+def test_a_task_cancelled_while_suspended_releases_once() -> None:
     async def story() -> None:
         line = Line(1)
         line.come("rests", rests=True)

@@ -92,7 +92,7 @@ def test_names_are_told_apart() -> None:
     assert allowed == ["p", "q"]
 
 
-def test_what_changes_counts_at_once() -> None:
+def test_changed_roles_count_at_once() -> None:
     policies = Policies()
     policies.role("read", rule("get", "pods"))
     policies.bind("b", "read", a_user("alice"))

@@ -66,7 +66,7 @@ def test_256_pods_cost_a_few_writes_and_no_conflict() -> None:
     played(story)
 
 
-def test_those_for_whom_there_is_no_place_are_told_the_limit() -> None:
+def test_reservations_above_the_limit_of_reserved_for_fail() -> None:
     async def story(scene: Scene, writer: ClaimWriter) -> None:
         await scene.claim()
         claim = await scene.allocate(GPU_0)

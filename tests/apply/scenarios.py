@@ -57,7 +57,7 @@ def a_map(data: Any = None, **metadata: Any) -> dict[str, Any]:
     return found if data is None else {**found, "data": data}
 
 
-def a_pod(**spec: Any) -> dict[str, Any]:
+def pod_configuration(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
 
 
@@ -81,7 +81,7 @@ def a_deployment(**spec: Any) -> dict[str, Any]:
     }
 
 
-def a_claim(version: str = "v1", **fields: Any) -> dict[str, Any]:
+def claim_configuration(version: str = "v1", **fields: Any) -> dict[str, Any]:
     return {
         "apiVersion": f"resource.k8s.io/{version}",
         "kind": "ResourceClaim",
@@ -99,7 +99,7 @@ ALLOCATION = {
 }
 
 
-def a_device(name: str = "d0", **fields: Any) -> dict[str, Any]:
+def device_status(name: str = "d0", **fields: Any) -> dict[str, Any]:
     return {"driver": "d.example.com", "pool": "p", "device": name, **fields}
 
 
@@ -160,7 +160,7 @@ STATUSES: tuple[tuple[str, str, Any, Any], ...] = (
     (PODS, "Pod", {"phase": "Running"}, {"conditions": [{"type": "A", "status": "True", "lastProbeTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}),
     ("/api/v1/nodes", "Node", {"capacity": {"cpu": "4"}}, {"addresses": [{"type": "Hostname", "address": "h"}]}),
     (DEPLOYMENTS, "Deployment", {"replicas": 1}, {"conditions": [{"type": "A", "status": "True", "lastUpdateTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}),
-    (CLAIMS, "ResourceClaim", {"allocation": ALLOCATION, "reservedFor": [CONSUMER]}, {"devices": [a_device(conditions=[CONDITION])]}),
+    (CLAIMS, "ResourceClaim", {"allocation": ALLOCATION, "reservedFor": [CONSUMER]}, {"devices": [device_status(conditions=[CONDITION])]}),
     (RULES, "DeviceTaintRule", {"conditions": [CONDITION]}, {"conditions": [OTHER_CONDITION]}),
     *(
         (f"{path}/namespaces/NS/{plural}" if namespaced else f"{path}/{plural}", kind, first, second)
@@ -256,14 +256,14 @@ def _conflicts() -> dict[str, Scenario]:
 def _lists() -> dict[str, Scenario]:
     ports = [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}]
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}
-    pod_of_one = a_pod(
+    pod_of_one = pod_configuration(
         containers=[a_container(image="i", ports=ports, env=[{"name": "E", "value": "1"}])]
     )
     return {
         "keys with defaults": (
             apply(f"{PODS}/x", pod_of_one, "one"),
-            apply(f"{PODS}/x", a_pod(containers=[a_container(image="j", env=[{"name": "E", "value": "2"}])]), "two"),
-            apply(f"{PODS}/x", a_pod(containers=[a_container(image="j")]), "two", force=True),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(image="j", env=[{"name": "E", "value": "2"}])]), "two"),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(image="j")]), "two", force=True),
             Step("PATCH", f"{PODS}/x", {"spec": {"containers": [{"name": "c", "image": "k"}]}}, STRATEGIC),
         ),
         "order of items": (
@@ -289,15 +289,15 @@ def _lists() -> dict[str, Scenario]:
             apply(f"{MAPS}/x", a_map(), "one"),
         ),
         "duplicates": (
-            apply(f"{PODS}/x", a_pod(containers=[a_container(image="i"), a_container(image="j")])),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(image="i"), a_container(image="j")])),
             apply(f"{MAPS}/x", a_map(finalizers=["a.b/c", "a.b/c"])),
-            Step("POST", PODS, a_pod(containers=[a_container(image="i", env=[{"name": "E", "value": "1"}, {"name": "E", "value": "2"}])])),
-            apply(f"{PODS}/x", {**a_pod(containers=[a_container(image="i")]), "metadata": {"name": "x", "labels": {"a": "b"}}}),
-            apply(f"{PODS}/x", a_pod(containers=[a_container(image="i", env=[{"name": "E", "value": "3"}])])),
+            Step("POST", PODS, pod_configuration(containers=[a_container(image="i", env=[{"name": "E", "value": "1"}, {"name": "E", "value": "2"}])])),
+            apply(f"{PODS}/x", {**pod_configuration(containers=[a_container(image="i")]), "metadata": {"name": "x", "labels": {"a": "b"}}}),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(image="i", env=[{"name": "E", "value": "3"}])])),
         ),
         "atomic": (
-            apply(f"{PODS}/x", a_pod(containers=[a_container(image="i", command=["a", "b"])], nodeSelector={"a": "b"}), "one"),
-            apply(f"{PODS}/x", a_pod(containers=[a_container(image="i", command=["a"])], nodeSelector={"a": "c"}), "two"),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(image="i", command=["a", "b"])], nodeSelector={"a": "b"}), "one"),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(image="i", command=["a"])], nodeSelector={"a": "c"}), "two"),
             apply(f"{DEPLOYMENTS}/x", a_deployment(replicas=1), "one"),
             apply(f"{DEPLOYMENTS}/x", {**a_deployment(), "spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}, "two"),
             apply(f"{DEPLOYMENTS}/x", {**a_deployment(), "spec": {"template": {"spec": {"nodeSelector": {"c": "d"}, "tolerations": []}}}}, "three"),
@@ -312,44 +312,44 @@ def _lists() -> dict[str, Scenario]:
 
 def _claims() -> dict[str, Scenario]:
     allocated = (
-        Step("POST", CLAIMS, a_claim(spec=CLAIM_SPEC)),
+        Step("POST", CLAIMS, claim_configuration(spec=CLAIM_SPEC)),
         Step("PATCH", f"{CLAIMS}/x/status", {"status": {"allocation": ALLOCATION, "reservedFor": [CONSUMER]}}, MERGE, "kube-scheduler/1"),
     )  # fmt: skip
     status = f"{CLAIMS}/x/status"
 
     def by(*devices: Any, **more: Any) -> dict[str, Any]:
-        return a_claim(status={"devices": list(devices), **more})
+        return claim_configuration(status={"devices": list(devices), **more})
 
     return {
         "devices of a claim": (
             *allocated,
-            apply(status, by(a_device(data={"a": {"b": 1}, "c": [1], "<x>&": "y"}, conditions=[CONDITION])), "driver"),
-            apply(status, by(a_device(data={"a": {"b": 2}})), "other"),
-            apply(status, by(a_device(networkData={"ips": ["10.0.0.1/8"], "interfaceName": "e"})), "other"),
-            apply(status, by(a_device(conditions=[{**CONDITION, "status": "False"}])), "other"),
-            apply(status, by(a_device(conditions=[OTHER_CONDITION])), "other"),
-            apply(status, by(a_device(data={"z": 1})), "driver"),
+            apply(status, by(device_status(data={"a": {"b": 1}, "c": [1], "<x>&": "y"}, conditions=[CONDITION])), "driver"),
+            apply(status, by(device_status(data={"a": {"b": 2}})), "other"),
+            apply(status, by(device_status(networkData={"ips": ["10.0.0.1/8"], "interfaceName": "e"})), "other"),
+            apply(status, by(device_status(conditions=[{**CONDITION, "status": "False"}])), "other"),
+            apply(status, by(device_status(conditions=[OTHER_CONDITION])), "other"),
+            apply(status, by(device_status(data={"z": 1})), "driver"),
             apply(status, by(), "driver"),
-            apply(status, a_claim(status={}), "other"),
-            apply(status, a_claim(status={"reservedFor": [{**CONSUMER, "uid": "u2"}]}), "other"),
-            apply(status, a_claim(status={"reservedFor": [{**CONSUMER, "name": "q"}]}), "other"),
-            apply(status, a_claim(status={"allocation": {}}), "other"),
+            apply(status, claim_configuration(status={}), "other"),
+            apply(status, claim_configuration(status={"reservedFor": [{**CONSUMER, "uid": "u2"}]}), "other"),
+            apply(status, claim_configuration(status={"reservedFor": [{**CONSUMER, "name": "q"}]}), "other"),
+            apply(status, claim_configuration(status={"allocation": {}}), "other"),
         ),
         "a claim in two versions": (
-            apply(f"{CLAIMS}/x", a_claim(spec=CLAIM_SPEC), "one"),
-            apply(f"{BETA_CLAIMS}/x", a_claim("v1beta1", spec=FLAT_SPEC), "one"),
-            apply(f"{BETA_CLAIMS}/x", {**a_claim("v1beta1"), "metadata": {"name": "x", "labels": {"a": "1"}}}, "two"),
-            apply(f"{CLAIMS}/x", {**a_claim(), "metadata": {"name": "x", "labels": {"a": "2"}}}, "three"),
-            apply(f"{CLAIMS}/x", {**a_claim(), "metadata": {"name": "x", "labels": {"b": "2"}}}, "two"),
+            apply(f"{CLAIMS}/x", claim_configuration(spec=CLAIM_SPEC), "one"),
+            apply(f"{BETA_CLAIMS}/x", claim_configuration("v1beta1", spec=FLAT_SPEC), "one"),
+            apply(f"{BETA_CLAIMS}/x", {**claim_configuration("v1beta1"), "metadata": {"name": "x", "labels": {"a": "1"}}}, "two"),
+            apply(f"{CLAIMS}/x", {**claim_configuration(), "metadata": {"name": "x", "labels": {"a": "2"}}}, "three"),
+            apply(f"{CLAIMS}/x", {**claim_configuration(), "metadata": {"name": "x", "labels": {"b": "2"}}}, "two"),
             Step("PATCH", f"{BETA_CLAIMS}/x", {"metadata": {"labels": {"b": "3"}}}, MERGE),
             Step("PATCH", f"{CLAIMS}/x", {"metadata": {"labels": {"c": "3"}}}, MERGE),
             Step("GET", f"{BETA_CLAIMS}/x"),
         ),
         "status in two versions": (
             *allocated,
-            apply(f"{BETA_CLAIMS}/x/status", {**by(a_device(conditions=[CONDITION])), "apiVersion": "resource.k8s.io/v1beta1"}, "driver"),
-            apply(status, by(a_device(conditions=[{**CONDITION, "status": "False"}])), "other"),
-            apply(status, by(a_device(data={"a": 1})), "driver"),
+            apply(f"{BETA_CLAIMS}/x/status", {**by(device_status(conditions=[CONDITION])), "apiVersion": "resource.k8s.io/v1beta1"}, "driver"),
+            apply(status, by(device_status(conditions=[{**CONDITION, "status": "False"}])), "other"),
+            apply(status, by(device_status(data={"a": 1})), "driver"),
         ),
     }  # fmt: skip
 
@@ -445,7 +445,7 @@ def _writes() -> dict[str, Scenario]:
             Step("GET", f"{MAPS}/x"),
         ),
         "bind and evict": (
-            Step("POST", PODS, a_pod(containers=[a_container(image="i")])),
+            Step("POST", PODS, pod_configuration(containers=[a_container(image="i")])),
             Step("POST", f"{PODS}/x/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "x"}, "target": {"kind": "Node", "name": "n"}}),
             Step("PATCH", f"{PODS}/x/status", {"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}}, STRATEGIC, "kube-scheduler/1"),
             Step("PATCH", f"{PODS}/x/status", {"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}}, STRATEGIC, "kubelet/1"),
@@ -460,7 +460,7 @@ def _writes() -> dict[str, Scenario]:
 
 def _errors() -> dict[str, Scenario]:
     start = Step("POST", MAPS, a_map({"a": "1"}))
-    pod = Step("POST", PODS, a_pod(containers=[a_container(image="i")]))
+    pod = Step("POST", PODS, pod_configuration(containers=[a_container(image="i")]))
     one = f"{MAPS}/x"
     twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: '1'}\ndata: {a: '1'}\n"
     return {
@@ -504,14 +504,14 @@ def _errors() -> dict[str, Scenario]:
         ),
         "types in a pod": (
             pod,
-            apply(f"{PODS}/x", a_pod(terminationGracePeriodSeconds="x")),
-            apply(f"{PODS}/x", a_pod(hostNetwork="x")),
-            apply(f"{PODS}/x", a_pod(tolerations={})),
-            apply(f"{PODS}/x", a_pod(containers={})),
-            apply(f"{PODS}/x", a_pod(containers=[None])),
-            apply(f"{PODS}/x", a_pod(containers=[1])),
-            apply(f"{PODS}/x", a_pod(containers=[a_container(resources={"limits": {"cpu": {}}})])),
-            apply(f"{PODS}/x", a_pod(containers=[a_container(), a_container()])),
+            apply(f"{PODS}/x", pod_configuration(terminationGracePeriodSeconds="x")),
+            apply(f"{PODS}/x", pod_configuration(hostNetwork="x")),
+            apply(f"{PODS}/x", pod_configuration(tolerations={})),
+            apply(f"{PODS}/x", pod_configuration(containers={})),
+            apply(f"{PODS}/x", pod_configuration(containers=[None])),
+            apply(f"{PODS}/x", pod_configuration(containers=[1])),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(resources={"limits": {"cpu": {}}})])),
+            apply(f"{PODS}/x", pod_configuration(containers=[a_container(), a_container()])),
         ),
         "places": (
             start,
@@ -525,7 +525,7 @@ def _errors() -> dict[str, Scenario]:
             apply(f"{MAPS}/new1", {**a_map(), "metadata": {"name": "new1", "resourceVersion": "5"}}),
             apply(f"{MAPS}/new2", {**a_map(), "metadata": {"name": "new2", "uid": "5"}}),
             apply("/api/v1/namespaces/missing/configmaps/x", a_map()),
-            apply(f"{PODS}/missing/status", {**a_pod(), "metadata": {"name": "missing"}}),
+            apply(f"{PODS}/missing/status", {**pod_configuration(), "metadata": {"name": "missing"}}),
             apply(f"{MAPS}/Bad", {**a_map(), "metadata": {"name": "Bad"}}),
             apply(one, a_map({"a/b": "c"})),
         ),

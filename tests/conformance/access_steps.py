@@ -173,7 +173,7 @@ BUSY = pod(
 )
 
 
-def a_slice(name: str, node: str | None) -> Body:
+def slice_body(name: str, node: str | None) -> Body:
     where = {"nodeName": node} if node else {"allNodes": True}
     pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": "d.example.com", **where, "pool": pool, "devices": [{"name": "x"}]}
@@ -203,7 +203,7 @@ def the_cluster() -> Iterator[Step]:
     yield Step("pod p1", "POST", PODS, BUSY)
     yield Step("pod p2", "POST", PODS, pod("p2", "n2"))
     for name, node in (("s1", "n1"), ("s2", "n2")):
-        yield Step(f"slice {name}", "POST", SLICES, a_slice(name, node))
+        yield Step(f"slice {name}", "POST", SLICES, slice_body(name, node))
     yield a_role(
         "a",
         "make-roles",
@@ -564,8 +564,8 @@ def node_writes() -> Iterator[Step]:
         path = "/apis/storage.k8s.io/v1/csinodes"
         yield post(path, {"metadata": {"name": name}, "spec": {"drivers": []}})
     for node in ("n2", None, "n1"):
-        yield post(SLICES, a_slice("s3", node))
-    yield Step("node slice", "PUT", f"{SLICES}/s2", a_slice("s2", "n2"), NODE)
+        yield post(SLICES, slice_body("s3", node))
+    yield Step("node slice", "PUT", f"{SLICES}/s2", slice_body("s2", "n2"), NODE)
     yield Step("node slice", "DELETE", f"{SLICES}/s3", None, NODE)
     yield Step("node slice", "DELETE", f"{SLICES}/s2", None, NODE)
     yield Step("matrix node slices", "GET", SLICES, None, NODE)

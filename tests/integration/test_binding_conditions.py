@@ -115,7 +115,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene(
+async def a_binding_scene(
     devices: dict[str, list[dict[str, Any]]], timeout: str = "600s"
 ) -> AsyncIterator[Scene]:
     async with LocalServer() as server:
@@ -130,7 +130,7 @@ async def a_scene(
 
 def test_a_pod_is_bound_when_its_device_is_ready() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -163,7 +163,7 @@ def test_a_pod_is_bound_when_its_device_is_ready() -> None:
 
 def test_devices_without_conditions_come_first() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.publish("n1", [device_with("quick")], "z-pool")
             await asyncio.sleep(0.1)
             await scene.claim("c")
@@ -176,7 +176,7 @@ def test_devices_without_conditions_come_first() -> None:
 
 def test_after_a_failure_everything_is_cleared_and_another_device_found() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -203,7 +203,7 @@ def test_after_a_failure_everything_is_cleared_and_another_device_found() -> Non
 def test_waiting_ends_with_the_timeout() -> None:
     async def run() -> None:
         devices = {"n1": [device_with("fpga-0", "Programmed")]}
-        async with a_scene(devices, timeout="1s") as scene:
+        async with a_binding_scene(devices, timeout="1s") as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
 
@@ -219,7 +219,7 @@ def test_waiting_ends_with_the_timeout() -> None:
 
 def test_a_pod_that_is_deleted_while_it_waits_lets_go_of_everything() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             for name in ("a", "b"):
                 await scene.claim(name)
             await scene.pod("p", "a")
@@ -240,7 +240,7 @@ def test_a_pod_that_is_deleted_while_it_waits_lets_go_of_everything() -> None:
 def test_a_new_scheduler_goes_on_waiting_for_the_same_device() -> None:
     async def run() -> None:
         conditioned = [device_with("fpga-0", "Programmed")]
-        async with a_scene({"n1": conditioned, "n2": conditioned}) as scene:
+        async with a_binding_scene({"n1": conditioned, "n2": conditioned}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -260,7 +260,7 @@ def test_a_new_scheduler_goes_on_waiting_for_the_same_device() -> None:
 def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
     async def run() -> None:
         many = [device_with(f"fpga-{number}", "Programmed") for number in range(50)]
-        async with a_scene({"n1": many, "n2": many}) as scene:
+        async with a_binding_scene({"n1": many, "n2": many}) as scene:
             for number in range(100):
                 await scene.claim(f"c{number}")
                 await scene.pod(f"p{number}", f"c{number}")
@@ -279,7 +279,7 @@ def test_a_hundred_waiting_pods_do_not_hold_up_others() -> None:
 def test_metrics_count_pre_bind_executions_and_devices() -> None:
     async def run() -> None:
         devices = [device_with(f"fpga-{number}", "Programmed") for number in range(2)]
-        async with a_scene({"n1": devices}) as scene:
+        async with a_binding_scene({"n1": devices}) as scene:
             for name in ("a", "b"):
                 await scene.claim(name)
             await scene.pod("p", "a", "b")
@@ -300,7 +300,7 @@ def test_metrics_count_pre_bind_executions_and_devices() -> None:
 def test_metrics_count_every_execution_and_none_without_conditions() -> None:
     async def run() -> None:
         devices = [device_with(f"fpga-{number}", "Programmed") for number in range(2)]
-        async with a_scene({"n1": devices}, timeout="10s") as scene:
+        async with a_binding_scene({"n1": devices}, timeout="10s") as scene:
             registry = scene.scheduler.metrics.registry
 
             def count(kind: str, status: str, **labels: str) -> float | None:
@@ -360,7 +360,7 @@ def test_one_kind_of_conditions_is_accepted_with_a_warning(device: dict[str, Any
 
 def test_a_device_without_failure_conditions_is_waited_for() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [ONLY_CONDITIONS]}) as scene:
+        async with a_binding_scene({"n1": [ONLY_CONDITIONS]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -374,7 +374,7 @@ def test_a_device_without_failure_conditions_is_waited_for() -> None:
 
 def test_a_device_with_nothing_but_failure_conditions_is_not_waited_for() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [ONLY_FAILURES]}) as scene:
+        async with a_binding_scene({"n1": [ONLY_FAILURES]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.node_of("p"), 5)

@@ -21,7 +21,7 @@ from allot.testing.virtual_time import run_in_virtual_time
 from tests.integration.test_binding_conditions import (
     CLAIMS,
     Scene,
-    a_scene,
+    a_binding_scene,
     device_with,
 )
 
@@ -44,7 +44,7 @@ async def another_server(scene: Scene, gates: FeatureGates) -> AsyncIterator[Loc
 
 def test_a_waiting_pod_gets_another_device_when_the_gate_is_switched_off() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -59,7 +59,7 @@ def test_a_waiting_pod_gets_another_device_when_the_gate_is_switched_off() -> No
 
 def test_a_device_that_is_ready_is_kept_when_the_gate_is_switched_off() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -74,7 +74,7 @@ def test_a_device_that_is_ready_is_kept_when_the_gate_is_switched_off() -> None:
 
 def test_with_the_rules_of_kubernetes_a_waiting_pod_is_bound_at_once() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -88,7 +88,7 @@ def test_with_the_rules_of_kubernetes_a_waiting_pod_is_bound_at_once() -> None:
 
 def test_device_status_is_dropped_only_from_claims_that_have_none() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("slow", "Programmed")]}) as scene:
             for name in ("with", "without"):
                 await scene.claim(name)
             await scene.pod("p", "with")

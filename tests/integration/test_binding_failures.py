@@ -9,7 +9,7 @@ from allot.features import DEFAULTS, FeatureGates
 from allot.rules import AVOID_FAILED_DEVICES
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 from allot.testing.virtual_time import run_in_virtual_time
-from tests.integration.test_binding_conditions import PODS, Scene, a_scene, device_with
+from tests.integration.test_binding_conditions import PODS, Scene, a_binding_scene, device_with
 
 
 async def notes(scene: Scene, reason: str) -> list[str]:
@@ -36,7 +36,7 @@ async def fail(scene: Scene, claim: str) -> str | None:
 def test_a_device_that_failed_is_not_tried_again_while_another_is_free() -> None:
     async def run() -> None:
         devices = [device_with("fpga-0", "Programmed"), device_with("fpga-1", "Programmed")]
-        async with a_scene({"n1": devices}) as scene:
+        async with a_binding_scene({"n1": devices}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             assert await fail(scene, "c") == "fpga-0"
@@ -58,7 +58,7 @@ async def seconds_until_another_try(scene: Scene) -> float:
 
 def test_the_only_device_is_tried_again_after_a_while() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             first = await seconds_until_another_try(scene)
@@ -73,7 +73,7 @@ def test_the_only_device_is_tried_again_after_a_while() -> None:
 
 def test_another_pod_may_have_the_device() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             assert await fail(scene, "c") == "fpga-0"
@@ -87,7 +87,7 @@ def test_another_pod_may_have_the_device() -> None:
 def test_with_the_rules_of_kubernetes_the_same_device_is_tried_at_once() -> None:
     async def run() -> None:
         devices = [device_with("fpga-0", "Programmed"), device_with("fpga-1", "Programmed")]
-        async with a_scene({"n1": devices}) as scene:
+        async with a_binding_scene({"n1": devices}) as scene:
             await scene.stop()
             scene.start(DEFAULTS.switched({AVOID_FAILED_DEVICES: False}))
             await scene.claim("c")
@@ -115,7 +115,7 @@ async def add_pod(scene: Scene, name: str, cpu: str, *claims: str) -> None:
 async def who_gets_the_room(gates: FeatureGates) -> tuple[str | None, str | None]:
     """The device of p fails and q wants the room that p had. The next device of p, and the node of q."""
     devices = [device_with("fpga-0", "Programmed"), device_with("fpga-1", "Programmed")]
-    async with a_scene({"n1": devices}) as scene:
+    async with a_binding_scene({"n1": devices}) as scene:
         await scene.stop()
         scene.start(gates)
         await scene.claim("c")
@@ -140,7 +140,7 @@ def test_with_the_rules_of_kubernetes_another_pod_takes_the_room() -> None:
 
 def test_the_room_is_free_when_the_pod_cannot_use_it_any_more() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await add_pod(scene, "p", "6", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -158,7 +158,7 @@ def test_the_room_is_free_when_the_pod_cannot_use_it_any_more() -> None:
 def test_a_pod_whose_node_is_deleted_goes_to_another() -> None:
     async def run() -> None:
         conditioned = [device_with("fpga-0", "Programmed")]
-        async with a_scene({"n1": conditioned, "n2": conditioned}) as scene:
+        async with a_binding_scene({"n1": conditioned, "n2": conditioned}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))
@@ -188,7 +188,7 @@ def test_a_pod_whose_node_is_deleted_goes_to_another() -> None:
 
 def test_a_node_that_comes_back_at_once_is_another_node() -> None:
     async def run() -> None:
-        async with a_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
+        async with a_binding_scene({"n1": [device_with("fpga-0", "Programmed")]}) as scene:
             await scene.claim("c")
             await scene.pod("p", "c")
             await scene.until(lambda: scene.device_of("c"))

@@ -207,7 +207,9 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene(controllers: int = 1, gates: FeatureGates = DEFAULTS) -> AsyncIterator[Scene]:
+async def a_pool_status_scene(
+    controllers: int = 1, gates: FeatureGates = DEFAULTS
+) -> AsyncIterator[Scene]:
     async with LocalServer() as server:
         scene = Scene(server)
         for _ in range(controllers):
@@ -224,7 +226,7 @@ def play(story: Coroutine[Any, Any, None]) -> None:
 
 def test_an_answer_in_both_versions() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 3)
             await scene.allocate("c", "s-1")
             await scene.publish("t", 1, pool="node-2")
@@ -283,7 +285,7 @@ def test_under_the_rules_of_v1_38_only_its_fields_are_shown() -> None:
 
 def test_a_server_that_does_not_know_the_kep_is_not_sent_its_fields() -> None:
     async def story() -> None:
-        async with a_scene(controllers=0) as scene:
+        async with a_pool_status_scene(controllers=0) as scene:
             await scene.start(hidden="/none")
             transport = scene.transports[0]
             transport.is_kubernetes = True
@@ -301,7 +303,7 @@ def test_a_server_that_does_not_know_the_kep_is_not_sent_its_fields() -> None:
 
 def test_a_status_without_an_observation_time_is_no_answer() -> None:
     async def story() -> None:
-        async with a_scene(controllers=0) as scene:
+        async with a_pool_status_scene(controllers=0) as scene:
             await scene.publish("s", 3)
             await scene.ask(path=KEP_QUESTIONS)
             found = await scene.server.get(f"{KEP_QUESTIONS}/q")
@@ -335,7 +337,7 @@ def test_a_status_without_an_observation_time_is_no_answer() -> None:
 
 def test_what_the_controller_of_v1_38_writes_is_an_answer() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.stop()
             await scene.ask()
             found = await scene.server.get(f"{QUESTIONS}/q")
@@ -361,7 +363,7 @@ def test_what_the_controller_of_v1_38_writes_is_an_answer() -> None:
 
 def test_every_error_of_a_pool_is_an_entry() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             for name in ("s", "t"):
                 spec = {
                     "driver": DRIVER,
@@ -408,7 +410,7 @@ def test_a_driver_or_pool_that_nothing_matches(
     spec: dict[str, str], warning: str, message: str
 ) -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 1)
             body = {"metadata": {"name": "q"}, "spec": spec}
             created = await scene.server.ask("POST", QUESTIONS, body)
@@ -461,7 +463,7 @@ def test_the_duration_includes_all_waiting() -> None:
 
 def test_made_up_drivers_do_not_become_labels() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             for number in range(3):
                 await scene.ask(f"q-{number}", driver=f"made-up-{number}.example.com")
                 await scene.answer(f"q-{number}")
@@ -473,7 +475,7 @@ def test_made_up_drivers_do_not_become_labels() -> None:
 
 def test_claims_that_change_are_followed() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 3)
             await scene.allocate("c", "s-0")
             await scene.allocate("d", "s-1")
@@ -492,7 +494,7 @@ def test_claims_that_change_are_followed() -> None:
 
 def test_what_is_answered_stays_as_it_is() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 2)
             await scene.ask()
             answer = await scene.answer()
@@ -512,7 +514,7 @@ def test_what_is_answered_stays_as_it_is() -> None:
 
 def test_an_incomplete_pool_is_waited_for() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 1, slices=2)
             await scene.ask()
             await asyncio.sleep(3)
@@ -529,7 +531,7 @@ def test_an_incomplete_pool_is_waited_for() -> None:
 
 def test_an_incomplete_pool_is_reported_after_a_while() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 1, slices=2)
             began = scene.clock.now()
             await scene.ask()
@@ -554,7 +556,7 @@ def test_an_incomplete_pool_is_reported_after_a_while() -> None:
 def test_under_the_rules_of_v1_38_an_incomplete_pool_is_never_reported() -> None:
     async def story() -> None:
         gates = DEFAULTS.switched({REPORT_INCOMPLETE_POOLS: False})
-        async with a_scene(gates=gates) as scene:
+        async with a_pool_status_scene(gates=gates) as scene:
             await scene.publish("s", 1, slices=2)
             await scene.ask()
             await asyncio.sleep(60)
@@ -567,7 +569,7 @@ def test_under_the_rules_of_v1_38_an_incomplete_pool_is_never_reported() -> None
 
 def test_of_two_controllers_one_answers() -> None:
     async def story() -> None:
-        async with a_scene(controllers=2) as scene:
+        async with a_pool_status_scene(controllers=2) as scene:
             await scene.publish("s", 2)
             names = [f"q-{number}" for number in range(30)]
             for name in names:
@@ -584,7 +586,7 @@ def test_of_two_controllers_one_answers() -> None:
 
 def test_a_change_of_labels_meanwhile_does_not_lose_a_question() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
 
             async def label(number: int) -> Response | None:
                 if number == 1:
@@ -603,7 +605,7 @@ def test_a_change_of_labels_meanwhile_does_not_lose_a_question() -> None:
 
 def test_a_server_in_trouble_is_asked_again() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
 
             async def fail(number: int) -> Response | None:
                 return refusal(500, "InternalError") if number <= 3 else None
@@ -620,7 +622,7 @@ def test_a_server_in_trouble_is_asked_again() -> None:
 
 def test_an_answer_that_is_not_accepted_becomes_a_failure() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
 
             async def refuse(number: int) -> Response | None:
                 return refusal(413, "RequestEntityTooLarge") if number == 1 else None
@@ -636,7 +638,7 @@ def test_an_answer_that_is_not_accepted_becomes_a_failure() -> None:
 
 def test_a_server_without_slices() -> None:
     async def story() -> None:
-        async with a_scene(controllers=0) as scene:
+        async with a_pool_status_scene(controllers=0) as scene:
             await scene.start(hidden="/resourceslices")
             await scene.ask()
             answer = await scene.answer()
@@ -650,7 +652,7 @@ def test_a_server_without_slices() -> None:
 
 def test_a_pool_of_generation_zero() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 2, generation=0)
             await scene.ask()
             (pool,) = (await scene.answer())["pools"]
@@ -661,7 +663,7 @@ def test_a_pool_of_generation_zero() -> None:
 
 def test_old_answers_are_deleted() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.ask("default")
             await scene.ask("short", KEP_QUESTIONS, ttlSecondsAfterComplete=60)
             await scene.ask("long", KEP_QUESTIONS, ttlSecondsAfterComplete=3 * 3600)
@@ -687,7 +689,7 @@ def test_old_answers_are_deleted() -> None:
 
 def test_a_question_that_cannot_be_answered_is_deleted_after_a_day() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
 
             async def fail(_: int) -> Response | None:
                 return refusal(500, "InternalError")
@@ -704,7 +706,7 @@ def test_a_question_that_cannot_be_answered_is_deleted_after_a_day() -> None:
 
 def test_a_question_that_waited_for_a_controller_is_answered_however_old() -> None:
     async def story() -> None:
-        async with a_scene(controllers=0) as scene:
+        async with a_pool_status_scene(controllers=0) as scene:
             await scene.ask()
             await asyncio.sleep(48 * HOUR)
             await scene.start()
@@ -716,7 +718,7 @@ def test_a_question_that_waited_for_a_controller_is_answered_however_old() -> No
 def test_the_gate_of_the_controllers_is_off() -> None:
     async def story() -> None:
         gates = with_overrides({RESOURCE_POOL_STATUS: False})
-        async with a_scene(gates=gates) as scene:
+        async with a_pool_status_scene(gates=gates) as scene:
             await scene.ask()
             await asyncio.sleep(60)
             assert await scene.status() is None
@@ -778,7 +780,7 @@ def test_the_gate_of_the_server_goes_off_and_on_again() -> None:
 
 def test_a_controller_notices_that_requests_are_served_again() -> None:
     async def story() -> None:
-        async with a_scene(controllers=0) as scene:
+        async with a_pool_status_scene(controllers=0) as scene:
             await scene.start(hidden="/resourcepoolstatusrequests")
             await scene.ask()
             await asyncio.sleep(60)
@@ -838,7 +840,7 @@ async def publish_large(scene: Scene, pools: int) -> None:
 
 def test_an_answer_that_is_too_large_is_cut_and_says_so() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await publish_large(scene, 400)
             await scene.ask(limit=390)
             answer = await scene.answer()
@@ -863,7 +865,7 @@ def test_an_answer_that_is_too_large_is_cut_and_says_so() -> None:
 
 def test_an_answer_that_etcd_does_not_take_gets_smaller() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await publish_large(scene, 100)
             refused = refusal(500, "InternalError")
             message = b"etcdserver: request is too large"
@@ -886,7 +888,7 @@ def test_an_answer_that_etcd_does_not_take_gets_smaller() -> None:
 
 def test_large_answers_are_written_at_a_limited_rate_and_small_ones_at_once() -> None:
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await publish_large(scene, 310)
             began = scene.clock.now()
             names = [f"q-{number}" for number in range(20)]
@@ -915,7 +917,7 @@ def test_equal_questions_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(controller, "answering_request", answering)
 
     async def story() -> None:
-        async with a_scene() as scene:
+        async with a_pool_status_scene() as scene:
             await scene.publish("s", 3)
             for number in range(30):
                 await scene.ask(f"q-{number}")

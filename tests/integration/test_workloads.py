@@ -155,7 +155,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene() -> AsyncIterator[Scene]:
+async def a_workload_scene() -> AsyncIterator[Scene]:
     async with LocalServer() as server:
         scene = Scene(server)
         for name in ("n1", "n2"):
@@ -193,7 +193,7 @@ def new_image(image: str) -> dict[str, Any]:
 
 def test_a_deployment_is_rolled_out_scaled_and_rolled_back() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             path = f"{APPS}/deployments/web"
             await scene.server.post(f"{APPS}/deployments", a_workload("web", replicas=3))
@@ -225,7 +225,7 @@ def test_a_deployment_is_rolled_out_scaled_and_rolled_back() -> None:
 
 def test_recreating_waits_for_the_last_old_pod() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             path = f"{APPS}/deployments/web"
             body = a_workload("web", replicas=2, strategy={"type": "Recreate"})
@@ -249,7 +249,7 @@ def test_recreating_waits_for_the_last_old_pod() -> None:
 
 def test_a_replica_set_takes_and_lets_go_by_labels() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             orphan = {
                 "metadata": {"name": "orphan", "labels": {"app": "web"}},
@@ -278,7 +278,7 @@ def test_a_replica_set_takes_and_lets_go_by_labels() -> None:
 
 def test_a_job_counts_right_although_controllers_are_killed_and_run_twice() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             controllers = [scene.start_controllers(), scene.start_controllers()]
             await scene.server.post(JOBS, a_job("j", completions=12, parallelism=4))
             await scene.server.post(
@@ -304,7 +304,7 @@ def test_a_job_counts_right_although_controllers_are_killed_and_run_twice() -> N
 
 def test_a_job_that_fails_takes_its_other_pods_along() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             body = a_job("j", "Running", completions=3, parallelism=3, backoffLimit=0)
             await scene.server.post(JOBS, body)
@@ -323,7 +323,7 @@ def test_a_job_that_fails_takes_its_other_pods_along() -> None:
 
 def test_pods_of_a_job_that_is_gone_are_not_held_back() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             await scene.server.post(JOBS, a_job("j", "Running"))
             await scene.until_status(f"{JOBS}/j", ready=1)
@@ -344,7 +344,7 @@ def test_pods_of_a_job_that_is_gone_are_not_held_back() -> None:
 
 def test_a_daemon_set_follows_nodes_and_updates() -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             path = f"{APPS}/daemonsets/d"
             await scene.server.post(f"{APPS}/daemonsets", a_workload("d"))
@@ -368,7 +368,7 @@ def test_a_daemon_set_follows_nodes_and_updates() -> None:
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 def test_a_stateful_set_grows_updates_and_shrinks(policy: str) -> None:
     async def play() -> None:
-        async with a_scene() as scene:
+        async with a_workload_scene() as scene:
             scene.start_controllers()
             path = f"{APPS}/statefulsets/db"
             claim = {

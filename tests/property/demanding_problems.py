@@ -130,7 +130,7 @@ def demanding_problems(draw: DrawFn) -> AllocationProblem:
     number_of_devices = draw(st.integers(20, 36)) if near_limit else draw(st.integers(3, 12))
     pool = ResourcePool("pool", 1, 2 if with_counters else 1)
 
-    def a_slice(name: str, **spec: Any) -> ResourceSlice:
+    def slice_of_pool(name: str, **spec: Any) -> ResourceSlice:
         given = ResourceSliceSpec(driver=DRIVER, pool=pool, node_name=NODE.name, **spec)
         return ResourceSlice(ObjectMeta(name=name), given)
 
@@ -138,7 +138,7 @@ def demanding_problems(draw: DrawFn) -> AllocationProblem:
         draw(devices(f"device-{number:02}", with_counters=with_counters))
         for number in range(number_of_devices)
     )
-    slices = [a_slice("devices", devices=listed)]
+    slices = [slice_of_pool("devices", devices=listed)]
     if with_counters:
         sets = tuple(
             CounterSet(
@@ -147,7 +147,7 @@ def demanding_problems(draw: DrawFn) -> AllocationProblem:
             )
             for each in SETS
         )
-        slices.append(a_slice("counters", shared_counters=sets))
+        slices.append(slice_of_pool("counters", shared_counters=sets))
     most = 20 if near_limit else 4
     asked = [
         draw(claims(f"claim-{number}", can_fail=can_fail, most=most))

@@ -158,19 +158,19 @@ def pools(draw: DrawFn, name: str) -> list[ResourceSlice]:
         for number in range(draw(st.integers(1, 4)))
     )
 
-    def a_slice(suffix: str, **spec: Any) -> ResourceSlice:
+    def slice_of_pool(suffix: str, **spec: Any) -> ResourceSlice:
         return ResourceSlice(
             ObjectMeta(name=f"{name}-{suffix}"),
             ResourceSliceSpec(driver=DRIVER, pool=pool, node_name=NODE.name, **spec),
         )
 
-    slices = [a_slice("devices", devices=listed)]
+    slices = [slice_of_pool("devices", devices=listed)]
     if with_counters:
         sets = tuple(
             CounterSet(set_name, {"slots": Counter(Quantity.of(draw(st.integers(1, 4))))})
             for set_name in ("s", "t")
         )
-        slices.append(a_slice("counters", shared_counters=sets))
+        slices.append(slice_of_pool("counters", shared_counters=sets))
     return slices
 
 

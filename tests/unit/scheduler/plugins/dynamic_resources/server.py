@@ -120,7 +120,7 @@ class Scene(NamedTuple):
 
 
 @asynccontextmanager
-async def a_scene() -> AsyncIterator[Scene]:
+async def a_claim_write_scene() -> AsyncIterator[Scene]:
     async with LocalServer() as server:
         await server.post(
             "/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": DRIVER}, "spec": {}}

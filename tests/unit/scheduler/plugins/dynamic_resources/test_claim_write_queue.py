@@ -19,7 +19,7 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import an_allocation
-from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
+from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_claim_write_scene
 from tests.unit.scheduler.state.objects import a_pod_info
 
 GPU_0 = an_allocation("gpu-0", node="node-1")
@@ -32,7 +32,7 @@ def played(story: Callable[[Scene, ClaimWriter], Coroutine[Any, Any, None]]) -> 
             await asyncio.sleep(0)
 
     async def main() -> None:
-        async with a_scene() as scene:
+        async with a_claim_write_scene() as scene:
             scene.way.before = dict.fromkeys(range(1, 10_000), slow)
             await story(scene, ClaimWriter(scene.client, lambda _: None))
 

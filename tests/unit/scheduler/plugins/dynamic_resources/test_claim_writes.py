@@ -16,7 +16,7 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ATTEMPTS
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter, with_finalizer
 from allot.testing.builders import an_allocation
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_stored_claim
-from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
+from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_claim_write_scene
 from tests.unit.scheduler.state.objects import a_pod_info
 
 GPU_0 = an_allocation("gpu-0", node="node-1")
@@ -29,7 +29,7 @@ THIRD = a_pod_info("third")
 
 def played(story: Callable[[Scene, ClaimWriter], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
-        async with a_scene() as scene:
+        async with a_claim_write_scene() as scene:
             await story(scene, ClaimWriter(scene.client, lambda _: None))
 
     asyncio.run(main())

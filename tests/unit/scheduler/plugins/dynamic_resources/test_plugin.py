@@ -46,7 +46,7 @@ from tests.unit.scheduler.plugins.dynamic_resources.claims import (
     a_stored_claim,
 )
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
-from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_scene
+from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_claim_write_scene
 from tests.unit.scheduler.state.objects import a_pod_info
 
 POD = a_pod_with_claims("claim")
@@ -524,7 +524,7 @@ def test_pods_without_claims_pass_through() -> None:
 
 def played(story: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
-        async with a_scene() as scene:
+        async with a_claim_write_scene() as scene:
             await story(scene)
 
     asyncio.run(main())

@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allot.api import scheme
+from allot.api.decoding import to_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.protobuf import schema
 from allot.api.protobuf.envelope import decode_document, open_envelope, target_of
@@ -20,7 +22,7 @@ from allot.api.protobuf.reading import read
 from allot.api.protobuf.schema import SCALARS, Field
 from allot.api.protobuf.targets import Target
 from allot.api.protobuf.wire import ProtobufError
-from allot.api.protobuf.writing import write
+from allot.api.protobuf.writing import write, write_json
 from allot.api.resource import GROUP
 
 KINDS = [
@@ -115,6 +117,11 @@ def test_documents_survive(name: str) -> None:
 
         assert found == document
         assert write(found, Target(name)) == content
+        # Once more, with what is remembered.
+        assert read(content, Target(name)) == document
+        body = msgspec.json.encode(document)
+        assert write_json(body, Target(name), "") == content
+        assert write_json(body, Target(name), "") == content
 
 
 DRA_KINDS = [
@@ -133,7 +140,11 @@ def test_structs_say_the_same_as_documents(kind: str, version: str) -> None:
     for seed in range(50):
         content = write(Documents(seed).of(documents.message), documents)
 
-        assert write(read(content, structs), structs) == content
+        obj = read(content, structs)
+        assert write(obj, structs) == content
+        assert read(content, structs) == obj
+        stored = msgspec.json.encode(obj, enc_hook=to_builtin)
+        assert write_json(stored, documents, "") == content
 
 
 @settings(max_examples=400)

@@ -43,7 +43,10 @@ def is_remembered(message: str) -> bool:
 
 
 class Memory:
-    """What was read or written, by type. All of it is dropped when it has become too much."""
+    """What was read or written, by type. All of it is dropped when it has become too much.
+
+    Threads share it: a count that is lost between two of them makes the limit a little less exact.
+    """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes

@@ -13,6 +13,7 @@ from itertools import repeat
 from operator import length_hint
 from typing import Any, Final
 
+from allot.api.base import ABSENT
 from allot.api.json_limits import MAX_VALUES
 from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.source import Source
@@ -72,7 +73,7 @@ _functions: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("read_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("read_")},
     "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
-    "too_short": wire.too_short, "base64": _base64, "length_hint": length_hint, "keep": memory.READ.keep,
+    "too_short": wire.too_short, "base64": _base64, "ABSENT": ABSENT, "length_hint": length_hint, "keep": memory.READ.keep,
     "keep_dict": memory.keep_dict, "unpack": memory.unpack,
 }  # fmt: skip
 """The namespace of generated functions."""
@@ -246,6 +247,9 @@ class _Generator:
                 self._length(within="e" if field.type not in ("string", "bytes") else "")
                 self._read_value(member)
                 line("p = q")
+            if field.type == "raw" and self._target.cls is not None:
+                with self._source.block("if v is ABSENT:"):
+                    line(f"v = {self._constant(f'default_{member.attribute}', member.default)}")
             # A zero value that is not a pointer is the same as absent, unless JSON includes it.
             hides_zero = not field.pointer and (field.omitted or self._target.cls is not None)
             if hides_zero and (field.type in _ZEROES or field.type == "bytes"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from allot.api.claims import ResourceClaim
 from allot.api.identities import GroupVersionKind
 from allot.api.protobuf.envelope import (
     FrameReader,
@@ -21,10 +23,12 @@ from allot.api.protobuf.reading import read
 from allot.api.protobuf.targets import Target
 from allot.api.protobuf.wire import ProtobufError, delimited, encode_varint
 from allot.api.protobuf.writing import write
+from allot.api.scheme import encode_object
 from allot.api.slices import ResourceSlice
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 POD = GroupVersionKind("", "v1", "Pod")
+CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 SLICE = GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")
 
 
@@ -157,6 +161,16 @@ def test_opaque_parameters_must_be_json() -> None:
     for target in (target_of(gvk), target_of(gvk, DeviceClass)):
         with pytest.raises(ProtobufError, match="json"):
             read(device_class, target)
+
+
+def test_parameters_without_content_are_null_in_json() -> None:
+    opaque = delimited(1, b"gpu.example.com") + delimited(2, b"")
+    config = delimited(3, delimited(2, delimited(1, opaque)))
+    claim = read(delimited(2, delimited(1, config)), target_of(CLAIM, ResourceClaim))
+
+    shown = msgspec.json.decode(encode_object(claim, CLAIM))["spec"]["devices"]["config"][0]
+
+    assert shown == {"opaque": {"driver": "gpu.example.com", "parameters": None}}
 
 
 def test_times_out_of_range_are_refused() -> None:

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from itertools import count
+from pathlib import Path
 from statistics import median
 from time import process_time_ns
 from typing import Any, Final, NamedTuple
-
-from protobuf import (  # type: ignore[import-not-found]
-    CLAIM,
-    SLICE,
-    a_slice,
-    forget,
-    recorded,
-)
 
 from allot.api.identities import GroupVersionKind
 from allot.api.protobuf.envelope import MEDIA_TYPE, encode_document
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from bench.api.protobuf import CLAIM, SLICE, a_slice, forget, recorded
 
 JSON: Final = "application/json"
 ROUNDS: Final = 80

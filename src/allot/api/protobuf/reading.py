@@ -234,7 +234,7 @@ class _Generator:
 
     def _clear(self, member: Member) -> str:
         if self._target.cls is None:
-            return f'r.pop("{member.attribute}", None)'
+            return f'if "{member.attribute}" in r: del r["{member.attribute}"]'
         return f"f_{member.attribute} = {self._constant(f'default_{member.attribute}', member.default)}"
 
     def _single(self, member: Member) -> None:
@@ -243,8 +243,10 @@ class _Generator:
         with self._source.block(f"if t == {field.number << 3 | wire_type}:"):
             if wire_type != 2:
                 self._number(field.type)
+            elif field.type == "string":
+                self._text()
             else:
-                self._length(within="e" if field.type not in ("string", "bytes") else "")
+                self._length(within="e" if field.type != "bytes" else "")
                 self._read_value(member)
                 line("p = q")
             if field.type == "raw" and self._target.cls is not None:
@@ -263,6 +265,19 @@ class _Generator:
             else:
                 line(self._store(member, "v"))
             self._next_tag("break")
+
+    def _text(self) -> None:
+        """Reads a text into v. Go writes empty ones, too."""
+        line = self._source.line
+        line("n = b[p]")
+        line("p += 1")
+        with self._source.block("if n:"):
+            self._long_varint("n", "p")
+            line("q = p + n")
+            line("v = b[p:q].decode()")
+            line("p = q")
+        with self._source.block("else:"):
+            line("v = ''")
 
     def _number(self, type_: str, variable: str = "p") -> None:
         """Reads a number into v."""

@@ -58,6 +58,8 @@ def _prefixes(tag: bytes) -> tuple[bytes, ...]:
 
 
 def _prefix(tag: bytes, length: int) -> bytes:
+    if 128 <= length < 16384:
+        return b"%b%c%c" % (tag, length & 127 | 128, length >> 7)
     return tag + encode_varint(length)
 
 

@@ -88,3 +88,19 @@ def test_opaque_parameters_keep_their_bytes() -> None:
 def test_what_does_not_fit_is_an_error(document: dict[str, Any]) -> None:
     with pytest.raises(ProtobufError):
         write_json(msgspec.json.encode(document), POD, "")
+
+
+def test_only_the_device_that_changed_is_written_anew() -> None:
+    devices = [{"name": f"gpu-{n}", "attributes": {"index": {"int": n}}} for n in range(128)]
+    document = {"metadata": {"name": "x"}, "spec": {"driver": "d", "devices": devices}}
+    slices = Target("resource.v1.ResourceSlice")
+    write_json(msgspec.json.encode(document), slices, "1")
+    all_of_them = memory.WRITTEN.bytes
+    devices[77]["attributes"] = {"index": {"int": 1000}}
+
+    content = write_json(msgspec.json.encode(document), slices, "2")
+
+    assert 0 < memory.WRITTEN.bytes - all_of_them < all_of_them / 100
+    document["metadata"] = {"name": "x", "resourceVersion": "2"}
+    memory.WRITTEN.forget()
+    assert content == write(document, slices)

@@ -1,4 +1,4 @@
-"""Scenarios that pass on Kubernetes pass on `allot up`, except those that wait for something."""
+"""Scenarios that pass on Kubernetes pass on `allot up`; some only under the rules of v1.38."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from tests.acceptance.conftest import PATIENCE
 from tests.acceptance.playing import Endings, failures
 from tests.acceptance.runner.acceptance import open_runner
 from tests.acceptance.runner.scenarios import Scenario, load_scenarios
+from tests.acceptance.scenarios_by_rule import OTHERWISE_BY_RULE
 from tests.acceptance.server_process import running_cluster
-from tests.acceptance.waiting_scenarios import OTHERWISE_BY_RULE, WAITING
 
 SCENARIOS = load_scenarios()
-WAITING_NAMES = frozenset(chain.from_iterable(WAITING.values()))
 OTHERWISE_NAMES = frozenset(chain.from_iterable(OTHERWISE_BY_RULE.values()))
 KUBERNETES_RULES = ("--rules", "v1.38")
-RUNNABLE = [each for file in SCENARIOS.values() for each in file if each.name not in WAITING_NAMES]
-PASSING = [each for each in RUNNABLE if each.name not in OTHERWISE_NAMES]
-OTHERWISE = [each for each in RUNNABLE if each.name in OTHERWISE_NAMES]
+ALL = [each for file in SCENARIOS.values() for each in file]
+PASSING = [each for each in ALL if each.name not in OTHERWISE_NAMES]
+OTHERWISE = [each for each in ALL if each.name in OTHERWISE_NAMES]
 EVERY_NODE = ("--all-nodes", "--complete-annotation", "accept.dev/complete")
 """The cluster plays the kubelets of all nodes, as the runner does otherwise."""
 
@@ -43,10 +42,10 @@ def test_scenarios_that_the_rules_of_the_keps_change(tmp_path: Path, kubectl: Pa
         assert failures(runner, runnable) == []
 
 
-def test_every_scenario_runs_or_waits() -> None:
+def test_every_scenario_runs_once() -> None:
     names = Counter(each.name for file in SCENARIOS.values() for each in file)
 
-    assert names == Counter([*(each.name for each in PASSING), *OTHERWISE_NAMES, *WAITING_NAMES])
+    assert names == Counter([*(each.name for each in PASSING), *OTHERWISE_NAMES])
 
 
 def test_no_file_is_missing() -> None:
@@ -75,7 +74,7 @@ def test_no_file_is_missing() -> None:
 def test_all_scenarios(
     times: int, arguments: tuple[str, ...], tmp_path: Path, kubectl: Path | None
 ) -> None:
-    scenarios = RUNNABLE if KUBERNETES_RULES[1] in arguments else PASSING
+    scenarios = ALL if KUBERNETES_RULES[1] in arguments else PASSING
     runnable = [each for each in scenarios if kubectl or not each.needs_kubectl]
     with (
         running_cluster(tmp_path, *arguments) as kubeconfig,

@@ -16,7 +16,7 @@ from allot.cel.errors import COST_LIMIT_TEXT, CelEvaluationError, CostLimitError
 from allot.cel.frame import Closure, EvaluationFrame
 from allot.cel.interpreter import interpretable
 from allot.cel.plan import EvaluationPlan
-from allot.cel.recursion import recursion_room
+from allot.cel.recursion import SHALLOW_LEVELS, recursion_room
 from allot.cel.values import Value
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
@@ -60,8 +60,11 @@ class Evaluator:
         """Value or error, at its exact cost."""
         frame = EvaluationFrame(device.variables, self._plan.slots, limit, deadline)
         try:
-            with recursion_room(self._plan.depth):
+            if self._plan.depth <= SHALLOW_LEVELS:
                 value = self._interpret(frame)
+            else:
+                with recursion_room(self._plan.depth):
+                    value = self._interpret(frame)
         except CostLimitError:
             return EvaluationResult(None, COST_LIMIT_TEXT, max(frame.cost, limit + 1))
         if isinstance(value, EvalError):

@@ -267,7 +267,7 @@ class _Generator:
             self._next_tag("break")
 
     def _text(self) -> None:
-        """Reads a text into v. Go writes empty ones, too."""
+        """Reads a string into v. Go writes empty ones, too."""
         line = self._source.line
         line("n = b[p]")
         line("p += 1")

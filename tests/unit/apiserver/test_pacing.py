@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from allot.apiserver.http.endpoints import NonResourceEndpoints
-from allot.apiserver.http.writing import WriteHandlers
+from allot.apiserver.http.object_bodies import ObjectBodies
 from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers
 from allot.apiserver.watch_cache.cache import WAKE_AT_ONCE, ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
@@ -118,13 +118,13 @@ def test_objects_are_read_where_they_belong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     threads: list[int] = []
-    plain = WriteHandlers.read_json
+    plain = ObjectBodies.read_json
 
     def noticing(*arguments: Any) -> Any:
         threads.append(threading.get_ident())
         return plain(*arguments)
 
-    monkeypatch.setattr(WriteHandlers, "read_json", noticing)
+    monkeypatch.setattr(ObjectBodies, "read_json", noticing)
 
     async def run() -> None:
         async with LocalServer() as server:

@@ -16,8 +16,8 @@ import yaml
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.apiserver.api_errors import MAX_ERROR_TEXT, MAX_SHOWN, invalid
 from allot.apiserver.http import list_bodies
+from allot.apiserver.http.object_bodies import MAX_ISSUES
 from allot.apiserver.http.responses import MAX_WARNINGS, warning_headers
-from allot.apiserver.http.writing import MAX_ISSUES
 from allot.apiserver.registry.patches import json_patch, merge_patch, strategic_merge_patch
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.selectors import label_parser, parse_label_selector

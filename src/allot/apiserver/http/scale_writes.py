@@ -15,10 +15,10 @@ from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.http.field_tracking import manager_of, time_text
 from allot.apiserver.http.negotiation import BodyError, patch_format
+from allot.apiserver.http.object_bodies import check_type
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.server_side_apply import Configuration, merged_document
-from allot.apiserver.http.writing import check_type
 from allot.apiserver.kinds.scale import scale_of
 from allot.apiserver.managed_fields.field_manager import FieldManager
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type

@@ -14,7 +14,9 @@ from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
 from allot.apiserver.auth.authentication import User
+from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
+from allot.apiserver.http.patch_bodies import is_apply_patch
 from allot.apiserver.http.requests import (
     ApiRequest,
     WriteOptions,
@@ -24,7 +26,7 @@ from allot.apiserver.http.requests import (
 from allot.apiserver.http.responses import Response, json_response, warning_headers
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.scale_writes import ScaleWrites, document_of
-from allot.apiserver.http.writing import WriteHandlers, check_options, is_apply_patch
+from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
     EvictionGranted,

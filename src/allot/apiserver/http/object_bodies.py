@@ -1,0 +1,261 @@
+"""Objects in the bodies of requests: their format, their type, their place, and how strict decoding is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from allot.api.base import replace
+from allot.api.decoding import DecodeError
+from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
+from allot.api.meta import ObjectMeta
+from allot.api.protobuf.envelope import MAGIC, open_envelope
+from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.http.field_tracking import (
+    Managers,
+    managers_of_new,
+    with_reset_managers,
+)
+from allot.apiserver.http.negotiation import (
+    JSON,
+    PROTOBUF,
+    YAML,
+    Body,
+    BodyError,
+    media_type,
+    read_body,
+    unsupported,
+)
+from allot.apiserver.http.requests import (
+    ApiRequest,
+    WriteOptions,
+)
+from allot.apiserver.http.routes import Target
+from allot.apiserver.pacing import SLOW, release_interpreter
+from allot.apiserver.watch_cache.codecs import codec_for
+
+MAX_SUMMARY: Final = 30
+"""Bytes of a body that is no object."""
+MAX_ISSUES: Final = 100
+"""Unknown and duplicate fields that are told, as in Kubernetes."""
+
+
+class TypeMeta(msgspec.Struct, rename="camel"):
+    """The kind and apiVersion in a body."""
+
+    kind: str | None = None
+    api_version: str | None = None
+
+
+class ReadBody(NamedTuple):
+    """An object from a request's body, and what was ignored in it."""
+
+    object: Any
+    warnings: list[str]
+    managers: Managers = ()
+    """managedFields of an object that is to be created."""
+
+
+class ObjectBodies:
+    """Reads objects. What takes long is for the caller to run beside the event loop."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+
+    def read(
+        self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
+    ) -> ReadBody:
+        warnings: list[str] = []
+        if media_type(request.header("content-type")) == PROTOBUF:
+            obj = self.read_protobuf(request.body, target)
+        else:
+            body = json_body(request, target.resource.gvk(target.version))
+            obj, warnings, _ = self.read_json(body.json, target, options, body.duplicates)
+        placed = in_place(obj, target, verb=verb)
+        if verb != "create":
+            return ReadBody(placed, warnings)
+        managers = managers_of_new(placed, request, target, self._clock())
+        return ReadBody(placed, warnings, managers)
+
+    def read_json(
+        self,
+        body: bytes,
+        target: Target,
+        options: WriteOptions,
+        duplicates: tuple[str, ...] = (),
+    ) -> ReadBody:
+        """The object in JSON, with the field validation that the client asks for."""
+        resource, version = target.resource, target.version
+        gvk = resource.gvk(version)
+        check_type(body, gvk)
+        codec = codec_for(resource)
+        release_interpreter(len(body))
+        try:
+            if options.field_validation == "Ignore":
+                obj = codec.decode(body, version, self._clock())
+                return ReadBody(with_reset_managers(obj, body, target), [])
+            obj, ignored = codec.decode_strictly(body, version, self._clock())
+        except DecodeError as error:
+            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
+        issues = [*(f'duplicate field "{path}"' for path in duplicates), *ignored]
+        del issues[MAX_ISSUES:]
+        if issues and options.field_validation == "Strict":
+            raise api_errors.strict_decoding(resource.kind, version, issues)
+        return ReadBody(with_reset_managers(obj, body, target), issues)
+
+    def read_protobuf(self, body: bytes, target: Target) -> Any:
+        """The object in protobuf, which has no unknown or duplicate fields to be strict about."""
+        resource, version = target.resource, target.version
+        gvk = resource.gvk(version)
+        codec = codec_for(resource)
+        if not codec.has_protobuf(version):
+            error = unsupported((JSON, YAML))
+            raise ApiError(error.code, error.reason, error.message)
+        try:
+            envelope = open_envelope(body)
+        except DecodeError as error:
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {gvk.kind}): "
+                f"{error} ({_summary(body)})"
+            ) from None
+        check_kind(envelope.api_version, envelope.kind, gvk)
+        try:
+            return codec.decode_protobuf(envelope.content, version, self._clock())
+        except DecodeError as error:
+            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
+
+    def read_patched(
+        self, body: bytes, old: Any, target: Target, options: WriteOptions
+    ) -> ReadBody:
+        """The object after a patch of `old`; 422 if it cannot be decoded."""
+        resource, version = target.resource, target.version
+        check_type(body, resource.gvk(version))
+        codec = codec_for(resource)
+        release_interpreter(len(body))
+        try:
+            if options.field_validation == "Ignore":
+                obj = codec.decode(body, version, self._clock())
+                return ReadBody(with_reset_managers(obj, body, target), [])
+            obj, issues = codec.decode_strictly(body, version, self._clock())
+        except DecodeError as error:
+            raise api_errors.bad_patch(body, error.located) from None
+        if issues:
+            # Unknown fields are kept: those that are stored already are not this patch's.
+            stored = msgspec.json.encode(codec.document(old, version))
+            known = frozenset(codec.strict_issues(stored, version))
+            issues = [issue for issue in issues if issue not in known][:MAX_ISSUES]
+        if issues and options.field_validation == "Strict":
+            raise api_errors.bad_patch(body, f"strict decoding error: {', '.join(issues)}")
+        return ReadBody(with_reset_managers(obj, body, target), issues)
+
+
+def work_size(request: ApiRequest, target: Target) -> int:
+    """The work of handling a body, in bytes of a plain object."""
+    is_typed, body = target.resource.info.is_typed, request.body
+    # In protobuf expressions have no name.
+    has_expressions = is_typed and (
+        b'"expression' in body
+        or (body.startswith(MAGIC) and target.resource.kind != "ResourceSlice")
+    )
+    return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
+
+
+def reading_size(request: ApiRequest) -> int:
+    """The work of converting a body to JSON, in bytes of JSON."""
+    cost = _READING_COSTS.get(media_type(request.header("content-type")), 1)
+    return len(request.body) * cost
+
+
+_READING_COSTS: Final = {YAML: SLOW, PROTOBUF: SLOW // 2}
+
+
+def json_body(request: ApiRequest, expected: GroupVersionKind | None = None) -> Body:
+    """The body of a request as JSON; 400 if it is empty."""
+    try:
+        body = read_body(request.body, request.header("content-type"), expected)
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+    if not body.json.strip():
+        raise bad_request("the body of the request is empty; an object was expected")
+    return body
+
+
+type_decoder: Final = msgspec.json.Decoder(TypeMeta)
+
+
+def check_type(body: bytes, expected: GroupVersionKind) -> None:
+    """400 if the body says it is of another kind or version. It need not say anything."""
+    if has_too_many_values(body):
+        raise api_errors.too_many_values(MAX_VALUES)
+    if is_too_deep(body):
+        raise bad_request("json: document is nested too deeply")
+    _check_encoding(body)
+    try:
+        found = type_decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = str(error).removeprefix("JSON is ")
+        raise bad_request(
+            f'{expected.kind} in version "{expected.version}" cannot be handled as a {expected.kind}: '
+            f"{text[:1].lower()}{text[1:]}"
+        ) from None
+    check_kind(found.api_version, found.kind, expected)
+
+
+def check_kind(api_version: str | None, kind: str | None, expected: GroupVersionKind) -> None:
+    """400 if what a body says about itself, which may be nothing, is not what is expected."""
+    wanted = str(expected.group_version)
+    if api_version and api_version != wanted:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected "
+            f"API version ({wanted})"
+        )
+    if kind and kind != expected.kind:
+        version = GroupVersion.parse(wanted).version
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {expected.kind}: '
+            f"the body is a {kind}, not a {expected.kind}"
+        )
+
+
+def _summary(body: bytes) -> str:
+    """As much of a body as an error shows: text if it looks like JSON."""
+    if not body:
+        return "<empty>"
+    start = body[:MAX_SUMMARY]
+    shown = start.decode(errors="replace") if body[:1] == b"{" else start.hex()
+    return shown if len(body) <= MAX_SUMMARY else f"{shown} ..."
+
+
+def _check_encoding(body: bytes) -> None:
+    """400 if the body is not UTF-8. Decoders pass over what is in fields they do not know."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None
+
+
+def in_place(obj: Any, target: Target, *, verb: str) -> Any:
+    """The object with the namespace of the URL; 400 if it names another place."""
+    metadata: ObjectMeta = obj.metadata
+    if target.resource.namespaced and metadata.namespace not in ("", target.namespace):
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if verb != "create" and metadata.name != target.name:
+        if not metadata.name:
+            raise bad_request("name must be provided")
+        raise bad_request(
+            f"the name of the object ({metadata.name}) does not match the name on the URL ({target.name})"
+        )
+    if metadata.namespace == target.namespace:
+        return obj
+    # A namespace given for a cluster-wide kind is cleared, as Kubernetes does.
+    placed = replace(metadata, namespace=target.namespace)
+    return codec_for(target.resource).with_metadata(obj, placed)

@@ -1,0 +1,64 @@
+"""Patches in the bodies of requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.http.negotiation import (
+    BodyError,
+    patch_format,
+)
+from allot.apiserver.http.requests import (
+    ApiRequest,
+)
+from allot.apiserver.http.routes import Target
+from allot.apiserver.registry.patches import (
+    PatchError,
+    json_patch,
+    merge_patch,
+    strategic_merge_patch,
+)
+from allot.apiserver.schemas.types import type_of
+
+
+def is_apply_patch(request: ApiRequest) -> bool:
+    """Whether a patch is a configuration to apply; 415 if it is nothing that is known."""
+    try:
+        return patch_format(request.header("content-type")) == "apply"
+    except BodyError as error:
+        raise ApiError(error.code, error.reason, error.message) from None
+
+
+class Patch:
+    """A patch that can be applied again after a write conflict."""
+
+    def __init__(self, request: ApiRequest, target: Target) -> None:
+        try:
+            self._format = patch_format(request.header("content-type"))
+        except BodyError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        self._body = request.body
+        self._schema = type_of(target.resource.gvk(target.version))
+
+    @property
+    def is_apply(self) -> bool:
+        return self._format == "apply"
+
+    def applied_to(self, document: dict[str, Any]) -> bytes:
+        try:
+            match self._format:
+                case "json":
+                    patched = json_patch(document, self._body)
+                case "merge":
+                    patched = merge_patch(document, self._body)
+                case _:
+                    assert self._schema is not None
+                    patched = strategic_merge_patch(document, self._body, self._schema)
+        except PatchError as error:
+            raise ApiError(error.code, error.reason, error.message) from None
+        if not isinstance(patched, dict):
+            raise bad_request("the patched document is not an object")
+        return msgspec.json.encode(patched)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from msgspec import field
 
 from allot.api.base import ApiObject, always
+from allot.api.lazy import lazy
 from allot.api.meta import Condition, ObjectMeta
 from allot.api.quantity import Quantity, quantity_from_json
 from allot.api.raw import OpenObject, RawObject
@@ -147,11 +147,11 @@ class PodParts(OpenObject, frozen=True):
 class Pod(RawObject):
     """A pod. Other fields are in `data`."""
 
-    @cached_property
+    @lazy
     def spec(self) -> PodSpec:
         return self.read(PodSpec, "spec")
 
-    @cached_property
+    @lazy
     def status(self) -> PodStatus:
         return self.read(PodStatus, "status")
 
@@ -187,7 +187,7 @@ class Node(RawObject):
     def is_unschedulable(self) -> bool:
         return bool(self.get("spec", "unschedulable", default=False))
 
-    @cached_property
+    @lazy
     def allocatable(self) -> dict[str, Quantity]:
         amounts = self.get("status", "allocatable", default={})
         return {name: quantity_from_json(amount) for name, amount in amounts.items()}
@@ -209,11 +209,11 @@ class Namespace(RawObject):
 class ResourceQuota(RawObject):
     """Limits of a namespace and their usage."""
 
-    @cached_property
+    @lazy
     def hard(self) -> dict[str, Quantity]:
         return self._amounts("spec", "hard")
 
-    @cached_property
+    @lazy
     def used(self) -> dict[str, Quantity]:
         return self._amounts("status", "used")
 

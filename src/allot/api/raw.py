@@ -7,7 +7,6 @@ every read-modify-write.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from allot.api.base import ApiObject
 from allot.api.decoding import DecodeError, from_value, to_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.lazy import lazy
 from allot.api.meta import ObjectMeta
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class RawObject:
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind.parse(f"{self.get('apiVersion', default='')}/{self.kind}")
 
-    @cached_property
+    @lazy
     def metadata(self) -> ObjectMeta:
         return self.read(ObjectMeta, "metadata")
 

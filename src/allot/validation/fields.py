@@ -13,14 +13,14 @@ import msgspec
 from allot.api.decoding import to_builtin
 
 
-class FieldPath:
-    """Where in an object: `FieldPath("spec") / "devices" @ 0` is `spec.devices[0]`."""
+class FieldPath(msgspec.Struct, eq=False, gc=False):
+    """Where in an object: `FieldPath("spec") / "devices" @ 0` is `spec.devices[0]`.
 
-    __slots__ = ("_parent", "_part")
+    Validation makes dozens for every object, most of which are never shown.
+    """
 
-    def __init__(self, part: str, parent: FieldPath | None = None) -> None:
-        self._part = part
-        self._parent = parent
+    _part: str
+    _parent: FieldPath | None = None
 
     def __truediv__(self, name: str) -> FieldPath:
         return FieldPath("." + name, self)

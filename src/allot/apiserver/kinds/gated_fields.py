@@ -36,7 +36,10 @@ class GatedFields(NamedTuple, Generic[Part, Stored]):
     """The rule under which validation rejects the fields, so that they are not dropped."""
 
     def is_enabled(self, gates: FeatureGates) -> bool:
-        return all(gate in gates for gate in self.gates) or self.rejected_by in gates
+        for gate in self.gates:
+            if gate not in gates:
+                return self.rejected_by in gates
+        return True
 
 
 def drop_disabled_fields(

@@ -163,7 +163,7 @@ def user() -> Any:
     try:
         from allot.apiserver.auth.authentication import User
     except ImportError:
-        from allot.apiserver.authentication import User  # type: ignore[import-not-found, no-redef]
+        from allot.apiserver.authentication import User  # type: ignore[import-untyped, no-redef]
     try:
         import allot.apiserver.auth.rbac  # noqa: F401
     except ImportError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -29,14 +29,19 @@ class KindVersions:
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
+        self._types: dict[str, ValueType] = {}
 
     def type_of(self, api_version: str) -> ValueType:
+        known = self._types.get(api_version)
+        if known is not None:
+            return known
         group_version = GroupVersion.parse(api_version)
         if not self._serves(group_version):
             raise UnknownVersionError(api_version)
         found = type_of(self._resource.gvk(group_version.version))
         assert found is not None
-        return value_type(found.name)
+        self._types[api_version] = type_ = value_type(found.name)
+        return type_
 
     def convert(self, document: Document, to: str) -> Document:
         found = str(document.get("apiVersion", ""))
@@ -80,6 +85,21 @@ def field_manager_for(resource: Resource, version: str, subresource: str) -> Fie
 def field_manager_of(target: Target) -> FieldManager:
     part = target.subresource
     return field_manager_for(target.resource, target.version, part.name if part else "")
+
+
+def new_document(obj: Any, target: Target) -> Document:
+    """The same of a new object: of DRA kinds all but the metadata stays JSON."""
+    bare = without_managed_fields(obj)
+    if isinstance(bare, RawObject):
+        return codec_for(target.resource).document(bare, target.version)
+    gvk = target.resource.gvk(target.version)
+    body = scheme.encode_object(bare, gvk, type_meta=False)
+    document: Document = _parts_decoder.decode(body)
+    document["metadata"] = msgspec.json.decode(document["metadata"])
+    return document
+
+
+_parts_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def partial_document(obj: Any, target: Target) -> Document:

@@ -12,7 +12,7 @@ import msgspec
 
 from allot.api.base import replace
 from allot.api.decoding import DecodeError
-from allot.apiserver.http.field_managers import field_manager_of, partial_document
+from allot.apiserver.http.field_managers import field_manager_of, new_document, partial_document
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.request import WriteRequest
@@ -36,9 +36,11 @@ def time_text(now: datetime) -> str:
 
 def managers_of_new(obj: Any, request: ApiRequest, target: Target, now: datetime) -> Managers:
     """managedFields of a new object."""
+    sent = obj.metadata.managed_fields
+    # With entries that were sent it is compared as a whole.
     entries = field_manager_of(target).created(
-        partial_document(obj, target),
-        obj.metadata.managed_fields,
+        partial_document(obj, target) if sent else new_document(obj, target),
+        sent,
         manager_of(request),
         time_text(now),
     )

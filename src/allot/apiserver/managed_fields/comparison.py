@@ -44,6 +44,8 @@ class Comparison(NamedTuple):
 
     def without(self, fields: FieldSet) -> Comparison:
         """The comparison without these fields and everything below them."""
+        if not fields:
+            return self
         return Comparison(*(recursive_difference(part, fields) for part in self))
 
 
@@ -259,12 +261,21 @@ def _compare_entries(
     removed: FieldSet = {}
     modified: FieldSet = {}
     added: FieldSet = {}
+    fields, element = part.fields, part.element
     for name, before in old.items():
         after = new.get(name, ABSENT)
-        if after is not before and (type_ := part.type_of(name)) is not None:
-            _compare(type_, before, after, _Place(removed, modified, added, f"f:{name}"))
+        if after is before or (after == before and after.__class__ is str):
+            continue  # most of an object stays as it is, and most of it is text
+        type_ = fields.get(name) or element
+        if type_ is None:
+            continue
+        if type_.only_scalar and after is not ABSENT:
+            if not same_value(before, after):
+                modified[f"f:{name}"] = _LEAF
+            continue
+        _compare(type_, before, after, _Place(removed, modified, added, f"f:{name}"))
     for name, after in new.items():
-        if name not in old and (type_ := part.type_of(name)) is not None:
+        if name not in old and (type_ := fields.get(name) or element) is not None:
             added[f"f:{name}"] = everything(type_, after)
     _put_all(place, removed, modified, added)
 

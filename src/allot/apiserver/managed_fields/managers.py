@@ -106,12 +106,16 @@ def decode_stored(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]
 
 def _read(entry: Mapping[str, Any]) -> tuple[Manager, Ownership]:
     operation, version, time = entry["operation"], entry["apiVersion"], entry.get("time")
-    manager = Manager.of(
-        entry.get("manager") or "", operation, version, entry.get("subresource") or ""
+    is_apply = operation == APPLY
+    manager = Manager(
+        entry.get("manager") or "",
+        operation,
+        "" if is_apply else version,
+        entry.get("subresource") or "",
     )
     fields = entry.get("fieldsV1") or {}
     return manager, Ownership(
-        fields, version, operation == APPLY, time, entry if isinstance(entry, dict) else None
+        fields, version, is_apply, time, entry if isinstance(entry, dict) else None
     )
 
 

@@ -35,6 +35,31 @@ Document = dict[str, Any]
 MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
 """The number of cached specs of new objects, for each kind."""
+MAX_SHAPE_LENGTH: Final = 2048
+_PLAIN_METADATA: Final = frozenset(
+    (
+        "name", "generateName", "namespace", "creationTimestamp", "uid", "resourceVersion",
+        "generation", "selfLink",
+    )
+)  # fmt: skip
+"""Fields of metadata whose value does not matter for who owns what."""
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def metadata_shape(metadata: Any) -> tuple[str, ...] | None:
+    """The names in an object's metadata, which decide which fields are owned; None if values matter too, or for many names."""
+    if not isinstance(metadata, dict):
+        return None
+    names = []
+    for name, value in metadata.items():
+        if name in _PLAIN_METADATA:
+            names.append(f"f:{name}" if value is not None else f"null:{name}")
+        elif name in ("labels", "annotations") and isinstance(value, dict):
+            names.append(f"f:{name}")
+            names += [f"k:{key}" for key in value]
+        else:
+            return None
+    return tuple(names) if sum(map(len, names)) <= MAX_SHAPE_LENGTH else None
 
 
 class UnknownVersionError(LookupError):
@@ -83,8 +108,10 @@ class Updater:
         self._versions = versions
         self._api_version = api_version
         self._ignored = ignored
-        self._remembered: dict[tuple[str, bytes], FieldSet] = {}
         """Fields that writes at this endpoint ignore, in all versions."""
+        self._new_types: Mapping[str, ValueType] = {}
+        self._remembered: dict[tuple[str, ...] | bytes, FieldSet] = {}
+        """The fields of parts of new objects, by the shape of metadata and by the text of others."""
 
     def update(
         self, live: Document, new: Document, owners: ManagedFields
@@ -95,31 +122,47 @@ class Updater:
         return left, comparison.changed
 
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
-        """The fields that the creator of an object owns. Cached by spec, because many objects have the same one."""
-        part = self._versions.type_of(self._api_version).map
-        assert part is not None
+        """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
         found: FieldSet = {}
+        types = self._new_types or self._find_new_types(ignored)
         for name in sorted(new):
-            type_ = part.type_of(name)
-            if type_ is None or (contains(ignored, f"f:{name}") and name != "metadata"):
+            type_ = types.get(name)
+            if type_ is None:
                 continue
-            was = {name: empty[name]} if name in empty else {}
+            value = new[name]
+            key: tuple[str, ...] | bytes | None
             if name == "metadata":
-                found |= all_new({name: type_}, was, {name: new[name]}, ignored)
+                key = metadata_shape(value)
             else:
-                found |= self._created_part(name, type_, was, new[name])
+                encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
+                is_small = len(encoded) <= MAX_REMEMBERED_BYTES
+                key = b"%b:%b" % (name.encode(), encoded) if is_small else None
+            fields = self._remembered.get(key) if key is not None else None
+            if fields is None:
+                was = {name: empty[name]} if name in empty else {}
+                below = ignored if name == "metadata" else {}
+                plain = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+                fields = all_new({name: type_}, was, {name: plain}, below)
+                if key is not None:
+                    self._remember(key, fields)
+            found |= fields
         return found
 
-    def _created_part(self, name: str, type_: ValueType, was: Document, value: Any) -> FieldSet:
-        key = (name, msgspec.json.encode(value))
-        if len(key[1]) > MAX_REMEMBERED_BYTES:
-            return all_new({name: type_}, was, {name: value}, {})
-        found = self._remembered.get(key)
-        if found is None:
-            if len(self._remembered) >= MAX_REMEMBERED:
-                self._remembered.clear()
-            found = self._remembered[key] = all_new({name: type_}, was, {name: value}, {})
-        return found
+    def _find_new_types(self, ignored: FieldSet) -> Mapping[str, ValueType]:
+        """The types of the parts of an object that its creator owns."""
+        part = self._versions.type_of(self._api_version).map
+        assert part is not None
+        self._new_types = {
+            name: type_
+            for name, type_ in part.fields.items()
+            if name == "metadata" or not contains(ignored, f"f:{name}")
+        }
+        return self._new_types
+
+    def _remember(self, key: tuple[str, ...] | bytes, fields: FieldSet) -> None:
+        if len(self._remembered) >= MAX_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[key] = fields
 
     def apply(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
@@ -155,7 +198,7 @@ class Updater:
         force: bool = True,
     ) -> dict[Manager, Ownership]:
         """The owners without the fields that have another owner or are removed."""
-        comparisons = {self._api_version: comparison}
+        comparisons = {self._api_version: (comparison.removed, comparison.changed)}
         left: dict[Manager, Ownership] = {}
         conflicts: dict[Manager, FieldSet] = {}
         for manager, owned in owners.items():
@@ -166,14 +209,18 @@ class Updater:
             version = owned.api_version
             if version not in comparisons:
                 try:
-                    comparisons[version] = self._compared_in(version, live, new)
+                    compared = self._compared_in(version, live, new)
                 except UnknownVersionError:
                     continue
-            compared = comparisons[version]
-            lost = intersection(owned.fields, compared.changed)
+                comparisons[version] = compared.removed, compared.changed
+            removed, changed = comparisons[version]
+            fields = owned.fields
+            lost = intersection(fields, changed)
             if lost:
                 conflicts[manager] = lost
-            fields = difference(difference(owned.fields, lost), compared.removed)
+                fields = difference(fields, lost)
+            if removed:
+                fields = difference(fields, removed)
             if fields:
                 left[manager] = owned.with_fields(fields)
         if conflicts and not force:

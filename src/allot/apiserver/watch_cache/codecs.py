@@ -42,6 +42,7 @@ class Codec(ABC):
     def __init__(self, resource: Resource, storage_version: str) -> None:
         self.resource = resource
         self.storage_version = storage_version
+        self._has_protobuf: dict[str, bool] = {}
 
     @abstractmethod
     def decode(self, body: bytes, version: str, now: datetime) -> Any:
@@ -69,7 +70,10 @@ class Codec(ABC):
 
     def has_protobuf(self, version: str) -> bool:
         """Whether there is a message for objects in a version."""
-        return has_protobuf(self.resource.gvk(version))
+        found = self._has_protobuf.get(version)
+        if found is None:
+            found = self._has_protobuf[version] = has_protobuf(self.resource.gvk(version))
+        return found
 
     @abstractmethod
     def strict_issues(self, body: bytes, version: str) -> list[str]:
@@ -132,7 +136,8 @@ class TypedCodec(Codec):
         plain = msgspec.to_builtins(
             scheme.to_version(obj, gvk), enc_hook=to_builtin, builtin_types=(bytes, Raw)
         )
-        return {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **_with_lists(plain)}
+        kind, api_version = type_meta(self.resource, version)
+        return {"kind": kind, "apiVersion": api_version, **_with_lists(plain)}
 
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return replace(obj, metadata=metadata)
@@ -216,10 +221,13 @@ class RawCodec(Codec):
 
     def document(self, obj: RawObject, version: str) -> dict[str, Any]:
         data = self._from_storage(dict(obj.data), version)
-        gvk = self.resource.gvk(version)
-        metadata = _with_lists(data.get("metadata") or {})
-        whole = {**data, "metadata": metadata}
-        return {**whole, "kind": gvk.kind, "apiVersion": str(gvk.group_version)}
+        metadata = dict(data.get("metadata") or {})
+        if not _METADATA_LISTS.isdisjoint(metadata):
+            for name in _METADATA_LISTS.intersection(metadata):
+                metadata[name] = _with_lists(metadata[name])
+        data["metadata"] = metadata
+        data["kind"], data["apiVersion"] = type_meta(self.resource, version)
+        return data
 
     def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         return obj.with_metadata(metadata)
@@ -258,6 +266,16 @@ _ZEROES: Final = {
     "status.succeeded": 0,
 }
 """The zero values of selectable fields that are not strings."""
+
+_METADATA_LISTS: Final = frozenset(("finalizers", "managedFields", "ownerReferences"))
+
+
+@cache
+def type_meta(resource: Resource, version: str) -> tuple[str, str]:
+    """The kind and apiVersion of objects in a version."""
+    gvk = resource.gvk(version)
+    return gvk.kind, str(gvk.group_version)
+
 
 _STRUCTURED: Final = ("metadata", "spec", "status")
 

@@ -225,10 +225,11 @@ class Broadcast:
 
     def _topics_of(self, key: str) -> Iterator[Topic]:
         """Looked up by the few distinct prefix lengths, independent of the number of topics."""
+        size, topics = len(key), self._topics
         for length in self._lengths:
-            if length > len(key):
+            if length > size:
                 return
-            topic = self._topics.get(key[:length])
+            topic = topics.get(key[:length])
             if topic is not None:
                 yield topic
 
@@ -285,9 +286,13 @@ class BroadcastWatch(Watch):
 
     def pending(self) -> list[Sequence[Change]]:
         topic = self._topic
-        if topic is not None and self._next == topic.end and not self._history:
-            self._place(topic)
-            return []
+        if (
+            topic is not None
+            and topic.error is None
+            and self._next == topic.first + len(topic.batches)
+            and not self._history
+        ):
+            return []  # the usual case, several times for every request
         if self._closed:
             return []
         found: list[Sequence[Change]] = list(self._history)

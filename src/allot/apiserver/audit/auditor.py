@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -17,8 +18,19 @@ from allot.apiserver.auth.access_reviews import user_info
 from allot.apiserver.auth.authentication import User
 from allot.apiserver.auth.authorization import Attributes, Decision
 
+log = logging.getLogger(__name__)
+
 FLUSH_SECONDS: Final = 0.05
-"""The time for which lines are buffered before they are written."""
+"""The time for which requests are buffered before their lines are written."""
+RECEIVED: Final = "RequestReceived"
+STARTED: Final = (RECEIVED, "ResponseStarted")
+COMPLETED: Final = (RECEIVED, "ResponseComplete")
+COMPLETED_LATER: Final = ("ResponseComplete",)
+UNAUTHENTICATED: Final = ("ResponseStarted",)
+LOOPBACK: Final = "127.0.0.1"
+MAX_BODY_BYTES: Final = 1 << 20
+"""The size of buffered bodies from which they are written at once."""
+_NOBODY: Final = User("")
 
 
 class Sink(Protocol):
@@ -30,13 +42,14 @@ class Sink(Protocol):
 
 
 class Audited(msgspec.Struct):
-    """The facts of a request, collected while it is served."""
+    """The facts of a request, collected while it is served. They are formatted when they are written."""
 
-    uri: str
+    path: bytes
+    query: bytes
+    client: tuple[str, int] | None
     received: datetime
-    audit_id: str
-    source: str = ""
-    user_agent: str = ""
+    audit_id: str = ""
+    headers: Mapping[str, str] = {}
     version: str = ""
     user: User | None = None
     impersonated: User | None = None
@@ -44,133 +57,207 @@ class Audited(msgspec.Struct):
     decision: Decision | None = None
     request_body: bytes = b""
 
+    @property
+    def uri(self) -> str:
+        return (self.path + b"?" + self.query if self.query else self.path).decode("latin-1")
 
-class Answered(NamedTuple):
+
+class Response(Protocol):
     """The response."""
 
-    code: int
+    @property
+    def code(self) -> int: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+class _Logged(NamedTuple):
+    """Stages of a request that are to be written."""
+
+    audited: Audited
+    stages: tuple[str, ...]
+    now: datetime
+    code: int = 200
     body: bytes = b""
 
 
 class Auditor:
-    """Logs requests as selected by a policy. The clock is in UTC."""
+    """Logs requests as selected by a policy. The clock is in UTC.
+
+    Lines are formatted when they are written, many at once: that takes less time than after every response.
+    """
 
     def __init__(self, policy: AuditPolicy, sink: Sink, now: Callable[[], datetime]) -> None:
         self._policy = policy
+        self._keeps_bodies = policy.max_level > Level.METADATA
         self._sink = sink
         self._now = now
-        self._lines: list[bytes] = []
+        self._logged: list[_Logged] = []
+        self._body_bytes = 0
 
-    def begin(self, uri: str, audit_id: str) -> Audited:
-        return Audited(uri, self._now(), audit_id)
+    def begin(self, scope: Mapping[str, Any]) -> Audited:
+        """A request that has arrived, as ASGI describes it."""
+        return Audited(scope["raw_path"], scope["query_string"], scope.get("client"), self._now())
 
     def started(self, audited: Audited) -> None:
         """Logs that the response to a watch has started."""
-        self._log(audited, ("RequestReceived", "ResponseStarted"), Answered(200))
+        self._log(_Logged(audited, STARTED, self._now()))
 
-    def completed(self, audited: Audited, answered: Answered, *, is_stream: bool = False) -> None:
-        """Logs that the response is complete."""
+    def completed(self, audited: Audited, response: Response | None) -> None:
+        """Logs that the response is complete; None stands for that of a watch."""
+        code, body = 200, b""
+        if response is not None:
+            code = response.code
+            body = response.body if self._keeps_bodies or code >= 400 else b""
         if audited.user is None:
             # Requests without a valid user have one stage in Kubernetes, and this one.
-            stages: tuple[str, ...] = ("ResponseStarted",)
-        elif is_stream:
-            stages = ("ResponseComplete",)
+            stages: tuple[str, ...] = UNAUTHENTICATED
         else:
-            stages = ("RequestReceived", "ResponseComplete")
-        self._log(audited, stages, answered)
+            stages = COMPLETED_LATER if response is None else COMPLETED
+        self._log(_Logged(audited, stages, self._now(), code, body))
 
     def close(self) -> None:
         self._flush()
         self._sink.close()
 
-    def _log(self, audited: Audited, stages: tuple[str, ...], answered: Answered) -> None:
-        user = audited.user or User("")
-        attributes = audited.attributes or Attributes("", audited.uri.partition("?")[0])
-        level, omitted = self._policy.decide(audited.impersonated or user, attributes)
-        if level is Level.NONE:
-            return
-        for stage in stages:
-            if stage not in omitted:
-                event = self._event(audited, attributes, level, stage, answered)
-                if not self._lines:
-                    asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
-                self._lines.append(msgspec.json.encode(event) + b"\n")
+    def _log(self, logged: _Logged) -> None:
+        if not self._logged:
+            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+        self._logged.append(logged)
+        if self._keeps_bodies:
+            self._body_bytes += len(logged.audited.request_body) + len(logged.body)
+            if self._body_bytes > MAX_BODY_BYTES:
+                self._flush()
+        else:
+            logged.audited.request_body = b""
 
     def _flush(self) -> None:
-        if self._lines:
-            lines, self._lines = self._lines, []
-            self._sink.write(b"".join(lines))
+        if self._logged:
+            logged, self._logged, self._body_bytes = self._logged, [], 0
+            lines: list[bytes] = []
+            for each in logged:
+                try:
+                    lines += self._lines(each)
+                except Exception:
+                    log.exception("audit event of %s was not written", each.audited.uri)
+            if lines:
+                self._sink.write(b"".join(lines))
 
-    def _event(
-        self,
-        audited: Audited,
-        attributes: Attributes,
-        level: Level,
-        stage: str,
-        answered: Answered,
-    ) -> dict[str, Any]:
-        event: dict[str, Any] = {
-            "kind": "Event",
-            "apiVersion": "audit.k8s.io/v1",
-            "level": level.shown,
-            "auditID": audited.audit_id,
-            "stage": stage,
-            "requestURI": audited.uri,
-            "verb": attributes.verb,
-            "user": _user(audited.user),
-        }
-        if audited.impersonated is not None:
-            event["impersonatedUser"] = _user(audited.impersonated)
-        event["sourceIPs"] = [audited.source]
-        if audited.user_agent:
-            event["userAgent"] = audited.user_agent
-        if attributes.resource:
-            event["objectRef"] = _object_ref(attributes, audited.version)
-        if stage != "RequestReceived":
-            event["responseStatus"] = _status(answered)
-            if level >= Level.REQUEST and (sent := decoded(audited.request_body)) is not None:
-                event["requestObject"] = sent
-            if level >= Level.REQUEST_RESPONSE and (got := decoded(answered.body)) is not None:
-                event["responseObject"] = got
-        event["requestReceivedTimestamp"] = _micro(audited.received)
-        event["stageTimestamp"] = _micro(
-            audited.received if stage == "RequestReceived" else self._now()
+    def _lines(self, logged: _Logged) -> list[bytes]:
+        audited, stages, now, code, body = logged
+        user, impersonated = audited.user, audited.impersonated
+        attributes = audited.attributes or Attributes("", audited.path.decode("latin-1"))
+        level, omitted = self._policy.decide(impersonated or user or _NOBODY, attributes)
+        lines: list[bytes] = []
+        if level is Level.NONE:
+            return lines
+        verb, _, group, resource, namespace, name, _ = attributes
+        received = audited.received if audited.received.microsecond else _text(audited.received)
+        event = _Event(
+            "Event",
+            "audit.k8s.io/v1",
+            level.shown,
+            audited.audit_id,
+            RECEIVED,
+            audited.uri,
+            verb,
+            _user(user),
+            msgspec.UNSET if impersonated is None else _user(impersonated),
+            (audited.client[0] if audited.client else LOOPBACK,),
+            audited.headers.get("user-agent", ""),
+            request_received_timestamp=received,
+            stage_timestamp=received,
         )
-        if audited.decision is not None and stage != "RequestReceived":
-            event["annotations"] = {
-                "authorization.k8s.io/decision": "allow" if audited.decision.allowed else "forbid",
-                "authorization.k8s.io/reason": audited.decision.reason,
-            }
-        return event
+        if resource:
+            plural, _, part = resource.partition("/") if "/" in resource else (resource, "", "")
+            event.object_ref = _ObjectRef(plural, namespace, name, group, audited.version, part)
+        for stage in stages:
+            if stage in omitted:
+                continue
+            if stage != RECEIVED:
+                event.stage = stage
+                event.stage_timestamp = now if now.microsecond else _text(now)
+                event.response_status = _only_code(code) if code < 400 else _status(code, body)
+                if level is not Level.METADATA:
+                    _add_bodies(event, audited.request_body, body, level)
+                if audited.decision is not None:
+                    event.annotations = _annotations(*audited.decision)
+            lines += (_encode(event), b"\n")
+        return lines
 
 
-def _object_ref(attributes: Attributes, version: str) -> dict[str, str]:
-    plural, _, part = attributes.resource.partition("/")
-    reference = {
-        "resource": plural,
-        "namespace": attributes.namespace,
-        "name": attributes.name,
-        "apiGroup": attributes.group,
-        "apiVersion": version,
-        "subresource": part,
-    }
-    return {name: value for name, value in reference.items() if value}
+def _add_bodies(event: _Event, request_body: bytes, response_body: bytes, level: Level) -> None:
+    event.request_object = decoded(request_body)
+    if level is Level.REQUEST_RESPONSE:
+        event.response_object = decoded(response_body)
 
 
-def _status(answered: Answered) -> dict[str, Any]:
-    """The Status of a failure; only the code of a success."""
-    found = decoded(answered.body) if answered.code >= 400 else None
+class _ObjectRef(msgspec.Struct, omit_defaults=True, rename="camel", gc=False):
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    api_group: str = ""
+    api_version: str = ""
+    subresource: str = ""
+
+
+class _Event(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """An event as it is written. A request has one, which changes from stage to stage."""
+
+    kind: str
+    api_version: str
+    level: str
+    audit_id: str = msgspec.field(name="auditID")
+    stage: str
+    request_uri: str = msgspec.field(name="requestURI")
+    verb: str
+    user: Any
+    impersonated_user: Any
+    source_ips: tuple[str, ...] = msgspec.field(name="sourceIPs")
+    user_agent: str = ""
+    object_ref: _ObjectRef | None = None
+    response_status: Any = None
+    request_object: Any = None
+    response_object: Any = None
+    request_received_timestamp: datetime | str = ""
+    stage_timestamp: datetime | str = ""
+    annotations: msgspec.Raw | None = None
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def _status(code: int, body: bytes) -> Any:
+    """The Status of a failure; only the code if there is none."""
+    found = decoded(body)
     if not isinstance(found, dict):
-        return {"metadata": {}, "code": answered.code}
+        return _only_code(code)
     shown: dict[str, Any] = {"metadata": {}}
     for name in ("status", "message", "reason", "details"):
         if name in found:
             shown[name] = found[name]
-    return {**shown, "code": answered.code}
+    return {**shown, "code": code}
 
 
-def _micro(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+@cache
+def _only_code(code: int) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode({"metadata": {}, "code": code}))
+
+
+@lru_cache(maxsize=1024)
+def _annotations(allowed: bool, reason: str) -> msgspec.Raw:
+    """Cached, because most requests are allowed for the same few reasons."""
+    shown = {
+        "authorization.k8s.io/decision": "allow" if allowed else "forbid",
+        "authorization.k8s.io/reason": reason,
+    }
+    return msgspec.Raw(msgspec.json.encode(shown))
+
+
+def _text(moment: datetime) -> str:
+    """A time with six zeroes after the second, which encoding leaves out."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
 
 
 def _user(user: User | None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -104,17 +105,32 @@ class AuditLevelDecision(NamedTuple):
     omitted_stages: frozenset[str] = frozenset()
 
 
+NOT_LOGGED: Final = AuditLevelDecision(Level.NONE)
+
+
+@cache
+def _decision(
+    level: Level, omitted_stages: frozenset[str], also_omitted: frozenset[str]
+) -> AuditLevelDecision:
+    return AuditLevelDecision(level, omitted_stages | also_omitted)
+
+
 class AuditPolicy(NamedTuple):
     """Rules in order. Requests that match no rule are not logged."""
 
     rules: tuple[AuditRule, ...]
     omitted_stages: frozenset[str] = frozenset()
 
+    @property
+    def max_level(self) -> Level:
+        """The most that is logged of any request."""
+        return max((rule.level for rule in self.rules), default=Level.NONE)
+
     def decide(self, user: User, attributes: Attributes) -> AuditLevelDecision:
         for rule in self.rules:
             if rule.matches(user, attributes):
-                return AuditLevelDecision(rule.level, self.omitted_stages | rule.omitted_stages)
-        return AuditLevelDecision(Level.NONE)
+                return _decision(rule.level, self.omitted_stages, rule.omitted_stages)
+        return NOT_LOGGED
 
 
 def read_policy(path: Path) -> AuditPolicy:

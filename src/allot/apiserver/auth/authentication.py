@@ -78,16 +78,20 @@ class StaticTokens:
 
     def __init__(self, user_by_token: Mapping[str, User]) -> None:
         # Looked up by digest, so that timing reveals nothing about the tokens.
-        self._known = {_digest(token): user for token, user in user_by_token.items()}
+        self._known = {
+            _digest(token.encode("utf-8", "surrogateescape")): user
+            for token, user in user_by_token.items()
+        }
 
     async def authenticate(self, credentials: Credentials) -> User | None:
         if credentials.bearer_token is None:
             return None
-        return self._known.get(_digest(credentials.bearer_token))
+        return self._known.get(_digest(credentials.bearer_token.encode("utf-8", "surrogateescape")))
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+def _digest(token: bytes) -> bytes:
+    # For such short texts it takes a fraction of the time of SHA-256.
+    return hashlib.blake2b(token).digest()
 
 
 class Authentication:

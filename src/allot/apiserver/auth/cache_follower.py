@@ -15,6 +15,7 @@ class CacheFollower:
         self._cache = cache
         self._epoch = 0
         self._position = 0
+        self._last_change = 0
 
     async def start(self) -> None:
         await self._cache.start()
@@ -28,12 +29,14 @@ class CacheFollower:
         cache = self._cache
         cache.catch_up()
         if cache.epoch == self._epoch:
-            if cache.position == self._position:
+            if cache.last_change == self._last_change:
                 return ()
+            self._last_change = cache.last_change
             changes = cache.changes_from(self._position, cache.window_length)
             self._position = cache.position
             return changes
         self._epoch, self._position = cache.epoch, cache.position
+        self._last_change = cache.last_change
         return None
 
     def objects(self) -> list[StoredObject]:

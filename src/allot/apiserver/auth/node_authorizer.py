@@ -51,6 +51,8 @@ class NodeAuthorizer:
         }
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
+        if not user.name.startswith(NODE_PREFIX):
+            return NO_OPINION
         node = node_of(user)
         if node is None:
             return NO_OPINION

@@ -9,13 +9,14 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.audit.auditor import Answered, Audited, Auditor
+from allot.apiserver.audit.auditor import Audited, Auditor
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
-from allot.apiserver.auth.authorization import Attributes, Authorizer, check
+from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.auth.impersonation import IMPERSONATE, impersonated
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
@@ -38,15 +39,17 @@ from allot.apiserver.http.request_attributes import (
 )
 from allot.apiserver.http.requests import ApiRequest, parse_query
 from allot.apiserver.http.responses import Response, error_response, in_format
-from allot.apiserver.http.routes import Target, find_target, verb_of
+from allot.apiserver.http.routes import Router, Target, verb_of
 from allot.apiserver.http.watching import Watcher
 from allot.apiserver.registry.served import ServedResources
+from allot.client.component_users import ComponentUser
 
 log = logging.getLogger(__name__)
 
+_BEARER: Final = "Bearer "
+_PREFIX: Final = len(IMPERSONATE)
 _READING: Final = frozenset(("get", "list", "watch"))
 _TRANSFER_LIMITS: Final = TransferLimits()
-LOOPBACK: Final = "127.0.0.1"
 
 
 class App:
@@ -70,7 +73,7 @@ class App:
         self._authorizer = authorizer
         self._metrics = metrics
         self._flow = flow
-        self._served = served
+        self._router = Router(served)
         self._transfer_limits = transfer_limits
         self._auditor = auditor
         self._watchers: set[Watcher] = set()
@@ -97,40 +100,34 @@ class App:
 
     async def _serve(self, exchange: HttpExchange) -> None:
         started = time.perf_counter()
-        call = _Call(Labels(exchange.scope["method"]))
+        auditor = self._auditor
+        call = _Call(None if auditor is None else auditor.begin(exchange.scope))
         try:
-            if self._auditor is not None:
-                call.audited = self._begin_audit(self._auditor, exchange)
             response = await self._respond(exchange, call)
-            if self._auditor is not None and call.audited is not None:
-                answered = Answered(response.code, response.body) if response else Answered(200)
-                self._auditor.completed(call.audited, answered, is_stream=response is None)
+            if auditor is not None and call.audited is not None:
+                auditor.completed(call.audited, response)
             if response is None:
                 return  # a watch, which has been answered
-            self._metrics.count(call.labels, response.code, time.perf_counter() - started)
+            labels = call.labels or Labels(exchange.scope["method"])
+            self._metrics.requests.count(labels, response.code, time.perf_counter() - started)
             if len(response.body) <= PIECE and response.more is None:
                 call.end()  # a large answer holds its seat until the client has taken it
             await exchange.answer(response)
         finally:
-            call.end()
-
-    def _begin_audit(self, auditor: Auditor, exchange: HttpExchange) -> Audited:
-        scope = exchange.scope
-        query: bytes = scope["query_string"]
-        uri = scope["raw_path"] + (b"?" + query if query else b"")
-        audited = auditor.begin(uri.decode("latin-1"), exchange.audit_id)
-        audited.source = (scope.get("client") or (LOOPBACK,))[0]
-        return audited
+            if call.in_flight is not None:
+                call.end()
 
     async def _respond(self, exchange: HttpExchange, call: _Call) -> Response | None:
         scope = exchange.scope
         try:
             request = await self._request(exchange, call)
-            target = find_target(request.path, self._served)
+            target = self._router.find(request.path)
             if target is None:
                 return await self._page(request, exchange, call)
-            verb = verb_of(request.method, target, watch=request.flag("watch"))
-            self._authorize(request, target_attributes(request, target, verb), call)
+            is_watch = bool(request.query) and request.flag("watch")
+            verb = verb_of(request.method, target, watch=is_watch)
+            attributes = target_attributes(request, target, verb)
+            self._authorize(request, attributes, target.version, call)
             if verb is None:
                 raise api_errors.method_not_allowed()
             call.labels = _labels(target, verb)
@@ -142,7 +139,7 @@ class App:
                 await self._watch(request, target, exchange, call)
                 return None
             if kind is MUTATING:
-                request = request._replace(body=await exchange.read(in_flight))
+                request = ApiRequest(*request[:-1], await exchange.read(in_flight))
                 if call.audited is not None:
                     call.audited.request_body = request.body
             several = verb in SEVERAL
@@ -160,13 +157,12 @@ class App:
 
     def _describe(self, audited: Audited, exchange: HttpExchange) -> None:
         """What was asked for, of a request that was answered before it was authorized."""
-        audited.user_agent = exchange.header(b"user-agent").decode("latin-1")
         with suppress(ApiError):
             scope = exchange.scope
             path = scope["raw_path"].decode("latin-1")
             query = parse_query(scope["query_string"])
             request = ApiRequest(scope["method"], path, query, {}, audited.user or User(""))
-            target = find_target(path, self._served)
+            target = self._router.find(path)
             if target is None:
                 audited.attributes = path_attributes(request)
             else:
@@ -174,16 +170,20 @@ class App:
                 audited.attributes = target_attributes(request, target, verb)
             audited.version = version_in(path)
 
-    def _authorize(self, request: ApiRequest, attributes: Attributes, call: _Call) -> None:
+    def _authorize(
+        self, request: ApiRequest, attributes: Attributes, version: str, call: _Call
+    ) -> None:
         """403 unless the user may do it."""
         decision = self._authorizer.authorize(request.user, attributes)
-        if call.audited is not None:
-            call.audited.attributes, call.audited.decision = attributes, decision
-            call.audited.version = version_in(request.path)
-        check(decision, request.user, attributes)
+        audited = call.audited
+        if audited is not None:
+            audited.attributes, audited.decision = attributes, decision
+            audited.version = version
+        if not decision.allowed:
+            raise refusal(request.user, attributes, decision.reason)
 
     async def _page(self, request: ApiRequest, exchange: HttpExchange, call: _Call) -> Response:
-        self._authorize(request, path_attributes(request), call)
+        self._authorize(request, path_attributes(request), version_in(request.path), call)
         exempt = exchange.is_in_process or self._endpoints.is_health(request)
         call.in_flight = self._flow.request(request.user, READ_ONLY, exempt=exempt)
         await call.in_flight.begin()
@@ -191,28 +191,29 @@ class App:
 
     async def _request(self, exchange: HttpExchange, call: _Call) -> ApiRequest:
         scope = exchange.scope
-        headers: dict[str, str] = {}
-        impersonates = False
-        for raw_name, value in scope["headers"]:
-            name = raw_name.decode("latin-1")
-            headers.setdefault(name, value.decode("latin-1"))
-            if name.startswith(IMPERSONATE):
-                impersonates = True
-        component = exchange.component
-        if component is not None:
-            user = User(component.name, groups=component.groups)
-        else:
-            user = await self._authentication.user_for(_credentials(headers, exchange))
+        # Of a repeated header the first one counts.
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in reversed(scope["headers"])
+        }
+        exchange.name_request(headers.get("audit-id"))
         audited = call.audited
         if audited is not None:
-            audited.user, audited.user_agent = user, headers.get("user-agent", "")
-        if impersonates:
+            audited.headers, audited.audit_id = headers, exchange.audit_id
+        component = exchange.component
+        if component is not None:
+            user = _user_of(component)
+        else:
+            user = await self._authentication.user_for(_credentials(headers, exchange))
+        if audited is not None:
+            audited.user = user
+        if [name for name in headers if name[:_PREFIX] == IMPERSONATE]:
             user = self._impersonated(user, scope)
             if audited is not None:
                 audited.impersonated = user
         # Not decoded yet: an escaped slash in a name does not divide it.
         path = scope["raw_path"].decode("latin-1")
-        query = parse_query(scope["query_string"])
+        query = parse_query(scope["query_string"]) if scope["query_string"] else {}
         return ApiRequest(scope["method"], path, query, headers, user)
 
     def _impersonated(self, user: User, scope: Scope) -> User:
@@ -246,6 +247,7 @@ class App:
             self._auditor.started(call.audited)
         call.end()  # it goes on without a seat
         labels = call.labels
+        assert labels is not None
         self._metrics.requests.count_watch(labels)
         gauge = self._metrics.watchers.labels(*labels)
         sent = self._metrics.watch_bytes.labels(labels.group, labels.version, labels.resource)
@@ -273,10 +275,10 @@ class _Call:
 
     __slots__ = ("audited", "in_flight", "labels")
 
-    def __init__(self, labels: Labels) -> None:
-        self.labels = labels
+    def __init__(self, audited: Audited | None) -> None:
+        self.audited = audited
         self.in_flight: InFlightRequest | None = None
-        self.audited: Audited | None = None
+        self.labels: Labels | None = None
 
     def end(self) -> None:
         """Free the seats. It may be called again."""
@@ -301,14 +303,31 @@ async def _stop_when_gone(watcher: Watcher, receive: Receive) -> None:
             return
 
 
+@lru_cache(maxsize=1024)
+def _user_of(component: ComponentUser) -> User:
+    return User(component.name, groups=component.groups)
+
+
 def _credentials(headers: dict[str, str], exchange: HttpExchange) -> Credentials:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    bearer = token.strip() if scheme.lower() == "bearer" else None
-    return Credentials(bearer or None, exchange.certificate)
+    authorization = headers.get("authorization")
+    if not authorization:
+        return Credentials(None, exchange.certificate)
+    is_bearer = authorization[: len(_BEARER)] == _BEARER or authorization.lower().startswith(
+        "bearer "
+    )
+    token = authorization[len(_BEARER) :].strip() if is_bearer else ""
+    return Credentials(token or None, exchange.certificate)
 
 
 def _labels(target: Target, verb: str) -> Labels:
-    resource = target.resource
-    scope = "resource" if target.name else "namespace" if target.namespace else "cluster"
-    part = target.subresource.name if target.subresource else ""
-    return Labels(verb, resource.group, target.version, resource.plural, part, scope)
+    resource, version, namespace, name, part = target
+    scope = "resource" if name else "namespace" if namespace else "cluster"
+    return _known_labels(verb, resource.group, version, resource.plural, part and part.name, scope)
+
+
+@cache
+def _known_labels(
+    verb: str, group: str, version: str, plural: str, part: str | None, scope: str
+) -> Labels:
+    """There are as many as kinds and verbs are served."""
+    return Labels(verb, group, version, plural, part or "", scope)

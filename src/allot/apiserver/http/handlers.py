@@ -18,6 +18,7 @@ from allot.apiserver.http.negotiation import (
     JSON,
     LIST_TRANSFORMS,
     OBJECT_TRANSFORMS,
+    PLAIN_JSON,
     PROTOBUF,
     STREAMED,
     Accepted,
@@ -30,7 +31,7 @@ from allot.apiserver.http.protobuf_rendering import (
     protobuf_list,
     protobuf_renderer,
 )
-from allot.apiserver.http.rendering import Renderer, renderer_for
+from allot.apiserver.http.rendering import Renderer, plain_renderer, renderer_for
 from allot.apiserver.http.requests import ApiRequest, write_options
 from allot.apiserver.http.responses import (
     Response,
@@ -98,7 +99,7 @@ class Handlers:
             return await answer.formatted(await self._subresources.handle(request, target, verb))
         if part is not None and part.name == "finalize":
             return await answer.written(200, await self._subresources.finalize(request, target))
-        if not target.resource.is_stored:
+        if not target.resource.info.is_stored:
             return await answer.formatted(await self._review(request, target))
         match verb:
             case "get":
@@ -155,7 +156,9 @@ class Handlers:
         *,
         watch: bool = False,
     ) -> Accepted:
-        accept = request.header("accept")
+        accept = request.headers.get("accept")
+        if not accept:
+            return PLAIN_JSON
         protobuf = codec_for(target.resource).has_protobuf(target.version)
         try:
             return negotiate(accept, transforms, watch=watch, protobuf=protobuf)
@@ -166,6 +169,8 @@ class Handlers:
         codec = codec_for(target.resource)
         if accepted.format == "protobuf":
             return protobuf_renderer(accepted, codec, target.version)
+        if not accepted.transform:
+            return plain_renderer(codec, target.version)
         return renderer_for(request, accepted, codec, target.version, self._clock)
 
 
@@ -192,6 +197,8 @@ class _Responder(NamedTuple):
             body = await self.workers.run(size, partial(self.renderer.one, stored))
         if is_protobuf:
             return Response(code, body, PROTOBUF)
+        if self.accepted.format == "json" and not self.request.query:
+            return Response(code, body)
         return await self.formatted(Response(code, body))
 
     async def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:

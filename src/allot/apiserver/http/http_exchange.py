@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
@@ -97,12 +97,12 @@ class HttpExchange:
             self._is_chunked = bool(self.header(b"transfer-encoding"))
         self._is_reading = False
         self._is_read = False
+        self.audit_id = ""
+        """Names the request in its answer and in the audit log."""
 
-    @cached_property
-    def audit_id(self) -> str:
-        """Names the request in its answer and in the audit log; a client may bring its own."""
-        given = self.header(b"audit-id").decode("latin-1")
-        return given if 0 < len(given) <= MAX_AUDIT_ID else new_uid()
+    def name_request(self, given: str | None) -> None:
+        """Set the audit id, which a client may bring."""
+        self.audit_id = given if given and len(given) <= MAX_AUDIT_ID else new_uid()
 
     def header(self, name: bytes) -> bytes:
         for found, value in self.scope["headers"]:
@@ -155,7 +155,11 @@ class HttpExchange:
 
     async def answer(self, response: Response) -> None:
         """Send it; raises `ClientGoneError` when the client was too slow and is cut off."""
-        wants_gzip = (response.more is not None or len(response.body) >= GZIP_FROM) and (
+        length = len(response.body)
+        if self.is_in_process and response.more is None and length < GZIP_FROM:
+            await self._answer_in_process(response, length)
+            return
+        wants_gzip = (response.more is not None or length >= GZIP_FROM) and (
             _accepts_gzip(self.header(b"accept-encoding"))
         )
         if wants_gzip and response.more is None:
@@ -178,6 +182,20 @@ class HttpExchange:
         for piece in _pieces(body):
             left -= len(piece)
             await progress.send(_body(piece, more=left > 0), len(piece))
+
+    async def _answer_in_process(self, response: Response, length: int) -> None:
+        """A small answer to a client that takes it at once."""
+        headers = [
+            (b"audit-id", self.audit_id.encode("latin-1")),
+            _CACHE_CONTROL,
+            _content_type(response.content_type),
+            *response.headers,
+            (b"content-length", b"%d" % length),
+        ]
+        body = b"" if self.scope["method"] == "HEAD" else response.body
+        start = {"type": "http.response.start", "status": response.code, "headers": headers}
+        await self._send(start)
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _answer_in_pieces(
         self, response: Response, more: AsyncIterator[bytes], headers: Headers, wants_gzip: bool
@@ -304,4 +322,9 @@ _CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
 
 def _common_headers(content_type: str, audit_id: str) -> Headers:
     named = (b"audit-id", audit_id.encode("latin-1"))
-    return [named, _CACHE_CONTROL, (b"content-type", content_type.encode())]
+    return [named, _CACHE_CONTROL, _content_type(content_type)]
+
+
+@lru_cache(maxsize=256)
+def _content_type(content_type: str) -> tuple[bytes, bytes]:
+    return b"content-type", content_type.encode()

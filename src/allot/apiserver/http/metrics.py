@@ -49,7 +49,7 @@ class RequestCollector(Collector):
 
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered after so many seconds."""
-        series = self._of(labels)
+        series = self._series.get(labels) or self._of(labels)
         series.codes[code] = series.codes.get(code, 0) + 1
         series.in_bucket[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
@@ -149,7 +149,3 @@ class Metrics:
             ("group", "version", "resource"),
             registry=self.registry,
         )
-
-    def count(self, labels: Labels, code: int, seconds: float) -> None:
-        """A request that was answered."""
-        self.requests.count(labels, code, seconds)

@@ -7,6 +7,7 @@ Objects in protobuf are read and written without a detour: see `watch_cache/code
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,6 +28,9 @@ PATCH_FORMATS: Final[Mapping[str, str]] = {
     "application/apply-patch+yaml": "apply",
 }
 """The kind of patch by content type."""
+
+
+_USUAL_TYPES: Final = frozenset((JSON, YAML, PROTOBUF, *PATCH_FORMATS))
 
 
 class BodyError(Exception):
@@ -72,6 +76,8 @@ def patch_format(content_type: str) -> str:
 
 def media_type(content_type: str) -> str:
     """The type without parameters, such as charset: JSON and YAML are UTF-8 whatever they say."""
+    if content_type in _USUAL_TYPES:
+        return content_type
     return content_type.partition(";")[0].strip().lower()
 
 
@@ -161,6 +167,7 @@ class Accepted(NamedTuple):
         return f"{plain};g={_DISCOVERY_GROUP};v={self.version};as={DISCOVERY}"
 
 
+PLAIN_JSON: Final = Accepted("json")
 TABLE: Final = "Table"
 METADATA: Final = "PartialObjectMetadata"
 METADATA_LIST: Final = "PartialObjectMetadataList"
@@ -191,6 +198,8 @@ _FORMATS: Final = {
     "application/*": "json",
     "*/*": "json",
 }
+MAX_REMEMBERED_ACCEPT: Final = 512
+"""Clients send the same few headers again and again; a longer one is read every time."""
 _ONLY_TEXT: Final = frozenset((TABLE,))
 """Forms that protobuf has no messages for."""
 
@@ -220,8 +229,16 @@ def negotiate(
     Alternatives in formats that we do not write are passed over, and so are forms that are not among `transforms`.
     `protobuf` says whether there is a message for the objects themselves; for their metadata there always is.
     """
+    if len(accept) > MAX_REMEMBERED_ACCEPT:
+        return _negotiate(accept, transforms, watch, protobuf)
+    return _remembered(accept, transforms, watch, protobuf)
+
+
+def _negotiate(
+    accept: str, transforms: frozenset[Transform], watch: bool, protobuf: bool
+) -> Accepted:
     if not accept.strip():
-        return Accepted("json")
+        return PLAIN_JSON
     is_known = is_streamed = False
     for clause in sorted(_clauses(accept), key=lambda clause: clause.rank):
         format_ = _FORMATS.get(clause.media_type)
@@ -243,6 +260,9 @@ def negotiate(
         elif asked in transforms and not (format_ == "protobuf" and asked.kind in _ONLY_TEXT):
             return Accepted(format_, asked.kind, asked.version)
     raise _not_acceptable(is_known, STREAMED.values() if watch and not is_streamed else _WRITTEN)
+
+
+_remembered: Final = lru_cache(maxsize=1024)(_negotiate)
 
 
 def error_format(accept: str) -> str:

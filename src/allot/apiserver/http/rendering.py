@@ -18,7 +18,7 @@ from allot.apiserver.printers.column import Column
 from allot.apiserver.registry.reading import ListMeta
 from allot.apiserver.watch_cache.cache import ObjectChange, event_line
 from allot.apiserver.watch_cache.codecs import Codec
-from allot.apiserver.watch_cache.stored_objects import StoredObject, with_type
+from allot.apiserver.watch_cache.stored_objects import StoredObject, type_head, with_type
 
 META: Final = "meta.k8s.io"
 INCLUDES: Final = ("", "None", "Metadata", "Object")
@@ -32,10 +32,10 @@ class Renderer:
         self.version = version
         self._gvk = codec.resource.gvk(version)
         self._api_version = str(self._gvk.group_version)
+        self._head = type_head(self._gvk.kind, self._api_version)
 
     def one(self, stored: StoredObject) -> bytes:
-        body = stored.body(self.codec, self.version)
-        return with_type(body, self._gvk.kind, self._api_version)
+        return self._head + stored.body(self.codec, self.version)[1:]
 
     def work_size(self, stored: StoredObject) -> int:
         """How much work an object is, in bytes of JSON."""
@@ -245,7 +245,7 @@ def renderer_for(
             return TableRenderer(codec, version, accepted.version, include, clock)
         case "PartialObjectMetadata" | "PartialObjectMetadataList":
             return PartialRenderer(codec, version, accepted.version)
-    return _plain_renderer(codec, version)
+    return plain_renderer(codec, version)
 
 
-_plain_renderer: Final = cache(Renderer)
+plain_renderer: Final = cache(Renderer)

@@ -25,11 +25,11 @@ def target_attributes(request: ApiRequest, target: Target, verb: str | None) -> 
     if not resource.group and resource.plural == "namespaces":
         namespace = name
     asked = verb or _verb(request, name)
+    part = target.subresource
+    plural = resource.plural if part is None else target.attribute_resource
     if "fieldSelector" in request.query and not name:
-        return _with_fields(request, asked, resource.group, target.attribute_resource, namespace)
-    return Attributes(
-        asked, request.path, resource.group, target.attribute_resource, namespace, name
-    )
+        return _with_fields(request, asked, resource.group, plural, namespace)
+    return Attributes(asked, request.path, resource.group, plural, namespace, name)
 
 
 def path_attributes(request: ApiRequest) -> Attributes:

@@ -10,6 +10,10 @@ from allot.apiserver.kinds.definition import Subresource
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import ServedResources
 
+MAX_REMEMBERED_PATHS: Final = 4096
+MAX_REMEMBERED_PATH: Final = 256
+"""How many paths of collections are remembered, and how long they may be."""
+
 
 class Target(NamedTuple):
     """What a request is about. Without a name it is the whole collection."""
@@ -42,6 +46,40 @@ def find_target(path: str, served: ServedResources) -> Target | None:
     if not all(rest):
         return None
     return _find(group_version, rest, served)
+
+
+class Router:
+    """Finds targets. The path of a collection is read once: most requests are about few of them."""
+
+    def __init__(self, served: ServedResources) -> None:
+        self._served = served
+        self._collections: dict[str, Target] = {}
+
+    def find(self, path: str) -> Target | None:
+        """The target of an API path; None if nothing is served there."""
+        collection = self._collections.get(path)
+        if collection is not None:
+            return collection
+        place, _, name = path.rpartition("/")
+        collection = self._collections.get(place)
+        if collection is not None and name and "%" not in name:
+            resource, version, namespace, _, _ = collection
+            if resource.info.is_stored and (namespace or not resource.namespaced):
+                return Target(resource, version, namespace, name)
+        target = find_target(path, self._served)
+        if target is not None and target.subresource is None:
+            if not target.name:
+                self._remember(path, target)
+            elif target.name == name:  # neither escaped nor followed by a slash
+                self._remember(place, target)
+        return target
+
+    def _remember(self, path: str, target: Target) -> None:
+        if len(path) > MAX_REMEMBERED_PATH or path.endswith("/"):
+            return
+        if len(self._collections) >= MAX_REMEMBERED_PATHS:  # they name namespaces, existing or not
+            self._collections.clear()
+        self._collections[path] = target._replace(name="")
 
 
 def _find(group_version: GroupVersion, rest: list[str], served: ServedResources) -> Target | None:

@@ -56,6 +56,9 @@ from allot.validation.kubernetes_warnings import rule_warnings
 MAX_TRIES: Final = 100
 """Attempts of a write after conflicts, before the client gets 409."""
 NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_PAIRS: Final = tuple(one + two for one in NAME_CHARACTERS for two in NAME_CHARACTERS)
+_PAIR_COUNT: Final = len(_PAIRS)
+_SUFFIXES: Final = len(NAME_CHARACTERS) ** 5
 MAX_GENERATED_NAMES: Final = 8
 
 
@@ -377,7 +380,12 @@ class ObjectStore:
 
 def new_name_suffix() -> str:
     """Five random characters, without vowels, as in Kubernetes."""
-    return "".join(random.choices(NAME_CHARACTERS, k=5))  # noqa: S311 - not a secret
+    number = int(random.random() * _SUFFIXES)  # noqa: S311 - not a secret
+    return (
+        _PAIRS[number % _PAIR_COUNT]
+        + _PAIRS[number // _PAIR_COUNT % _PAIR_COUNT]
+        + NAME_CHARACTERS[number // _PAIR_COUNT**2]
+    )
 
 
 def _with_known_times(new: Any, old: Any, codec: Codec) -> Any:

@@ -15,9 +15,9 @@ from allot.apiserver.registry.selection import Selection
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import Caches, key_prefix
 from allot.apiserver.watch_cache.codecs import storage_codec
-from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.apiserver.watch_cache.storage_errors import api_error_for, api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
-from allot.storage.interface import Store
+from allot.storage.interface import StorageError, Store
 from allot.validation.fields import FieldPath
 from allot.validation.fields import invalid as invalid_field
 
@@ -104,14 +104,19 @@ class Reader:
 
     async def at_least(self, cache: ResourceCache, resource_version: str) -> None:
         """Let the cache show the newest state ("", the default), any ("0"), or one not older."""
-        with api_errors_for_storage():
+        try:
+            if not resource_version:
+                await cache.refresh()
+                return
             if resource_version == "0":
                 await cache.start()
                 return
-            wanted = revision_of(resource_version) if resource_version else 0
+            wanted = revision_of(resource_version)
             await cache.refresh()
             if cache.revision < wanted:
                 await self._wait_for(cache, wanted)
+        except StorageError as error:
+            raise api_error_for(error) from error
 
     async def _wait_for(self, cache: ResourceCache, wanted: int) -> None:
         deadline = asyncio.get_running_loop().time() + WAIT_FOR_REVISION_SECONDS

@@ -6,12 +6,32 @@ import os
 from typing import Final
 
 _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+_DIGITS: Final = 32
+_POOL_SIZE: Final = 128
+"""Uids for which randomness is asked for at once."""
+
+_pool: Final[list[str]] = []
 
 
 def new_uid() -> str:
     """A random UUID as a string. Formatted by hand: every write needs two, and `uuid.UUID` is slower."""
-    digits = os.urandom(16).hex()
+    try:
+        digits = _pool.pop()
+    except IndexError:
+        digits = _refill()
     return (
         f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}"
         f"-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:]}"
     )
+
+
+def _refill() -> str:
+    """Digits for one uid, and more of them in the pool."""
+    digits = os.urandom(_POOL_SIZE * _DIGITS // 2).hex()
+    first, *others = (digits[start : start + _DIGITS] for start in range(0, len(digits), _DIGITS))
+    _pool.extend(others)
+    return first
+
+
+# A child would make the uids that its parent makes too.
+os.register_at_fork(after_in_child=_pool.clear)

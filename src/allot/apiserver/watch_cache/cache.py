@@ -218,25 +218,35 @@ class ResourceCache:
             await self.start()
         while True:
             revision = await self._store.revision()
+            assert self._watch is not None
             try:
-                self._apply_pending()
+                pending = self._watch.pending()
             except (CompactedError, SlowWatcherError):
                 await asyncio.sleep(0.01)  # it is being loaded again
                 continue
-            self.revision = max(self.revision, revision)
+            if pending:
+                self._apply_all(pending)
+            if self.revision < revision:
+                self.revision = revision
             return self.revision
 
     def catch_up(self) -> None:
         """Take in what has arrived, without waiting. Nothing happens before it is loaded, or while it is loaded again."""
         if self._watch is not None:
-            with contextlib.suppress(CompactedError, SlowWatcherError):
-                self._apply_pending()
+            try:
+                pending = self._watch.pending()
+            except (CompactedError, SlowWatcherError):
+                return  # it is being loaded again
+            if pending:
+                self._apply_all(pending)
 
     def _apply_pending(self) -> None:
         assert self._watch is not None
         pending = self._watch.pending()
-        if not pending:
-            return
+        if pending:
+            self._apply_all(pending)
+
+    def _apply_all(self, pending: Sequence[Sequence[Change]]) -> None:
         for changes in pending:
             self._apply(changes)
         self._wake()

@@ -41,7 +41,7 @@ class Caches:
         self, store: Store, *, window: int = WINDOW, window_bytes: int = WINDOW_BYTES
     ) -> None:
         self.namespaces = resource_named("", "namespaces")
-        self._store = store
+        self.store = store
         self._window = window
         self._budget = WindowBudget(window_bytes)
         self._caches: dict[Resource, ResourceCache] = {}
@@ -52,7 +52,7 @@ class Caches:
             return found
         home = stored_resource(resource)
         found = self._caches[home] = self._caches.get(home) or ResourceCache(
-            self._store,
+            self.store,
             key_prefix(home),
             codec_for(home),
             window=self._window,
@@ -61,13 +61,9 @@ class Caches:
         )
         return found
 
-    @property
-    def announced(self) -> int:
-        """What the store has announced: as long as it is the same number, no cache has anything to catch up with."""
-        return self._store.announced
-
     def key(self, resource: Resource, namespace: str, name: str) -> str:
-        return key_prefix(resource, namespace) + name
+        everywhere = _prefix_of_all(resource)
+        return f"{everywhere}{namespace}/{name}" if namespace else everywhere + name
 
     async def get(self, resource: Resource, key: str) -> StoredObject | None:
         """The object as of now."""

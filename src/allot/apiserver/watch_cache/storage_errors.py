@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allot.apiserver import api_errors
+from allot.apiserver.api_errors import ApiError
 from allot.storage.interface import (
     CompactedError,
     FutureRevisionError,
@@ -24,16 +25,19 @@ class api_errors_for_storage:  # noqa: N801 - used like a function
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
-        match error:
-            case None | RevisionConflictError():
-                return
-            case CompactedError(revision=revision, oldest=oldest):
-                raise api_errors.too_old(revision, oldest) from error
-            case FutureRevisionError(revision=revision, current=current):
-                raise api_errors.too_large(revision, current) from error
-            case StoreFullError():
-                raise api_errors.unavailable(f"the storage is full: {error}") from error
-            case StoreUnavailableError():
-                raise api_errors.unavailable(f"the storage does not answer: {error}") from error
-            case StorageError():
-                raise api_errors.internal(str(error)) from error
+        if isinstance(error, StorageError) and not isinstance(error, RevisionConflictError):
+            raise api_error_for(error) from error
+
+
+def api_error_for(error: StorageError) -> ApiError:
+    """What a client is told of an error of the store."""
+    match error:
+        case CompactedError(revision=revision, oldest=oldest):
+            return api_errors.too_old(revision, oldest)
+        case FutureRevisionError(revision=revision, current=current):
+            return api_errors.too_large(revision, current)
+        case StoreFullError():
+            return api_errors.unavailable(f"the storage is full: {error}")
+        case StoreUnavailableError():
+            return api_errors.unavailable(f"the storage does not answer: {error}")
+    return api_errors.internal(str(error))

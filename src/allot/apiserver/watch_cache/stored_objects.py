@@ -109,4 +109,9 @@ def with_revision(body: bytes, revision: int) -> bytes:
 
 def with_type(body: bytes, kind: str, api_version: str) -> bytes:
     """JSON of a list item as a document of its own."""
-    return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), api_version.encode(), body[1:])
+    return type_head(kind, api_version) + body[1:]
+
+
+def type_head(kind: str, api_version: str) -> bytes:
+    """How a JSON document of this type begins."""
+    return b'{"kind":"%b","apiVersion":"%b",' % (kind.encode(), api_version.encode())

@@ -20,7 +20,7 @@ def samples(metrics: Metrics) -> dict[str, float]:
 def test_requests_are_counted_by_code_and_duration() -> None:
     metrics = Metrics()
     for seconds, code in ((0.0005, 200), (0.001, 200), (0.0011, 404), (100.0, 200)):
-        metrics.count(GET, code, seconds)
+        metrics.requests.count(GET, code, seconds)
     found = samples(metrics)
     assert found[f'apiserver_request_total{{code="200",{SAID}}}'] == 3
     assert found[f'apiserver_request_total{{code="404",{SAID}}}'] == 1

@@ -43,11 +43,13 @@ class RbacAuthorizer:
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         version = self._policies.catch_up()
-        if version != self._version or len(self._answers) > MAX_USERS:
+        if version != self._version:
             self._answers.clear()
             self._version = version
         known = self._answers.get((user.name, user.groups))
         if known is None:
+            if len(self._answers) > MAX_USERS:
+                self._answers.clear()
             known = self._answers[user.name, user.groups] = {}
         resource = attributes.resource
         if resource:

@@ -20,7 +20,7 @@ class PolicyFeed:
 
     def __init__(self, caches: Caches) -> None:
         self.index = PolicyIndex()
-        self._caches = caches
+        self._store = caches.store
         self._version = 0
         self._caught_up_with = -1
         self._followers = tuple(
@@ -36,7 +36,8 @@ class PolicyFeed:
 
     def catch_up(self) -> int:
         """Applies everything written before this call; the generation differs after every change."""
-        announced = self._caches.announced
+        # As long as it is the same number, no cache has pending changes.
+        announced = self._store.announced
         if announced == self._caught_up_with and announced >= 0:
             return self._version
         self._caught_up_with = announced

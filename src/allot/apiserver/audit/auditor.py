@@ -229,7 +229,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def _status(code: int, body: bytes) -> Any:
-    """The Status of a failure; only the code if there is none."""
+    """The Status of a failure; only the code if the body has none."""
     found = decoded(body)
     if not isinstance(found, dict):
         return _only_code(code)

@@ -20,6 +20,8 @@ UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 POD_SCHEDULED: Final = "PodScheduled"
 FAILED_SCHEDULING: Final = "FailedScheduling"
+MAX_CONFLICTS: Final = 5
+"""Pods change while a condition is written, but not often; the next attempt writes again."""
 
 
 class PodStatusReporter:
@@ -84,11 +86,8 @@ class PodStatusReporter:
         status = status_change(pod, reason, message, nominated_node, self._clock())
         if status is None:
             return
-        patch = {"metadata": {"uid": pod.uid}, "status": status}
         try:
-            await self._client.patch(
-                PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
-            )
+            await self._patch_unbound(pod, status)
         except ClientError as error:
             log.log(
                 _log_level(error),
@@ -96,6 +95,29 @@ class PodStatusReporter:
                 pod.key,
                 error,
             )
+
+    async def _patch_unbound(self, pod: PodInfo, status: dict[str, Any]) -> None:
+        """Patch the status unless the pod is bound by now.
+
+        Answers get lost and patches are repeated: without the version as a precondition, one about an earlier
+        attempt could arrive after the binding and overwrite the condition that this sets.
+        """
+        version = pod.pod.metadata.resource_version
+        for _ in range(MAX_CONFLICTS):
+            patch = {"metadata": {"uid": pod.uid, "resourceVersion": version}, "status": status}
+            try:
+                await self._client.patch(
+                    PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
+                )
+            except ApiStatusError as error:
+                if not error.is_conflict:
+                    raise
+            else:
+                return
+            found = await self._client.find(PODS, pod.key)
+            if found is None or found.metadata.uid != pod.uid or found.node_name:
+                return
+            version = found.metadata.resource_version
 
 
 def _log_level(error: ClientError) -> int:

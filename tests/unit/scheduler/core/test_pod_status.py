@@ -125,7 +125,8 @@ def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
     heard = Heard()
     outcomes = PodStatusReporter(client, heard, clock.today)
 
-    asyncio.run(outcomes.failed(a_pod_info(), UNSCHEDULABLE, "why"))
+    pod = a_pod_info(metadata={"resourceVersion": "7"})
+    asyncio.run(outcomes.failed(pod, UNSCHEDULABLE, "why"))
 
     (request,) = transport.requests
     assert (request.method, request.path) == (
@@ -134,10 +135,36 @@ def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
     )
     assert request.content_type == "application/strategic-merge-patch+json"
     assert request.body == {
-        "metadata": {"uid": "uid-default-pod"},
+        "metadata": {"uid": "uid-default-pod", "resourceVersion": "7"},
         "status": {"conditions": [a_condition()]},
     }
     assert heard.events == [("pod", "Warning", "FailedScheduling", "Scheduling", "why")]
+
+
+CONFLICT = answer(409, {"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409})
+
+
+@pytest.mark.parametrize(
+    ("found", "methods"),
+    [
+        pytest.param({"nodeName": "n1"}, ["PATCH", "GET"], id="bound-meanwhile"),
+        pytest.param({}, ["PATCH", "GET", "PATCH"], id="changed-meanwhile"),
+    ],
+)
+def test_the_condition_of_a_bound_pod_is_not_overwritten(
+    found: dict[str, str], methods: list[str]
+) -> None:
+    current = {"metadata": {"uid": "uid-default-pod", "resourceVersion": "8"}, "spec": found}
+    client, transport, clock = scripted(
+        CONFLICT, answer(200, current), answer(200, {"metadata": {}})
+    )
+    pod = a_pod_info(metadata={"resourceVersion": "7"})
+
+    asyncio.run(PodStatusReporter(client, Heard(), clock.today).failed(pod, UNSCHEDULABLE, "why"))
+
+    assert [request.method for request in transport.requests] == methods
+    if len(methods) == 3:
+        assert transport.requests[-1].body["metadata"]["resourceVersion"] == "8"
 
 
 def test_an_unchanged_pod_status_is_not_written() -> None:

@@ -16,7 +16,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.attacks.attack import HEADER, Figures, run_attack
-from tests.attacks.catalogue import ATTACKS
+from tests.attacks.attack_list import ATTACKS
 from tests.attacks.clusters import SHAPES, Cluster, Part, free_ports, hardware_file
 
 ONE: Final = "one"

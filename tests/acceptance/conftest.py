@@ -16,7 +16,7 @@ from tests.acceptance.runner.acceptance import AcceptanceRunner, open_runner
 from tests.acceptance.runner.scenarios import Scenario
 from tests.acceptance.server_process import running_api_server, running_cluster
 
-PATIENCE = 3.0
+MAX_WAIT_SECONDS = 3.0
 """Time limits are for machines that do nothing else."""
 
 
@@ -60,7 +60,7 @@ def endings(
         with (
             running_cluster(tmp_path_factory.mktemp("up")) as kubeconfig,
             open_runner(
-                kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=PATIENCE
+                kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=MAX_WAIT_SECONDS
             ) as runner,
         ):
             yield runner

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import PATIENCE
+from tests.acceptance.conftest import MAX_WAIT_SECONDS
 from tests.acceptance.playing import Endings, failures
 from tests.acceptance.runner.acceptance import open_runner
 from tests.acceptance.runner.scenarios import Scenario, load_scenarios
@@ -37,7 +37,9 @@ def test_scenarios_that_the_rules_of_the_keps_change(tmp_path: Path, kubectl: Pa
     runnable = [each for each in OTHERWISE if kubectl or not each.needs_kubectl]
     with (
         running_cluster(tmp_path, *KUBERNETES_RULES) as kubeconfig,
-        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=PATIENCE) as runner,
+        open_runner(
+            kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=MAX_WAIT_SECONDS
+        ) as runner,
     ):
         assert failures(runner, runnable) == []
 
@@ -78,7 +80,9 @@ def test_all_scenarios(
     runnable = [each for each in scenarios if kubectl or not each.needs_kubectl]
     with (
         running_cluster(tmp_path, *arguments) as kubeconfig,
-        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=False, patience=PATIENCE) as runner,
+        open_runner(
+            kubeconfig, kubectl=kubectl, simulate_nodes=False, patience=MAX_WAIT_SECONDS
+        ) as runner,
     ):
         for _ in range(times):
             assert failures(runner, runnable) == []

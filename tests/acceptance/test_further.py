@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import PATIENCE
+from tests.acceptance.conftest import MAX_WAIT_SECONDS
 from tests.acceptance.playing import failures
 from tests.acceptance.runner.acceptance import open_runner
 from tests.acceptance.runner.scenarios import SCENARIOS, read_scenarios
@@ -56,7 +56,9 @@ def test_further_scenarios(path: Path, gates: str, tmp_path: Path, kubectl: Path
     runnable = [each for each in read_scenarios(path) if kubectl or not each.needs_kubectl]
     with (
         running_cluster(tmp_path, gates=gates) as kubeconfig,
-        open_runner(kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=PATIENCE) as runner,
+        open_runner(
+            kubeconfig, kubectl=kubectl, simulate_nodes=True, patience=MAX_WAIT_SECONDS
+        ) as runner,
     ):
         assert failures(runner, runnable) == []
 

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.attacks.attack import HEADER, Figures, run_attack
-from tests.attacks.catalogue import ATTACKS, REPRESENTATIVE
+from tests.attacks.attack_list import ATTACKS, REPRESENTATIVE
 from tests.attacks.clusters import KUBERNETES, made_cluster
 from tests.contract.conftest import NO_ETCD
 from tests.contract.etcd_server import find_etcd

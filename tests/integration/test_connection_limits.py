@@ -25,7 +25,7 @@ from allot.apiserver.http.protocol import ServerProtocol
 from allot.apiserver.http.serving import HANDSHAKE_BATCH, RECEIVE_BUFFER
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
 
-PATIENCE = 30.0
+MAX_WAIT_SECONDS = 30.0
 """Seconds after which something that must happen is said not to have happened."""
 MAPS = "/api/v1/namespaces/default/configmaps"
 QUICK = ConnectionLimits(max_connections=8, head_seconds=0.5, idle_seconds=0.5, closing_seconds=0.5)
@@ -47,14 +47,14 @@ class Client:
 
     async def code(self) -> int:
         """The code of the next answer."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             line = await self.reader.readline()
         return int(line.split()[1])
 
     async def end(self) -> bytes:
         """What comes until the server ends the connection."""
         received = b""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             with contextlib.suppress(ConnectionError, ssl.SSLError):
                 while part := await self.reader.read(65536):
                     received += part
@@ -75,7 +75,7 @@ class Clients:
         self._silent: list[socket.socket] = []
 
     async def connect(self) -> Client:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             streams = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls)
         client = Client(self.server, *streams)
         self._all.append(client)
@@ -139,7 +139,7 @@ async def ended(clients: Clients, reason: str) -> float:
 
 
 async def until_read(connection: socket.socket) -> bytes:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         try:
             return await asyncio.get_running_loop().sock_recv(connection, 100)
         except ConnectionError:
@@ -200,7 +200,7 @@ def test_watches_are_not_ended_to_make_room(tmp_path: Path) -> None:
             assert await until_read(refused) == b""
             assert await ended(clients, "refused") == 1
             watches.pop().close()
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
                 while not await clients.is_served():
                     await asyncio.sleep(0.01)
             assert all(not watch.reader.at_eof() for watch in watches)
@@ -267,7 +267,7 @@ def test_who_does_not_read_a_large_answer_is_ended(tmp_path: Path) -> None:
             assert (await clients.get("/metrics"))[0] == 200
 
     async def limited() -> None:
-        async with asyncio.timeout(2 * PATIENCE):
+        async with asyncio.timeout(2 * MAX_WAIT_SECONDS):
             await story()
 
     asyncio.run(limited())
@@ -314,7 +314,7 @@ def test_what_a_connection_held_is_free_when_it_ends(
                 idle.send("GET /livez HTTP/1.1")
                 assert await idle.code() == 200
                 idle.close()
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(MAX_WAIT_SECONDS):
                     while any(protocol() is not None for protocol in protocols):
                         await asyncio.sleep(0.01)
                 assert len(protocols) == 3

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.conftest import PATIENCE
+from tests.acceptance.conftest import MAX_WAIT_SECONDS
 from tests.acceptance.playing import failures
 from tests.acceptance.runner.acceptance import open_runner
 from tests.acceptance.runner.scenarios import Scenario
@@ -43,7 +43,7 @@ def test_all_scenarios(scenarios: list[Scenario], rules: tuple[str, ...], tmp_pa
         api_server(tmp_path, *rules) as kubeconfig,
         control_plane(tmp_path),
         open_runner(
-            kubeconfig, kubectl=program("kubectl"), simulate_nodes=True, patience=PATIENCE
+            kubeconfig, kubectl=program("kubectl"), simulate_nodes=True, patience=MAX_WAIT_SECONDS
         ) as runner,
     ):
         failed = failures(runner, scenarios)

@@ -71,7 +71,7 @@ CAST: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 
 class Story(NamedTuple):
-    """Happenings, and how many turns everybody has before each; None: as many as they want."""
+    """Events, and how many steps every task takes before each; None: until all are idle."""
 
     observed_events: tuple[str, ...]
     cast: str = "one"

@@ -30,7 +30,7 @@ UNAUTHENTICATED: Final = ("ResponseStarted",)
 LOOPBACK: Final = "127.0.0.1"
 MAX_BODY_BYTES: Final = 1 << 20
 """The size of buffered bodies from which they are written at once."""
-_NOBODY: Final = User("")
+_NO_USER: Final = User("")
 
 
 class Sink(Protocol):
@@ -148,7 +148,7 @@ class Auditor:
         audited, stages, now, code, body = logged
         user, impersonated = audited.user, audited.impersonated
         attributes = audited.attributes or Attributes("", audited.path.decode("latin-1"))
-        level, omitted = self._policy.decide(impersonated or user or _NOBODY, attributes)
+        level, omitted = self._policy.decide(impersonated or user or _NO_USER, attributes)
         lines: list[bytes] = []
         if level is Level.NONE:
             return lines

@@ -15,12 +15,12 @@ from allot.cel.macros import MacroError, MacroKey
 from allot.cel.syntax import (
     Call,
     Constant,
-    Entry,
     Expression,
     FieldValue,
     Identifier,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     MessageLiteral,
     Select,
@@ -230,14 +230,14 @@ class OperandParser(TokenReader, ABC):
 
     def _map(self) -> Expression:
         brace = self._advance()
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         height = 0
         while not self._next.is_symbol("}"):
             optional = self._accept("?") is not None
             key = self._expression()
             height = max(height, self._height)
             colon = self._expect(":")
-            entries.append(Entry(colon.offset, key, self._expression(), optional))
+            entries.append(MapEntry(colon.offset, key, self._expression(), optional))
             height = max(height, self._height)
             if not self._accept(","):
                 break

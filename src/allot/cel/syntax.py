@@ -58,7 +58,7 @@ class ListLiteral:
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class MapEntry:
     """One `key: value` of a map literal."""
 
     offset: int
@@ -70,7 +70,7 @@ class Entry:
 @dataclass(eq=False, slots=True)
 class MapLiteral:
     offset: int
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 @dataclass(eq=False, slots=True)

@@ -25,7 +25,7 @@ from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.explain.explainer import PodExplainer
 from allot.scheduler.explain.failure_reasons import FailureReasons
-from allot.scheduler.framework.backoff import Backoff
+from allot.scheduler.framework.backoff import ExponentialBackoff
 from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.metrics import SchedulerMetrics
@@ -101,7 +101,9 @@ class SchedulerProcess:
                 for profile in self.profiles.values()
                 for plugin in profile.plugins
             },
-            Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
+            ExponentialBackoff(
+                configuration.initial_backoff_seconds, configuration.max_backoff_seconds
+            ),
             lambda sub_queue, event: self.metrics.incoming.labels(sub_queue.value, event).inc(),
         )
         self.metrics.collect_queue(self.queue.lengths, self.queue.rejections)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from allot.api.base import ABSENT
 from allot.api.json_limits import MAX_VALUES
 from allot.api.protobuf import json_schemas, memory, scalars, wire
-from allot.api.protobuf.source import Source
+from allot.api.protobuf.reading_source import ReadingSource
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import ProtobufError
 
@@ -112,14 +112,14 @@ class _Generator:
         self._target = target
         self._name = name
         self._members = members_of(target)
-        self._source = Source()
+        self._source = ReadingSource()
 
     def define(self) -> None:
         line = self._source.line
         with self._source.block(f"def {self._name}(b, p, e, budget):"):
             line("next(budget)")
             self._begin()
-            self._next_tag()
+            self._source.next_tag()
             with self._source.block("while t >= 0:"):
                 line("s = p")
                 for member in self._members:
@@ -129,7 +129,7 @@ class _Generator:
                 )
                 with self._source.block("if p == s:"):
                     line(f"p = skip(b, p, t, {known})")
-                    self._next_tag()
+                    self._source.next_tag()
                 with self._source.block("if t >= 0:"):
                     line("next(budget)")
             with self._source.block("if p > e:"):
@@ -181,41 +181,6 @@ class _Generator:
                 line(f'r["{field.name}"] = {_promise(inner)}(b, 0, 0, budget)')
         line("return r")
 
-    def _next_tag(self, at_end: str = "t = -1") -> None:
-        """Reads the next tag into t; outside of inner loops, the end may be a `break`."""
-        line = self._source.line
-        with self._source.block("if p < e:"):
-            line("t = b[p]")
-            line("p += 1")
-            self._long_varint("t", "p")
-        with self._source.block("else:"):
-            line(at_end)
-
-    def _length(self, start: str = "p", end: str = "q", within: str = "") -> None:
-        """Reads a length: afterwards the content goes from `start` to `end`.
-
-        With `within`, the end is checked before reading. Otherwise the enclosing message detects truncated data.
-        """
-        line = self._source.line
-        line(f"n = b[{start}]")
-        line(f"{start} += 1")
-        self._long_varint("n", start)
-        line(f"{end} = {start} + n")
-        if within:
-            with self._source.block(f"if {end} > {within}:"):
-                line("raise too_short()")
-
-    def _long_varint(self, value: str, start: str) -> None:
-        """Reads the further bytes of a tag or length; most often one more."""
-        line = self._source.line
-        with self._source.block(f"if {value} > 127:"):
-            line(f"x = b[{start}]")
-            with self._source.block("if x < 128:"):
-                line(f"{value} = {value} & 127 | x << 7")
-                line(f"{start} += 1")
-            with self._source.block("else:"):
-                line(f"{value}, {start} = varint(b, {start} - 1)")
-
     def _field(self, member: Member) -> None:
         field = member.field
         if not field.name:
@@ -242,11 +207,11 @@ class _Generator:
         wire_type = _NUMBERS.get(field.type, 2)
         with self._source.block(f"if t == {field.number << 3 | wire_type}:"):
             if wire_type != 2:
-                self._number(field.type)
+                self._source.number(field.type)
             elif field.type == "string":
-                self._text()
+                self._source.string()
             else:
-                self._length(within="e" if field.type != "bytes" else "")
+                self._source.length(within="e" if field.type != "bytes" else "")
                 self._read_value(member)
                 line("p = q")
             if field.type == "raw" and self._target.cls is not None:
@@ -264,34 +229,7 @@ class _Generator:
                     line(self._store(member, "v"))
             else:
                 line(self._store(member, "v"))
-            self._next_tag("break")
-
-    def _text(self) -> None:
-        """Reads a string into v. Go writes empty ones, too."""
-        line = self._source.line
-        line("n = b[p]")
-        line("p += 1")
-        with self._source.block("if n:"):
-            self._long_varint("n", "p")
-            line("q = p + n")
-            line("v = b[p:q].decode()")
-            line("p = q")
-        with self._source.block("else:"):
-            line("v = ''")
-
-    def _number(self, type_: str, variable: str = "p") -> None:
-        """Reads a number into v."""
-        line = self._source.line
-        if type_ == "double":
-            line(f"v, {variable} = double(b, {variable})")
-            return
-        line(f"v = b[{variable}]")
-        line(f"{variable} += 1")
-        with self._source.block("if v > 127:"):
-            reader = "int32" if type_ == "int32" else "int64"
-            line(f"v, {variable} = {reader}(b, {variable} - 1)")
-        if type_ == "bool":
-            line("v = v != 0")
+            self._source.next_tag("break")
 
     def _value(self, member: Member, start: str = "p", end: str = "q") -> str:
         """The expression for a value between two offsets."""
@@ -311,14 +249,14 @@ class _Generator:
         line = self._source.line
         inner = inlined(self._target, member)
         with self._source.block(f"if t == {member.field.number << 3 | 2}:"):
-            self._length(within="e")
+            self._source.length(within="e")
             line(f"v = {_promise(inner)}(b, p, q, budget)")
             if self._target.cls is None:
                 line("r.update(v)")
             for part in members_of(inner) if self._target.cls is not None else ():
                 line(f"f_{part.attribute} = v.{part.attribute}")
             line("p = q")
-            self._next_tag("break")
+            self._source.next_tag("break")
 
     def _list(self, member: Member) -> None:
         field, line = member.field, self._source.line
@@ -328,25 +266,25 @@ class _Generator:
             with self._source.block(f"if t == {tag}:"):
                 self._open_list(member)
                 with self._source.block(f"while t == {tag}:"):
-                    self._length(within="e" if field.type != "string" else "")
+                    self._source.length(within="e" if field.type != "string" else "")
                     self._read_value(member)
                     line("a.append(v)")
                     line("p = q")
-                    self._next_tag()
+                    self._source.next_tag()
                 self._close_list(member)
             return
         with self._source.block(f"if t == {tag} or t == {field.number << 3 | 2}:"):
             self._open_list(member)
             with self._source.block("if t & 7 == 2:"):
-                self._length(within="e")
+                self._source.length(within="e")
                 with self._source.block("while p < q:"):
-                    self._number(field.type)
+                    self._source.number(field.type)
                     line("a.append(v)")
-                self._next_tag()
+                self._source.next_tag()
             with self._source.block("else:"), self._source.block(f"while t == {tag}:"):
-                self._number(field.type)
+                self._source.number(field.type)
                 line("a.append(v)")
-                self._next_tag()
+                self._source.next_tag()
             self._close_list(member)
 
     def _open_list(self, member: Member) -> None:
@@ -408,7 +346,7 @@ class _Generator:
                 with self._source.block("if m is None:"):
                     line(f'm = r["{member.attribute}"] = {{}}')
             with self._source.block(f"while t == {tag}:"):
-                self._length(within="e")
+                self._source.length(within="e")
                 if inner is not None and inner.cls is not None:
                     parts = self._constant(f"parts_{member.attribute}", memory.READ.of_a_type())
                     line("c = b[p:q]")
@@ -423,7 +361,7 @@ class _Generator:
                 else:
                     self._entry(member)
                     line("m[k] = v")
-                self._next_tag()
+                self._source.next_tag()
 
     def _entry(self, member: Member) -> None:
         """Reads an entry of a map into k and v."""
@@ -452,16 +390,16 @@ class _Generator:
             line("t = b[p]")
             line("p += 1")
             with self._source.block("if t == 10:"):
-                self._length("p", "u")
+                self._source.length("p", "u")
                 line("k = b[p:u].decode()")
                 line("p = u")
             with self._source.block(f"elif t == {2 << 3 | wire_type}:"):
                 if wire_type == 2:
-                    self._length("p", "u", "q")
+                    self._source.length("p", "u", "q")
                     line(f"v = {self._value(member, 'p', 'u')}")
                     line("p = u")
                 else:
-                    self._number(field.type)
+                    self._source.number(field.type)
             with self._source.block("else:"):
                 line("t, p = varint(b, p - 1)")
                 line("p = skip(b, p, t, ())")

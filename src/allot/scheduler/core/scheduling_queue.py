@@ -23,7 +23,7 @@ from allot.scheduler.core.active_queue import ActiveQueue
 from allot.scheduler.core.in_flight_events import InFlightEvents, ObservedEvent
 from allot.scheduler.core.queueing_hints import QueueingHints
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue, UnschedulablePods
-from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, Backoff
+from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, ExponentialBackoff
 from allot.scheduler.framework.events import (
     WAITING_POD,
     Action,
@@ -60,7 +60,7 @@ class SchedulingQueue:
         sort: QueueSortPlugin,
         gates: Mapping[str, Sequence[PreEnqueuePlugin]],
         registrations: Mapping[str, Sequence[EventRegistration]],
-        backoff: Backoff = Backoff(),  # noqa: B008 - immutable
+        backoff: ExponentialBackoff = ExponentialBackoff(),  # noqa: B008 - immutable
         observe: Observer = lambda *_: None,
     ) -> None:
         """`gates` are the pre-enqueue plugins by scheduler name; `registrations` the events by plugin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Backoff(NamedTuple):
+class ExponentialBackoff(NamedTuple):
     """A delay that doubles with each failure up to a maximum. A maximum of 0 means no delay."""
 
     initial_seconds: float = 1.0
@@ -17,5 +17,5 @@ class Backoff(NamedTuple):
         return float(min(self.initial_seconds * 2 ** min(failures - 1, 30), self.max_seconds))
 
 
-TIMEOUT_BACKOFF: Final = Backoff(initial_seconds=5.0, max_seconds=60.0)
+TIMEOUT_BACKOFF: Final = ExponentialBackoff(initial_seconds=5.0, max_seconds=60.0)
 """After a decision that timed out: the next one probably does, too."""

@@ -20,11 +20,11 @@ from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.scheduler.framework.backoff import Backoff
+from allot.scheduler.framework.backoff import ExponentialBackoff
 from allot.scheduler.state.claim_tracker import version_of
 
 ATTEMPTS: Final = 8
-CONFLICT_BACKOFF: Final = Backoff(initial_seconds=0.005, max_seconds=1.0)
+CONFLICT_BACKOFF: Final = ExponentialBackoff(initial_seconds=0.005, max_seconds=1.0)
 """From the second conflict on; the first one is retried at once."""
 
 
